@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,19 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import counted
-from harness.cli.options import SHIPPED_FILE, argument, json_option, option, verb
+from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
 from harness.cli.plan import share_of
 from harness.model.scenario import TrialKind
+from harness.model.stimulus import Ambience
 from harness.statistics import text
 
 if TYPE_CHECKING:
+    from harness.model.bench import Bench
+    from harness.model.scenario import Scenario
     from harness.model.trial import Trial
-    from harness.report.rehearsal import Rehearsal, RehearsedLimit, SimulatedRun
+    from harness.report.rehearsal import RehearsedLimit, SimulatedRun
+    from harness.report.verdict import ReportVerdict
+    from harness.session.simulated.night import PlayedNight
 
 EXIT_UNDECIDABLE = 1
 _WORDS = {
@@ -35,6 +41,10 @@ _WORDS = {
 }
 
 
+FAULTS_PER_HOUR = 2.0
+"""With --faults."""
+
+
 @dataclass(frozen=True, slots=True)
 class RehearsalAsked:
     """The rates of the simulated devices, and how much is simulated."""
@@ -43,7 +53,9 @@ class RehearsalAsked:
     misheard: float = option("Share of queries misheard.", callback=share_of, default="5%")
     false_accepts: float = option("False accepts per hour.", within=(0, 3600), default=0.1)
     answer: float = option("Time until a response ends, s.", within=(0, 600), default=4.0)
-    runs: int = option("Runs to simulate.", within=(20, 10_000), default=200)
+    runs: int = option("Runs to draw for the limits.", within=(20, 10_000), default=200)
+    nights: int = option("Whole runs to play in simulated time.", within=(1, 10_000), default=3)
+    faults: bool = flag("Disturb them: links, devices, sound and host fail now and then.")
     seed: int = option("Seed of the simulation.", within=(0, None), default=1)
 
 
@@ -57,8 +69,11 @@ def command(
 ) -> None:
     """Rehearse SCENARIO with simulated devices: its duration, its intervals, and whether its limits can be decided.
 
-    Nothing is played. The options state how good the devices are. A limit can be decided if such a device holds it in
-    at least 80 % of the simulated runs. A device with twice the allowed errors must fail it as often.
+    No sound is played. The options state how good the devices are. A limit can be decided if such a device holds it in
+    at least 80 % of the drawn runs. A device with twice the allowed errors must fail it as often.
+
+    --nights plays whole runs in simulated time: how long they take, and how often they come to a decision. With
+    --faults, it also says what goes wrong.
 
     Exit status: 0 every limit can be decided · 1 some cannot · 2 the files do not fit together.
     """
@@ -71,73 +86,96 @@ def command(
     read, bench = load_scenario(scenario), load_bench(bench_file)
     check_together(read, bench)
     trials = planned(read, bench).trials
-    sounds = _Sounds()
-    plan = Rehearsal(trials, read.limits, read.stopping, sounds.duration_s, read.defaults.between_trials_s)
-    device = SimulatedDevice(asked.missed, asked.misheard, asked.false_accepts, asked.answer)
-    runs = plan.runs(device, asked.runs, asked.seed)
-    limits = plan.limits(device, asked.runs, asked.seed)
+    plan = Rehearsal(trials, read.limits, read.stopping)
+    device = SimulatedDevice(asked.missed, asked.misheard, asked.false_accepts)
+    done = Rehearsed(
+        asked,
+        trials,
+        plan.left_out,
+        plan.runs(device, asked.runs, asked.seed),
+        plan.limits(device, asked.runs, asked.seed),
+        nights_of(read, bench, asked),
+    )
     if as_json:
-        click.echo(json.dumps(_told(asked, trials, plan, runs, limits)))
+        click.echo(json.dumps(_told(done)))
     else:
-        click.echo(plain_text(f"{read.id} on {bench.id}: {counted(len(trials), 'trial')}. Nothing is played.", 400))
-        for line in _lines(asked, trials, plan, runs, limits, sounds):
+        click.echo(plain_text(f"{read.id} on {bench.id}: {counted(len(trials), 'trial')}. No sound is played.", 400))
+        for line in _lines(done):
             click.echo(line)
-    if any(one.needed != 1 for one in limits):
+    if any(limit.needed != 1 for limit in done.limits):
         sys.exit(EXIT_UNDECIDABLE)
 
 
-SPOKEN_PER_S = 14.0
-"""Characters that a person says in a second, to estimate a duration."""
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What a rehearsal came to. nights: each with its verdict."""
+
+    asked: RehearsalAsked
+    trials: tuple[Trial, ...]
+    left_out: tuple[str, ...]
+    runs: list[SimulatedRun]
+    limits: tuple[RehearsedLimit, ...]
+    nights: list[tuple[PlayedNight, ReportVerdict]]
+
+    @property
+    def durations_s(self) -> tuple[float, float, float]:
+        return _quantiles([night.duration_s for night, _ in self.nights])
 
 
-class _Sounds:
-    """How long the sound of each trial is; every text is spoken once by each voice."""
+def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[tuple[PlayedNight, ReportVerdict]]:
+    """Each night with its verdict. A response takes a quarter of its time to begin."""
+    from harness.report.verdict import limit_rows, worst_of
+    from harness.session.simulated.bench import Character
+    from harness.session.simulated.night import Lengths, SimulatedNight, simulated
+    from harness.sound.stimuli.renderer import renderer
 
-    def __init__(self) -> None:
-        self._known: dict[object, float] = {}
+    like = Character(
+        wakes=1 - asked.missed,
+        mishears=asked.misheard,
+        silent=0.0,
+        doubles=0.0,
+        edge=0.0,
+        false_per_hour=asked.false_accepts,
+        latency_s=asked.answer / 4,
+        lasts_s=(asked.answer / 2, asked.answer),
+        very_late=0.0,
+    )
+    lengths, per_hour = Lengths(renderer()), FAULTS_PER_HOUR if asked.faults else 0.0
 
-    def duration_s(self, trial: Trial) -> float:
-        from harness.model.stimulus import Ambience
-        from harness.sound.stimuli.renderer import renderer
+    def played(seed: int) -> tuple[PlayedNight, ReportVerdict]:
+        night = SimulatedNight(scenario, simulated(bench), like, lengths, seed, per_hour).play()
+        rows = tuple(limit_rows(night.totals, night.wake, scenario.limits, scenario.stopping))
+        return night, worst_of(rows, night.finished)
 
-        if isinstance(trial.recipe.query, Ambience):
-            return trial.recipe.query.duration_s
-        if trial.talker:
-            return len(trial.reference) / SPOKEN_PER_S
-        dry = replace(trial.recipe, noise=None, variant=0, level_dbfs=-26.0)
-        if dry not in self._known:
-            self._known[dry] = renderer().render(dry).waveform.duration_s
-        return self._known[dry] + (1.0 if trial.recipe.noise is not None else 0.0)
+    return [played(seed) for seed in range(asked.seed, asked.seed + asked.nights)]
 
 
-def _lines(
-    asked: RehearsalAsked,
-    trials: tuple[Trial, ...],
-    plan: Rehearsal,
-    runs: list[SimulatedRun],
-    limits: tuple[RehearsedLimit, ...],
-    sounds: _Sounds,
-) -> Iterator[str]:
+def _lines(done: Rehearsed) -> Iterator[str]:
     from harness.base.text_table import Column, text_table
     from harness.report.verdict import ReportVerdict
 
+    asked, trials, runs, limits = done.asked, done.trials, done.runs, done.limits
     kinds = Counter(trial.kind for trial in trials)
-    ambient_s = sum(sounds.duration_s(trial) for trial in trials if trial.kind is TrialKind.AMBIENT)
+    ambience = (trial.recipe.query for trial in trials if trial.kind is TrialKind.AMBIENT)
+    ambient_s = sum(query.duration_s for query in ambience if isinstance(query, Ambience))
     parts = [f"{count} {_WORDS[kind]}" for kind, count in kinds.items() if kind in _WORDS]
     parts += [f"{text.hours(ambient_s)} of ambient sound"] if ambient_s else []
-    low, middle, high = _quantiles([run.duration_s for run in runs])
+    low, middle, high = done.durations_s
+    disturbed = f"{text.number(FAULTS_PER_HOUR)} faults per hour" if asked.faults else "without faults"
+    of = counted(asked.nights, "simulated run")
     yield f"  played     {', '.join(parts)}"
-    yield f"  duration   {text.hours(middle)} (95 % of runs: {text.hours(low)} to {text.hours(high)}), without pauses"
+    yield f"  duration   {text.hours(middle)} (95 % of {of}: {text.hours(low)} to {text.hours(high)}), {disturbed}"
     yield (
         f"  assumed    {text.percent(asked.missed)} of wake phrases missed, {text.percent(asked.misheard)} of queries "
         f"misheard, {text.number(asked.false_accepts)} false accepts per hour"
     )
-    yield f"  simulated  {counted(asked.runs, 'run')}, seed {asked.seed}"
+    yield f"  drawn      {counted(asked.runs, 'run')}, seed {asked.seed}"
     yield ""
     yield "Intervals to expect (of the run in the middle):"
     for line in _intervals(runs):
         yield f"  {line}"
     yield ""
+    width = shutil.get_terminal_size((120, 24)).columns
     if not limits:
         yield "The scenario declares no limit that can be rehearsed."
     else:
@@ -154,11 +192,71 @@ def _lines(
             )
             for one in limits
         ]
-        yield from text_table(columns, rows, shutil.get_terminal_size((120, 24)).columns)
-        yield "Shares of simulated runs. A bad device errs twice as often as the limits allow, or as a test's `bad`."
+        yield from text_table(columns, rows, width)
+        yield "Shares of drawn runs. A bad device errs twice as often as the limits allow, or as a test's `bad`."
         yield from _advice(limits, runs, len(trials))
-    if plan.left_out:
-        yield f"Not rehearsed: {', '.join(plan.left_out)}"
+    if done.left_out:
+        yield f"Not rehearsed: {', '.join(done.left_out)}"
+    if asked.faults or asked.nights >= ENOUGH_TO_DRAW:
+        yield from _nights(done, width)
+
+
+ENOUGH_TO_DRAW = 20
+"""So many nights, and more, are drawn as a histogram."""
+ROWS = 10
+BLOCKS = {"PASS": "█", "NO LIMITS": "█", "MARGINAL": "▓", "UNDECIDED": "▒", "FAIL": "░"}
+
+
+def _nights(done: Rehearsed, width: int) -> Iterator[str]:
+    """How the nights ended, how long they took, and what went wrong in them."""
+    from harness.base.text_table import Column, text_table
+    from harness.model.record import EndReason
+    from harness.report.verdict import ReportVerdict
+    from harness.session.simulated.night import FAULTS
+    from harness.statistics.intervals import Share
+
+    nights = done.nights
+    completed = Share(sum(night.finished is EndReason.COMPLETED for night, _ in nights), len(nights))
+    decided = Share(sum(verdict is not ReportVerdict.UNDECIDED for _, verdict in nights), len(nights))
+    yield ""
+    yield f"{counted(len(nights), 'run')} played in simulated time:"
+    yield f"  completed  {text.share_with_interval(completed)}"
+    if done.limits:
+        yield f"  decided    {text.share_with_interval(decided)}"
+    yield ""
+    yield from histogram([(night.duration_s, verdict) for night, verdict in nights], width)
+
+    def table(of: str, unit: str, counts: Sequence[Counter[str]], names: Mapping[str, str]) -> Iterator[str]:
+        rows = [
+            (names.get(kind, kind), str(sum(count[kind] > 0 for count in counts)), str(times))
+            for kind, times in sum(counts, Counter[str]()).most_common()
+        ]
+        if rows:
+            yield ""
+            yield from text_table((Column(of, left=True), Column("runs"), Column(unit)), rows, width)
+
+    yield from table("what happened to them", "times", [night.faults for night, _ in nights], FAULTS)
+    yield from table("what interrupted attempts", "attempts", [night.spoiled for night, _ in nights], {})
+
+
+def histogram(runs: Sequence[tuple[float, ReportVerdict]], width: int) -> Iterator[str]:
+    """Durations in rows of equal length, each with a bar of its runs by their verdicts."""
+    from harness.report.verdict import ReportVerdict
+
+    blocks = {ReportVerdict(name): block for name, block in BLOCKS.items()}
+    durations = [duration_s for duration_s, _ in runs]
+    step_s = max(1, math.ceil((max(durations) - min(durations) + 1) / ROWS))
+    first_s = math.floor(min(durations))
+    bars: dict[int, Counter[ReportVerdict]] = {}
+    for duration_s, verdict in runs:
+        bars.setdefault(int((duration_s - first_s) // step_s), Counter())[verdict] += 1
+    scale = min(1.0, max(10, width - 20) / max(bar.total() for bar in bars.values()))
+    for row in range(max(bars) + 1):
+        bar = bars.get(row, Counter())
+        drawn = "".join(blocks[verdict] * max(1, round(bar[verdict] * scale)) for verdict in blocks if verdict in bar)
+        yield f"{text.hours(first_s + row * step_s):>10}  {drawn} {bar.total() or ''}".rstrip()
+    known = {verdict for _, verdict in runs}
+    yield " " * 12 + "   ".join(f"{blocks[verdict]} {verdict.lower()}" for verdict in blocks if verdict in known)
 
 
 def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned: int) -> Iterator[str]:
@@ -206,27 +304,31 @@ def _quantiles(values: list[float]) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def _told(
-    asked: RehearsalAsked,
-    trials: tuple[Trial, ...],
-    plan: Rehearsal,
-    runs: list[SimulatedRun],
-    limits: tuple[RehearsedLimit, ...],
-) -> dict[str, Any]:
-    low, middle, high = _quantiles([run.duration_s for run in runs])
+def _told(done: Rehearsed) -> dict[str, Any]:
+    low, middle, high = done.durations_s
     return {
-        "assumed": asdict(asked),
-        "trials": len(trials),
+        "assumed": asdict(done.asked),
+        "trials": len(done.trials),
         "duration_s": {"low": low, "median": middle, "high": high},
         "limits": [
             {
-                "name": one.name,
-                "wanted": one.wanted,
-                "verdicts": {verdict.value: share for verdict, share in one.verdicts.items()},
-                "bad_holds": one.bad_holds,
-                "times_needed": one.needed,
+                "name": limit.name,
+                "wanted": limit.wanted,
+                "verdicts": {verdict.value: share for verdict, share in limit.verdicts.items()},
+                "bad_holds": limit.bad_holds,
+                "times_needed": limit.needed,
             }
-            for one in limits
+            for limit in done.limits
         ],
-        "not_rehearsed": list(plan.left_out),
+        "not_rehearsed": list(done.left_out),
+        "nights": [
+            {
+                "duration_s": night.duration_s,
+                "finished": night.finished.value,
+                "verdict": verdict.value,
+                "faults": dict(night.faults),
+                "interrupted": dict(night.spoiled),
+            }
+            for night, verdict in done.nights
+        ],
     }

@@ -1,19 +1,21 @@
-"""A plan against simulated devices: how long it takes, and how often its limits would hold. Nothing is played.
+"""A plan against simulated devices: how often its limits would hold, and what its nights would be like.
 
-Verdicts are those of a session: the same limits, intervals and sequential tests over simulated counts. Trials are
-independent of each other, which real ones of one talker are not, so real intervals can be wider.
+Verdicts are those of a session: the same limits, intervals and sequential tests. Whether a plan is large enough takes
+thousands of runs, so trials are drawn alone, without their course; `harness.session.simulated` plays whole nights.
+Trials are independent of each other, which real ones of one talker are not, so real intervals can be wider.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
 from harness.model.choices import POWER
 from harness.model.scenario import Evidence, Limits, Stopping, TrialKind
+from harness.model.stimulus import Ambience
 from harness.model.trial import Trial
 from harness.report.verdict import ReportVerdict, limit_rows
 from harness.session.figures.progress import Totals
@@ -37,21 +39,17 @@ FACTORS = (2, 4, 8, 16, 32)
 SEARCH_RUNS = 50
 """Simulated runs for each size that might suffice."""
 GROWS = 1.2
-"""How much longer runs of a plan of twice the size must be at least."""
+"""How many times as many trials a plan of twice the size must play at least."""
 AS_BAD = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDevice:
-    """Rates of a device. missed: share of wake phrases; misheard: share of queries and commands that woke it.
-
-    answer_s: from the end of a query to the end of the response.
-    """
+    """Rates of a device. missed: share of wake phrases; misheard: share of queries and commands that woke it."""
 
     missed: float
     misheard: float
     accepts_per_hour: float
-    answer_s: float
 
     @property
     def understands(self) -> float:
@@ -121,9 +119,8 @@ class _Counts:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedRun:
-    """What a run would have come to; duration_s without pauses and faults."""
+    """What a run would have come to."""
 
-    duration_s: float
     totals: Totals
     wake: WakeProgress
 
@@ -148,27 +145,16 @@ class RehearsedLimit:
 
 
 class Rehearsal:
-    """A plan that is played against simulated devices.
+    """A plan whose trials are drawn for simulated devices."""
 
-    sound_s: how long the sound of a trial is. between_s: pause between trials.
-    """
-
-    def __init__(
-        self,
-        trials: Sequence[Trial],
-        limits: Limits,
-        stopping: Stopping,
-        sound_s: Callable[[Trial], float],
-        between_s: float,
-    ) -> None:
+    def __init__(self, trials: Sequence[Trial], limits: Limits, stopping: Stopping) -> None:
         self._stopping = stopping
         kept = {one.name: getattr(limits, one.name) for one in fields(limits) if one.name in REHEARSED}
         self._limits = Limits(**kept)
         self.left_out = tuple(
             one.name for one in fields(limits) if one.name not in REHEARSED and getattr(limits, one.name) is not None
         )
-        self._plan = [(trial, sound_s(trial), _names(trial)) for trial in trials]
-        self._between_s = between_s
+        self._plan = [(trial, _names(trial)) for trial in trials]
         self._attempts = max((trial.reprompt.max_attempts for trial in trials), default=1)
 
     def runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
@@ -186,13 +172,13 @@ class Rehearsal:
         for name, (wanted, shares) in good.items():
             one = RehearsedLimit(name, wanted, shares, _held(worse[name][1]), None)
             done[name] = replace(one, needed=1) if _decided(one) else one
-        mean_s = _mean_s(runs)
+        played = _mean_played(runs)
         for factor in FACTORS:
             open_ones = [name for name, one in done.items() if one.needed is None]
             runs = self.runs(device, SEARCH_RUNS, seed, factor) if open_ones else []
-            if _mean_s(runs) < GROWS * mean_s:  # nothing is open, or the tests end the runs
+            if _mean_played(runs) < GROWS * played:  # nothing is open, or the tests end the runs
                 break
-            mean_s = _mean_s(runs)
+            played = _mean_played(runs)
             good = self._verdicts(runs)
             worse = self._verdicts(self.runs(bad, SEARCH_RUNS, seed, factor))
             for name in open_ones:
@@ -217,28 +203,25 @@ class Rehearsal:
     def _run(self, device: SimulatedDevice, random: np.random.Generator, factor: int) -> SimulatedRun:
         devices: dict[str, _Counts] = {}
         assessed = recognised = first = played = 0
-        duration_s = 0.0
         decided = WakeProgress()
         tested = self._stopping.false_accepts is not None or self._stopping.false_rejects is not None
-        draws = iter(random.random(3 * factor * sum(max(1, len(names)) for _, _, names in self._plan)).tolist())
-        for trial, sound_s, names in self._plan * factor:
+        draws = iter(random.random(3 * factor * sum(max(1, len(names)) for _, names in self._plan)).tolist())
+        for trial, names in self._plan * factor:
             if decided.devices and needless(trial, decided, self._stopping):
                 continue
             played += 1
-            duration_s += self._between_s + sound_s
             if trial.listening is None:
                 attempts, right = _asked(device, trial, next(draws))
-                duration_s += _query_s(device, trial, sound_s, attempts, right)
                 if trial.memory is None and trial.evidence is not Evidence.NONE:
                     assessed += 1
                     recognised += right
                     first += right and attempts == 1
                 continue
             kind = trial.listening.kind
-            duration_s += 0.0 if kind is TrialKind.AMBIENT else trial.listening.settings.window_after_s
             for name in names:
                 counts = devices.setdefault(name, _Counts())
                 if kind is TrialKind.AMBIENT:
+                    sound_s = _ambience_s(trial)
                     counts.exposure_s += sound_s
                     counts.accepts += int(random.poisson(device.accepts_per_hour * sound_s / 3600))
                 elif kind in (TrialKind.WAKE, TrialKind.COMMAND):
@@ -258,7 +241,7 @@ class Rehearsal:
             first_attempt=Share(first, assessed),
         )
         wake = WakeProgress(tuple(one.figures(name) for name, one in devices.items()))
-        return SimulatedRun(duration_s, totals, wake)
+        return SimulatedRun(totals, wake)
 
 
 def _names(trial: Trial) -> tuple[str, ...]:
@@ -276,18 +259,15 @@ def _asked(device: SimulatedDevice, trial: Trial, draw: float) -> tuple[int, boo
     return attempts, draw >= fails**attempts
 
 
-def _query_s(device: SimulatedDevice, trial: Trial, sound_s: float, attempts: int, right: bool) -> float:
-    """Time beyond the first sound. A failed attempt that was misheard is answered, one that did not wake is not."""
-    rule, fails = trial.reprompt, 1 - device.understands
-    silent = device.missed / fails if fails > 0 else 0.0
-    failed_s = silent * rule.response_timeout_s + (1 - silent) * device.answer_s
-    failed = attempts - right
-    return failed * failed_s + right * device.answer_s + (attempts - 1) * (rule.context_wait_s + sound_s)
+def _ambience_s(trial: Trial) -> float:
+    query = trial.recipe.query
+    assert isinstance(query, Ambience), trial.id
+    return query.duration_s
 
 
-def _mean_s(runs: Sequence[SimulatedRun]) -> float:
-    """Mean duration; 0 of no runs."""
-    return sum(run.duration_s for run in runs) / max(1, len(runs))
+def _mean_played(runs: Sequence[SimulatedRun]) -> float:
+    """Mean number of trials; 0 of no runs."""
+    return sum(run.totals.finished for run in runs) / max(1, len(runs))
 
 
 def _held(verdicts: Mapping[ReportVerdict, float]) -> float:

@@ -125,13 +125,20 @@ def _ends_ms(quantile: Quantile | None) -> Interval | None:
     return quantile.low_s * 1000, quantile.high_s * 1000
 
 
-def verdict_of(session: WholeSession, limits: Sequence[ReportLimit]) -> tuple[ReportVerdict, str]:
-    """The worst of the limits, and why. A run that has not completed is undecided at best."""
-    progress = session.progress
+def worst_of(limits: Sequence[ReportLimit], finished: EndReason | None) -> ReportVerdict:
+    """The worst of the limits. A run that has not completed is undecided at best."""
     worst = max((one.verdict for one in limits), key=SEVERITY.index, default=ReportVerdict.NO_LIMITS)
+    if finished is not EndReason.COMPLETED:
+        worst = max(worst, ReportVerdict.UNDECIDED, key=SEVERITY.index)
+    return worst
+
+
+def verdict_of(session: WholeSession, limits: Sequence[ReportLimit]) -> tuple[ReportVerdict, str]:
+    """As `worst_of`, and why."""
+    progress = session.progress
+    worst = worst_of(limits, progress.finished)
     if progress.finished is not EndReason.COMPLETED:
         ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
-        worst = max(worst, ReportVerdict.UNDECIDED, key=SEVERITY.index)
         return worst, f"the run {ended}; {progress.totals.finished} of {progress.totals.planned} trials are finished"
     if not limits:
         return worst, "the scenario declares no limits"

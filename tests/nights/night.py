@@ -41,8 +41,8 @@ from harness.session.figures.live import LiveFigures
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
+from harness.session.simulated.bench import Character, SimulatedLoudspeaker, SimulatedMicrophone, SimulatedRoom, Truth
 from harness.wake.wake import WakeFigures
-from tests.nights.bench import Character, Ear, Room, Speaker, Truth
 from tests.nights.figures import figures_of
 from tests.nights.host import Death, MortalLog, Renders
 from tests.nights.wires import board_of
@@ -79,7 +79,7 @@ class Night:
     ) -> None:
         """without: numbers of faults that do not happen. templates: numbers of those that are played; None: all."""
         self.seed, self.world = seed, world
-        self.room = Room(world, seed)
+        self.room = SimulatedRoom(world, seed)
         self._without, self._templates = frozenset(without), templates
         self.lives = self.fault_count = 0
         self.doomed = ""
@@ -106,8 +106,8 @@ class Night:
 
     def _bench(self) -> Bench:
         chance, room = self.room.chance("bench"), self.room
-        room.ear = Ear("mic", room)
-        room.speakers = [Speaker("speaker", room)]
+        room.ear = SimulatedMicrophone("mic", room)
+        room.speakers = [SimulatedLoudspeaker("speaker", room)]
         devices = []
         for number in range(1, chance.choice((1, 1, 2, 3)) + 1):
             like = Character(

@@ -17,7 +17,7 @@ from harness.devices.serial.options import FramingChoice, SerialInjection, Seria
 from harness.devices.serial.peers import ConsolePeer
 from harness.model.observation import DeviceState, LinkLost, Observation, Status, Unread, Wake
 from harness.model.time import Stamp
-from tests.nights.bench import Board, Character, Room
+from harness.session.simulated.bench import Board, Character, SimulatedRoom
 from tests.nights.firmware import (
     FRAMES,
     LINES,
@@ -47,7 +47,7 @@ SETTLED_S = 40.0
 EVERY_S = 40.0
 
 
-def board_of(name: str, room: Room, like: Character, happens: Callable[[], bool]) -> Board:
+def board_of(name: str, room: SimulatedRoom, like: Character, happens: Callable[[], bool]) -> Board:
     """A device of the bench, drawn: most speak in observations."""
     chance = room.chance(f"{name}:wire")
     if chance.randrange(SHARE):
@@ -59,7 +59,7 @@ class Reached(Board):
     """A device with a firmware, and the driver of the engine that lives at this moment."""
 
     def __init__(
-        self, how: str, name: str, room: Room, like: Character, chance: Random, happens: Callable[[], bool]
+        self, how: str, name: str, room: SimulatedRoom, like: Character, chance: Random, happens: Callable[[], bool]
     ) -> None:
         self.how = how
         self._chance, self._happens = chance, happens

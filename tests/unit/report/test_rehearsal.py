@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.rehearse import command
+from harness.session.simulated.night import FAULTS
 
 BENCH = Path(__file__).parents[2] / "conformance" / "in_process" / "wake_bench.yaml"
 SCENARIO = """\
@@ -26,7 +28,7 @@ trials:
 def rehearse(folder: Path, *options: str, calls: int = 200, hours: float = 2, more: str = "") -> Result:
     path = folder / "night.yaml"
     path.write_text(SCENARIO.format(calls=calls, hours=hours, more=more))
-    return CliRunner().invoke(command, [str(path), "--bench", str(BENCH), "--runs", "60", *options])
+    return CliRunner().invoke(command, [str(path), "--bench", str(BENCH), "--runs", "60", "--nights", "1", *options])
 
 
 def told(result: Result) -> dict[str, dict[str, object]]:
@@ -88,3 +90,23 @@ def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [("--missed", "130%"), ("--runs", "3"), ("--false-accepts", "-1")])
 def test_rates_that_cannot_be_are_refused(tmp_path: Path, options: tuple[str, str]) -> None:
     assert rehearse(tmp_path, *options).exit_code == 2
+
+
+def test_nights_say_how_long_they_take_what_they_decide_and_what_went_wrong(tmp_path: Path) -> None:
+    options = ("--nights", "24", "--faults", "--missed", "20%")
+    more = "limits: {max_false_reject_share: 0.2}"
+    nights = json.loads(rehearse(tmp_path, "--json", *options, calls=20, hours=0.2, more=more).output)["nights"]
+    assert len(nights) == 24
+    assert {night["finished"] for night in nights} == {"completed"}
+    verdicts = Counter(night["verdict"] for night in nights)
+    assert verdicts["FAIL"] > 0
+    assert verdicts["MARGINAL"] > 0
+    faults = sum((Counter(night["faults"]) for night in nights), Counter[str]())
+    shown = rehearse(tmp_path, *options, calls=20, hours=0.2, more=more).output.splitlines()
+    assert "  completed  24 of 24 = 100 % (95 % interval 86.2–100 %)" in shown
+    bars = [line for line in shown if any(block in line for block in "█▓▒░")][:-1]
+    assert sum(int(line.split()[-1]) for line in bars) == 24
+    assert sum(line.count("░") for line in bars) == verdicts["FAIL"]
+    assert sum(line.count("▓") for line in bars) == verdicts["MARGINAL"]
+    rows = {line.rsplit(maxsplit=2)[0].strip(): line.split()[-1] for line in shown if line[:2] in ("a ", "th", "re")}
+    assert {FAULTS[kind]: str(count) for kind, count in faults.items()}.items() <= rows.items()

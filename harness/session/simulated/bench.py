@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from harness.base.ports import Sink
 from harness.base.simulated_threads import SimulatedThreads
+from harness.devices.in_process.device import told
+from harness.model.bench import ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     DeviceState,
@@ -41,6 +43,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role, Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Trial
+from harness.model.understanding import Expected
 
 BEAT_S = 4.0
 """Interval of heartbeats."""
@@ -68,6 +71,12 @@ class Character:
     answers: bool = True
     beats: bool = True
     states: bool = False
+    lasts_s: tuple[float, float] = (0.8, 2.5)
+    very_late: float = 0.03
+    wakes_of: Mapping[str, float] = field(default_factory=dict)
+    reports: frozenset[ObservationKind] = frozenset(
+        {ObservationKind.WAKE, ObservationKind.TRANSCRIPT, ObservationKind.RESPONSE}
+    )
 
 
 @dataclass
@@ -108,7 +117,7 @@ class Truth:
     """Of each device that a driver reaches: its restarts, and what the driver told of them and of its link."""
 
 
-class Room:
+class SimulatedRoom:
     """Air, loudspeakers, a microphone and devices. `sinks` is empty while no engine lives."""
 
     def __init__(self, world: SimulatedThreads, seed: int) -> None:
@@ -116,10 +125,10 @@ class Room:
         self.truth = Truth()
         self.sink: Sink | None = None
         self.phrases: dict[str, Phrases] = {}
-        self.speakers: list[Speaker] = []
+        self.speakers: list[SimulatedLoudspeaker] = []
         self.devices: list[Board] = []
-        self.ear: Ear
-        self.loud = False
+        self.ear: SimulatedMicrophone
+        self.loud = self.flawless = False
 
     def chance(self, purpose: str) -> Random:
         return Random(f"{self.seed}:{purpose}")
@@ -137,10 +146,12 @@ class Room:
         return self.world.monotonic()
 
 
-class Part:
-    """Something on the bench with a link that can be lost."""
+class BenchPart:
+    """Something on the bench with a link that can be lost. It implements `ports.Driver`."""
 
-    def __init__(self, id: str, room: Room) -> None:
+    Options: ClassVar[type] = type(None)
+
+    def __init__(self, id: str, room: SimulatedRoom) -> None:
         self.id, self.room = id, room
         self._reasons: set[str] = set()
 
@@ -169,10 +180,10 @@ class Part:
             self.room.tell(LinkBack(self.id, Stamp(self.room.now_s())))
 
 
-class Speaker(Part):
+class SimulatedLoudspeaker(BenchPart):
     """A loudspeaker: plays, is stopped, refuses, is cut off."""
 
-    def __init__(self, id: str, room: Room) -> None:
+    def __init__(self, id: str, room: SimulatedRoom) -> None:
         super().__init__(id, room)
         self.refuses = 0
         self.slow_s = 0.0
@@ -252,12 +263,12 @@ class Speaker(Part):
         return None
 
 
-class Ear(Part):
+class SimulatedMicrophone(BenchPart):
     """The microphone: hears answers, and what is played."""
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
         chance = self.room.chance(f"ear:{play_id}")
-        if chance.random() < 0.1:
+        if chance.random() < 0.1 and not self.room.flawless:
             return
         heard = StimulusHeard(self.id, Stamp(starts_at_s + chance.uniform(0.0, 0.002), 0.002), play_id, 0.9)
         self.room.later(waveform.duration_s + 0.3, lambda: None if self.lost else self.room.tell(heard))
@@ -266,7 +277,7 @@ class Ear(Part):
         """An answer; times of true speech."""
         chance = self.room.chance(f"speech:{start_s}")
         gap = self.room.chance(f"gap:{start_s}")
-        if gap.random() < 0.04:
+        if gap.random() < 0.04 and not self.room.flawless:
             self.room.world.call_at(start_s + gap.uniform(0.0, 0.2), self.overrun)
 
         def tell(observation: Observation) -> None:
@@ -293,10 +304,10 @@ class Ear(Part):
         return -35.0 if self.room.loud else -70.0
 
 
-class Board(Part):
+class Board(BenchPart):
     """A device under test, and the driver that reports of it."""
 
-    def __init__(self, id: str, room: Room, like: Character, *, link: str) -> None:
+    def __init__(self, id: str, room: SimulatedRoom, like: Character, *, link: str) -> None:
         super().__init__(link, room)
         self.name, self.like = id, like
         self.late_s = 0.0
@@ -437,18 +448,19 @@ class Board(Part):
 
     # What it hears
 
-    def hears(self, play_id: str, starts_s: float, phrases: Phrases | None, player: Speaker) -> None:
+    def hears(self, play_id: str, starts_s: float, phrases: Phrases | None, player: SimulatedLoudspeaker) -> None:
         """A sound that begins now."""
         if phrases is None or self.name not in {target.device for target in phrases.of.targets}:
             return
         self._times[play_id] += 1
         chance = self.room.chance(f"{self.name}:{play_id}:{self._times[play_id]}")
+        wakes_share = self.like.wakes_of.get(phrases.of.speaker, self.like.wakes)
         for _, end_s in phrases.wake_s:
             due_s = starts_s + end_s
             delay_s = chance.uniform(0.08, 0.3)
             if chance.random() < self.like.edge:
                 delay_s = chance.uniform(0.6, 1.4)
-            wakes, doubles = chance.random() < self.like.wakes, chance.random() < self.like.doubles
+            wakes, doubles = chance.random() < wakes_share, chance.random() < self.like.doubles
             boot = self._boot
 
             def heard(boot: int = boot, delay_s: float = delay_s, wakes: bool = wakes, doubles: bool = doubles) -> None:
@@ -484,6 +496,8 @@ class Board(Part):
         event = {"device": self.name, "at_s": now_s, "stated_s": stated_s, "error_s": error_s, "why": why,
                  "play_id": play_id, "arrived_s": None}  # fmt: skip
         self.room.truth.wakes.append(event)
+        if ObservationKind.WAKE not in self.like.reports:
+            return
 
         def report() -> Observation:
             if event["arrived_s"] is None:
@@ -513,12 +527,19 @@ class Board(Part):
             text = "something else" if chance.random() < self.like.mishears else words
         now_s = self.room.now_s()
         self._is_at(DeviceState.THINKING)
-        self._say(lambda: Transcript(self.id, Stamp(now_s + 0.1, 0.02), text), 0.1 + self.like.report_s)
+        if ObservationKind.TRANSCRIPT in self.like.reports:
+            self._say(lambda: Transcript(self.id, Stamp(now_s + 0.1, 0.02), text), 0.1 + self.like.report_s)
+        frame = phrases.of.expects
+        if frame is not None and ObservationKind.INTENT in self.like.reports:
+            intent = told(
+                self.id, Stamp(now_s + 0.1, 0.02), frame if text == phrases.of.reference else Expected((), ())
+            )
+            self._say(lambda: intent, 0.1 + self.like.report_s)
         if phrases.of.listening is not None or not self.like.answers or chance.random() < self.like.silent:
             self.room.later(0.5, lambda: self._is_at(DeviceState.IDLE) if boot == self._boot else None)
             return
-        latency_s, lasts_s = self.like.latency_s * chance.uniform(0.6, 1.6), chance.uniform(0.8, 2.5)
-        if chance.random() < 0.03:
+        latency_s, lasts_s = self.like.latency_s * chance.uniform(0.6, 1.6), chance.uniform(*self.like.lasts_s)
+        if chance.random() < self.like.very_late:
             latency_s = chance.uniform(7.5, 12.0)
         self.room.later(latency_s, lambda: self._answers(boot, play_id, lasts_s))
 
@@ -532,7 +553,8 @@ class Board(Part):
         self.room.truth.answers.append(
             {"device": self.name, "start_s": now_s, "end_s": now_s + lasts_s, "play_id": play_id}
         )
-        self._say(lambda: ResponseText(self.id, Stamp(now_s, 0.02), "It is done."), self.like.report_s)
+        if ObservationKind.RESPONSE in self.like.reports:
+            self._say(lambda: ResponseText(self.id, Stamp(now_s, 0.02), "It is done."), self.like.report_s)
         self.room.ear.hears(now_s, now_s + lasts_s)
 
     # Its words on their way

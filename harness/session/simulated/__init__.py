@@ -1,0 +1,1 @@
+"""A session in simulated time, against simulated devices."""

@@ -1,0 +1,289 @@
+"""A plan that the product itself plays in simulated time, with its conductor, trial machines, results and log."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from harness.base import threads
+from harness.base.clocks import HostClock
+from harness.base.ports import Driver, Renders
+from harness.base.simulated_threads import SimulatedThreads
+from harness.model.bench import Bench, Device, Equipment
+from harness.model.feed import StateChanged
+from harness.model.record import AttemptFinished, EndReason, EngineStarted, Entry, SessionStarted
+from harness.model.scenario import Scenario
+from harness.model.stimulus import Ambience, Part, RenderedStimulus, Role, StimulusRecipe, Waveform
+from harness.model.trial import Outcome, Trial
+from harness.session.conductor import Conductor
+from harness.session.engine.assemble import Resolved, stage_of
+from harness.session.figures.live import LiveFigures
+from harness.session.figures.progress import Totals
+from harness.session.log.database import SqliteLog
+from harness.session.plan import plan
+from harness.session.resumption import Resumption
+from harness.session.simulated.bench import (
+    Board,
+    Character,
+    Phrases,
+    SimulatedLoudspeaker,
+    SimulatedMicrophone,
+    SimulatedRoom,
+)
+from harness.wake.wake_progress import WakeProgress
+
+RATE_HZ = 50
+"""Sounds have the right lengths and parts, and hardly any samples."""
+NOISE_AROUND_S = 0.5
+"""Noise begins so long before the words, and ends so long after them."""
+SPOKEN_PER_S = 14.0
+"""Characters that a person says in a second, to estimate a duration."""
+MEMORY = Path("/dev/shm")
+FAULTS: Mapping[str, str] = {
+    "link": "the link to a device was lost for a while",
+    "flap": "the link to a device was lost for a moment",
+    "restart": "a device restarted",
+    "hang": "a device hung for a while",
+    "deaf": "a device was deaf for a while",
+    "late": "reports of a device came late",
+    "loudspeaker": "the loudspeaker was gone for a while",
+    "microphone": "the microphone was gone for a while",
+    "cut": "a sound was cut off",
+    "stall": "the host stood still",
+}
+
+
+@dataclass
+class PlayedNight:
+    """duration_s: simulated. faults: how often each of FAULTS. spoiled: attempts by the cause that interrupted them.
+
+    finished: why it ended.
+    """
+
+    duration_s: float
+    finished: EndReason
+    totals: Totals
+    wake: WakeProgress
+    faults: Counter[str] = field(default_factory=Counter)
+    spoiled: Counter[str] = field(default_factory=Counter)
+
+
+class Lengths:
+    """Implements `ports.Renders`: every text is spoken once by each voice, and its length and its parts are kept."""
+
+    def __init__(self, renders: Renders) -> None:
+        self._renders = renders
+        self._known: dict[StimulusRecipe, RenderedStimulus] = {}
+
+    def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
+        """HarnessError as of the renderer."""
+        if isinstance(recipe.query, Ambience):
+            first = round(recipe.lead_in_s * RATE_HZ)
+            last = first + round(recipe.query.duration_s * RATE_HZ)
+            return _thin(last, (Part(Role.QUERY, first, last),), repr(recipe.query))
+        dry = replace(recipe, noise=None, variant=0, level_dbfs=-26.0)
+        if dry not in self._known:
+            self._known[dry] = self._renders.render(dry)
+        spoken = self._known[dry]
+        around_s = 0.0 if recipe.noise is None else NOISE_AROUND_S
+        scale = RATE_HZ / spoken.waveform.rate_hz
+        parts = tuple(
+            replace(
+                part,
+                start_sample=round(part.start_sample * scale + around_s * RATE_HZ),
+                end_sample=round(part.end_sample * scale + around_s * RATE_HZ),
+            )
+            for part in spoken.parts
+        )
+        return _thin(round((spoken.waveform.duration_s + 2 * around_s) * RATE_HZ), parts, spoken.sha256)
+
+
+def _thin(samples: int, parts: tuple[Part, ...], sha256: str) -> RenderedStimulus:
+    return RenderedStimulus(Waveform(np.zeros(max(1, samples), dtype=np.float32), RATE_HZ), parts, sha256)
+
+
+def simulated(bench: Bench) -> Bench:
+    """The same devices before loudspeakers in a room, without anything that must be ordered, checked or told.
+
+    Sound that goes over a wire is played by a loudspeaker, in real time.
+    """
+
+    def device_of(device: Device) -> Device:
+        connection = device.connection
+        return replace(
+            device,
+            profile=replace(device.profile, reports=device.reports),
+            connection=None if connection is None else replace(connection, injects=False, sets=True),
+            also=(),
+            earcons=None,
+        )
+
+    place = bench.devices[0].connection.place if bench.devices[0].connection else None
+    speakers = bench.loudspeakers
+    if not speakers:
+        assert place is not None, "a bench without loudspeakers has connections"
+        speakers = (Equipment("loudspeaker", "simulated", None, place),)
+    return replace(
+        bench,
+        devices=tuple(device_of(device) for device in bench.devices),
+        loudspeakers=speakers,
+        notify=(),
+        min_free_gb=0.0,
+        level_tolerance_db=None,
+        max_noise_floor_dbfs=None,
+        checks=None,
+        actuators=(),
+        stands=(),
+        power=(),
+    )
+
+
+class SimulatedNight:
+    """One night, to be played once."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        bench: Bench,
+        like: Character,
+        renders: Renders,
+        seed: int,
+        faults_per_hour: float = 0.0,
+    ) -> None:
+        """bench: as of `simulated`. like: what all devices are like, but for their reports and voices."""
+        self._scenario, self._bench, self._like, self._renders = scenario, bench, like, renders
+        self._seed, self._faults_per_hour = seed, faults_per_hour
+        self._stall_s = 0.0
+        self._faults: Counter[str] = Counter()
+
+    def play(self) -> PlayedNight:
+        """To its end; nobody is there to answer, but talkers say what they are asked to."""
+        folder = MEMORY if MEMORY.is_dir() else None
+        with (
+            tempfile.TemporaryDirectory(prefix="night", dir=folder) as name,
+            SimulatedThreads() as world,
+            threads.using(world),
+        ):
+            return self._play(Path(name), world)
+
+    def _play(self, folder: Path, world: SimulatedThreads) -> PlayedNight:
+        begun_s = world.monotonic()
+        self._room = room = self._furnished(world)
+        self._trials = {trial.id: trial for trial in plan(self._scenario, self._bench)}
+        self.figures = figures = LiveFigures(self._scenario)
+        clock, spoiled = HostClock(), Counter[str]()
+
+        def committed(entry: Entry) -> None:
+            figures.add(entry)
+            match entry.record:
+                case AttemptFinished(outcome=Outcome.INTERRUPTED, cause=cause):
+                    spoiled[cause.partition(":")[0]] += 1
+                case _:
+                    pass
+
+        log = SqliteLog(folder, now_s=clock.now_s, wall_s=clock.wall_s, on_commit=committed)
+        try:
+            log.append(self._started())
+            parts = (*room.speakers, room.ear, *room.devices)
+            drivers: dict[str, Driver] = {part.id: part for part in parts}
+            stage = stage_of(
+                Resolved(self._scenario, self._bench), drivers, log, clock, figures,
+                renders=self._renders, on_state=self._shown, answer=lambda id, ok, why: None, alive=self._alive,
+            )  # fmt: skip
+            conductor = Conductor(tuple(self._trials.values()), stage, Resumption.of(list(log.entries())))
+            log.append(EngineStarted(1, 1, "boot", 1.0))
+            room.truth.arrived.append([])
+            for part in parts:
+                part.open(conductor.inbox)
+            if self._faults_per_hour:
+                self._expect_fault(room.chance("faults"))
+            finished = conductor.run()
+            return PlayedNight(
+                world.monotonic() - begun_s, finished, figures.session().totals, figures.wake(), self._faults, spoiled
+            )
+        finally:
+            room.sink = None
+            log.close()
+
+    def _furnished(self, world: SimulatedThreads) -> SimulatedRoom:
+        room = SimulatedRoom(world, self._seed)
+        room.flawless = True
+        room.ear = SimulatedMicrophone(self._bench.microphone.id if self._bench.microphone else "microphone", room)
+        room.speakers = [SimulatedLoudspeaker(loudspeaker.id, room) for loudspeaker in self._bench.loudspeakers]
+        for device in self._bench.devices:
+            own = replace(self._like, reports=device.reports, answers=device.profile.responds)
+            Board(device.id, room, own, link=device.connection.id if device.connection else device.id)
+        return room
+
+    def _started(self) -> SessionStarted:
+        scenario, bench = self._scenario, self._bench
+        return SessionStarted(
+            "", scenario.id, scenario.title, scenario.sha256, bench.id, bench.sha256, scenario.seed, "simulated", (),
+            tuple(self._trials.values()),
+        )  # fmt: skip
+
+    def _alive(self) -> None:
+        stall_s, self._stall_s = self._stall_s, 0.0
+        if stall_s:
+            threads.sleep(stall_s)
+
+    # People
+
+    def _shown(self, state: StateChanged) -> None:
+        if state.prompt is not None and state.trial_id is not None:
+            trial, text = self._trials[state.trial_id], state.prompt.text
+            self._room.later(1.0, lambda: self._says(trial, text, f"{state.trial_id}.t{state.attempt}"))
+
+    def _says(self, trial: Trial, text: str, play_id: str) -> None:
+        """A talker speaks; devices hear it as any other sound."""
+        room, lasts_s = self._room, max(0.8, len(text) / SPOKEN_PER_S)
+        room.ear.hears(room.now_s(), room.now_s() + lasts_s)
+        called_s = min(0.6, lasts_s / 2) if trial.recipe.wake_phrase else 0.0
+        phrases = Phrases(trial, ((0.0, called_s),) if called_s else (), (called_s, lasts_s))
+        for device in room.devices:
+            device.hears(play_id, room.now_s(), phrases, room.speakers[0])
+
+    # Faults
+
+    def _expect_fault(self, chance: Random) -> None:
+        def happens() -> None:
+            self._fail(chance)
+            self._expect_fault(chance)
+
+        self._room.later(chance.expovariate(self._faults_per_hour / 3600), happens)
+
+    def _fail(self, chance: Random) -> None:
+        """Each kind is equally likely; what lasts, lasts 20 s in the mean, and at most two minutes."""
+        room = self._room
+        device, speaker = chance.choice(room.devices), chance.choice(room.speakers)
+        kind = chance.choice(tuple(FAULTS))
+        lasts_s = min(120.0, 0.2 + chance.expovariate(1 / 20.0))
+
+        def loses(part: Board | SimulatedLoudspeaker | SimulatedMicrophone, lasts_s: float) -> None:
+            part.lose(kind)
+            room.later(lasts_s, lambda: part.mend(kind))
+
+        def is_late() -> None:
+            device.late_s = 3.0
+            room.later(lasts_s, lambda: setattr(device, "late_s", 0.0))
+
+        happens: Mapping[str, Callable[[], object]] = {
+            "link": lambda: loses(device, lasts_s),
+            "flap": lambda: loses(device, 0.2),
+            "restart": lambda: device.restart(chance.choice((0.5, 3.0, 12.0))),
+            "hang": lambda: device.hang(lasts_s + 5),
+            "deaf": lambda: device.grow_deaf(lasts_s),
+            "late": is_late,
+            "loudspeaker": lambda: loses(speaker, lasts_s),
+            "microphone": lambda: loses(room.ear, lasts_s),
+            "cut": lambda: speaker.cut("underrun"),
+            "stall": lambda: setattr(self, "_stall_s", chance.uniform(0.3, 5.0)),
+        }
+        happens[kind]()
+        self._faults[kind] += 1
