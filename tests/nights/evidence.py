@@ -375,7 +375,7 @@ def decisions_when_due(rows: Rows, told: Any) -> Iterator[str]:
 def clips_are_named(rows: Rows, told: Any) -> Iterator[str]:
     """Each wake event that counts and has no stimulus has its sound, or a row says why not.
 
-    Except in runs that were killed, and before the first trial that devices listen to. Of two events whose stated errors
+    Except in runs that were killed, and before the first trial that devices listen to. Of two events whose errors
     overlap, the later one may have been clipped: it was reported first.
     """
     named = {row["body"]["event_seq"] for row in rows.of["event_clipped"]}
@@ -395,7 +395,8 @@ def clips_are_named(rows: Rows, told: Any) -> Iterator[str]:
 
 def _overlap(seen: Row, other: Row) -> bool:
     errors_s = seen["at"]["error_s"] + other["at"]["error_s"]
-    return seen["source"] == other["source"] and abs(seen["at"]["at_s"] - other["at"]["at_s"]) <= float(errors_s)
+    near = abs(seen["at"]["at_s"] - other["at"]["at_s"]) <= errors_s
+    return bool(near and seen["source"] == other["source"])
 
 
 def nothing_is_lost(rows: Rows, told: Any) -> Iterator[str]:
