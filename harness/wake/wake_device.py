@@ -231,6 +231,8 @@ class DeviceFigures:
 
     def _gather(self, play: Play) -> None:
         """Places events that are reported before the beginning of their sound is."""
+        if play.started is None:
+            return
         strays = self._strays.copy()
         self._strays.clear()
         from_s, reach_s = play.from_s, play.reach_s

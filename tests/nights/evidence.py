@@ -375,20 +375,28 @@ def decisions_when_due(rows: Rows, told: Any) -> Iterator[str]:
 def clips_are_named(rows: Rows, told: Any) -> Iterator[str]:
     """Each wake event that counts and has no stimulus has its sound, or a row says why not.
 
-    Except in runs that were killed, and before the first trial that devices listen to.
+    Except in runs that were killed, and before the first trial that devices listen to. Of two events whose errors
+    overlap, the later one may have been clipped: it was reported first.
     """
     named = {row["body"]["event_seq"] for row in rows.of["event_clipped"]}
     named |= {int(words[5]) for row in rows.of["fault_met"] if row["body"]["source"] == "clips"
               and (words := row["body"]["what"].split())[5].isdigit()}  # fmt: skip
     whole = {row["run"] for row in rows.of["session_finished"]}
     run_of = {row["seq"]: row["run"] for row in rows.all}
+    seen_in = {row["seq"]: row["body"]["observation"] for row in rows.seen}
     listens = {row["run"]: row["seq"] for row in reversed(rows.of["attempt_started"])
                if (trial := rows.trials.get(row["body"]["trial_id"])) and trial["listening"] is not None}  # fmt: skip
     for device in told.figures["devices"].values():
         for seq, (_, exposed) in device["unmatched"].items():
             due = exposed and run_of[seq] in whole and seq > listens.get(run_of[seq], math.inf)
-            if due and seq not in named:
+            if due and seq not in named and not any(_overlap(seen_in[seq], seen_in[other]) for other in named):
                 yield f"row {seq} is a wake event without a clip, and nothing says why"
+
+
+def _overlap(seen: Row, other: Row) -> bool:
+    errors_s = seen["at"]["error_s"] + other["at"]["error_s"]
+    near = abs(seen["at"]["at_s"] - other["at"]["at_s"]) <= errors_s
+    return bool(near and seen["source"] == other["source"])
 
 
 def nothing_is_lost(rows: Rows, told: Any) -> Iterator[str]:

@@ -52,8 +52,8 @@ LINES = DeviceProfile(
     ("alexa",),
     lines=(
         LineMapping(r"^I \(\d+\) heard (?P<phrase>\w+) (?P<score>\d{5})$", ObservationKind.WAKE, score_scale=SCORES),
-        LineMapping(r"^I \(\d+\) words: (?P<text>.*)$", ObservationKind.TRANSCRIPT),
-        LineMapping(r"^I \(\d+\) says: (?P<text>.*)$", ObservationKind.RESPONSE),
+        LineMapping(r"^I \(\d+\) words: (?P<text>[a-z ]+)$", ObservationKind.TRANSCRIPT),
+        LineMapping(r"^I \(\d+\) says: (?P<text>[A-Za-z .]+)$", ObservationKind.RESPONSE),
         LineMapping(r"^I \(\d+\) is (?P<state>\w+)$", ObservationKind.STATUS),
         LineMapping(r"^rst:(?P<detail>\w+)$", ObservationKind.STATUS, (("state", "started"),)),
         LineMapping(r"^I \(\d+\) alive$", ObservationKind.LISTENING),

@@ -204,7 +204,13 @@ class Recount:
             spoken = list(self._spoken(seen))
             starts = [row for row in self._all("attempt_started") if row.attempt[0] in self._listening]
             starts = [row for row in starts if self._run[row.seq] == run]
-            plays = [play for row in starts for play in self._plays(row, seen, run == len(engines))]
+            # The microphone may report a sound to a later run of the same start of the host.
+            in_room = [
+                row.seen
+                for row in self._all("observed")
+                if row.seen["kind"] == "stimulus_heard" and boots[self._run[row.seq]] == boots[run]
+            ]
+            plays = [play for row in starts for play in self._plays(row, in_room, run == len(engines))]
             for name, line in lines.items():
                 own = [row for row in seen if self._device_of.get(row.seen["source"]) == name]
                 heard = [play for play in plays if play.target["device"] == name]
@@ -225,7 +231,7 @@ class Recount:
     def _all(self, kind: str) -> list[Row]:
         return [row for row in self.rows if row.kind == kind]
 
-    def _plays(self, start: Row, seen: Sequence[Row], last_run: bool) -> Iterator[Play]:
+    def _plays(self, start: Row, in_room: Sequence[Json], last_run: bool) -> Iterator[Play]:
         """What each device heard of an attempt."""
         trial = self.plan[start.attempt[0]]
         later = [row for row in self.of[trial["id"]] if row.seq > start.seq]
@@ -246,11 +252,7 @@ class Recount:
             )
             for row in later
         )
-        heard = [
-            row.seen
-            for row in seen
-            if row.seen["kind"] == "stimulus_heard" and row.seen["play_id"] == start.body["play_id"]
-        ]
+        heard = [seen for seen in in_room if seen["play_id"] == start.body["play_id"]]
         for target in trial["listening"]["targets"]:
             sound = {row.seen["kind"]: row.seen for row in own if row.seen["source"] == target["player"]}
             said = [row.seen for row in own if row.seen["source"] in _sources(target)]

@@ -482,8 +482,8 @@ FAULTS = (
         "devices/wire/test_device_clock.py::test_the_stated_error_is_no_less_than_the_true_one"),
     Planted("line_clock_without_error", "", Area.CLOCK, """
 @ devices/wire/line_clock.py
--        return Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
-+        return Stamp((start_s + end_s) / 2, time.step_s / 2)
+-        return Stamp(middle_s, error_s)
++        return Stamp(middle_s, time.step_s / 2)
 """, "times of console lines claim to be as exact as the device's clock counts",
         "devices/wire/test_device_clock.py::test_the_truth_stays_inside"),
 )

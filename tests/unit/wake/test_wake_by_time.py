@@ -174,3 +174,13 @@ def test_an_event_may_be_reported_before_the_sound_that_it_is_in(start_first: bo
     rows.see(StimulusEnded("speaker", Stamp(14.0), "p1"), trial)
     rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
     assert (rows.device().in_vocabulary_events, rows.device().ambient_events_outside) == (1, 0)
+
+
+def test_an_event_in_a_sound_of_which_only_the_microphone_knows_is_kept() -> None:
+    trial = wake_trial(1, injected=False)
+    rows = rows_of(trial, at_s=10.0)
+    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
+    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.INTERRUPTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    rows.see(Wake(LINK, Stamp(10.5)))
+    rows.see(StimulusHeard("mic", Stamp(10.0), "p1", 0.9))
+    assert rows.device().ambient_events_outside == 1
