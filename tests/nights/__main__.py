@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.nights.check import broken
-from tests.nights.night import Told, played
+from tests.nights.night import NightRecord, played
 
 MEMORY = Path("/dev/shm")
 ON_DISK_EVERY = 100
@@ -45,25 +45,25 @@ def play(seed: int, without: Collection[int] = (), templates: Collection[int] | 
     on_disk = seed % ON_DISK_EVERY == 0 or not MEMORY.is_dir()
     with tempfile.TemporaryDirectory(prefix="night", dir=None if on_disk else MEMORY) as folder:
         try:
-            told = played(seed, Path(folder), without, templates)
+            night = played(seed, Path(folder), without, templates)
         except Exception as error:  # noqa: BLE001 - shown with its seed
             return Outcome(seed, 0, 0, 0.0, Counter(), [f"crash: {error!r}"], "", {"faults": 200, "templates": 6})
-    ended = [row["body"] for row in told.rows if row["kind"] == "trial_finished"]
+    ended = [row["body"] for row in night.rows if row["kind"] == "trial_finished"]
     return Outcome(
         seed,
         len({row["trial_id"] for row in ended}),
         len(ended),
-        told.hours,
-        told.truth.faults,
-        broken(told),
-        digest(told),
-        told.settings,
+        night.hours,
+        night.truth.faults,
+        broken(night),
+        digest(night),
+        night.settings,
     )
 
 
-def digest(told: Told) -> str:
+def digest(night: NightRecord) -> str:
     """Of all rows; equal for equal nights."""
-    return hashlib.sha256(json.dumps(told.rows, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(night.rows, sort_keys=True).encode()).hexdigest()
 
 
 def joined(digests: Sequence[str]) -> str:

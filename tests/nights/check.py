@@ -25,16 +25,16 @@ UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
 
 
-def broken(told: Any) -> list[str]:
+def broken(night: Any) -> list[str]:
     """What is wrong with a night; empty if nothing is."""
-    rows = Rows(told.rows)
+    rows = Rows(night.rows)
     found: list[str] = []
     for check in CHECKS:
-        found += [f"{check.__name__}: {what}" for what in check(rows, told)]
+        found += [f"{check.__name__}: {what}" for what in check(rows, night)]
     return found
 
 
-def order_of_rows(rows: Rows, told: Any) -> Iterator[str]:
+def order_of_rows(rows: Rows, night: Any) -> Iterator[str]:
     """seq without a gap, runs and times that never go back."""
     last_s, last_run = -math.inf, 0
     for number, row in enumerate(rows.all, 1):
@@ -45,20 +45,20 @@ def order_of_rows(rows: Rows, told: Any) -> Iterator[str]:
         last_s, last_run = row["at_s"], row["run"]
 
 
-def acknowledged_rows(rows: Rows, told: Any) -> Iterator[str]:
+def acknowledged_rows(rows: Rows, night: Any) -> Iterator[str]:
     kinds = {row["seq"]: row["kind"] for row in rows.all}
-    for seq, kind in told.truth.acknowledged:
+    for seq, kind in night.truth.acknowledged:
         if kinds.get(seq) != kind:
             yield f"row {seq} ({kind}) was acknowledged and is {kinds.get(seq)}"
 
 
-def replays(rows: Rows, told: Any) -> Iterator[str]:
-    yield from told.truth.replayed
+def replays(rows: Rows, night: Any) -> Iterator[str]:
+    yield from night.truth.replayed
 
 
-def observations_once(rows: Rows, told: Any) -> Iterator[str]:
-    """What a driver told is in the log at most as often."""
-    arrived = Counter(what for life in told.truth.arrived for what in life)
+def observations_once(rows: Rows, night: Any) -> Iterator[str]:
+    """What a driver night is in the log at most as often."""
+    arrived = Counter(what for life in night.truth.arrived for what in life)
     counts: Counter[str] = Counter()
     for row in rows.seen:
         seen = row["body"]["observation"]
@@ -68,7 +68,7 @@ def observations_once(rows: Rows, told: Any) -> Iterator[str]:
             yield f"row {row['seq']} says again: {seen['kind']} of {seen['source']} at {seen['at']['at_s']:.3f}"
 
 
-def attempts(rows: Rows, told: Any) -> Iterator[str]:
+def attempts(rows: Rows, night: Any) -> Iterator[str]:
     """Attempts are numbered without a gap, end once begun, and none follows the end of its take."""
     numbers: dict[tuple[str, int], int] = Counter()
     closed: set[tuple[str, int]] = set()
@@ -97,36 +97,36 @@ def attempts(rows: Rows, told: Any) -> Iterator[str]:
         yield "two attempts have one play"
 
 
-def every_trial_ends(rows: Rows, told: Any) -> Iterator[str]:
+def every_trial_ends(rows: Rows, night: Any) -> Iterator[str]:
     for trial in rows.plan:
         takes = rows.takes.get(trial["id"], [])
         numbers = sorted(take["take"] for take in takes)
-        if told.reason == "completed" and numbers != list(range(1, len(takes) + 1)):
+        if night.reason == "completed" and numbers != list(range(1, len(takes) + 1)):
             yield f"{trial['id']} has takes {numbers}"
-        if told.reason == "completed" and not takes:
+        if night.reason == "completed" and not takes:
             yield f"{trial['id']} never ended"
 
 
-def commands_kept(rows: Rows, told: Any) -> Iterator[str]:
-    """What a person was told is written is a row."""
+def commands_kept(rows: Rows, night: Any) -> Iterator[str]:
+    """What a person was night is written is a row."""
     for command, kind in (("write_note", "note_written"), ("set_mark", "mark_set"), ("rerun", "rerun_asked")):
-        answered = sum(ok for id_, (ok, _) in told.answers.items() if told.truth.commands.get(id_) == command)
+        answered = sum(ok for id_, (ok, _) in night.answers.items() if night.truth.commands.get(id_) == command)
         written = sum(row["body"]["by"].startswith("person") for row in rows.of[kind])
         if written < answered:
             yield f"{answered} × {command} were acknowledged, and {written} are written"
 
 
-def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
+def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
     """Hits and misses are what the devices did."""
-    spans = _windows(rows, told)
-    for device, product in told.figures["devices"].items():
-        events = [event for event in told.truth.wakes if event["device"] == device]
+    spans = _windows(rows, night)
+    for device, product in night.figures["devices"].items():
+        events = [event for event in night.truth.wakes if event["device"] == device]
         for trial, _, attempt in rows.counted():
             if trial["listening"]["kind"] not in ("wake", "command"):
                 continue
             if device not in {target["device"] for target in trial["listening"]["targets"]}:
                 continue
-            play = told.truth.plays.get(attempt["play_id"])
+            play = night.truth.plays.get(attempt["play_id"])
             if play is None:
                 yield f"{trial['id']} counts, and {attempt['play_id']} was never played"
                 continue
@@ -136,15 +136,15 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
             to_s = play["start_s"] + attempt["query_end_s"] + AFTER_S
             close = [event for event in events if from_s - 0.3 <= event["stated_s"] <= to_s + 0.3]
             woke = product["woke"].get(trial["id"], "unknown")
-            deaf = [gap for gap in told.truth.deaf if gap["device"] == device and gap["why"] != "deaf"
+            deaf = [gap for gap in night.truth.deaf if gap["device"] == device and gap["why"] != "deaf"
                     and gap["from_s"] < to_s and gap["to_s"] > from_s]  # fmt: skip
             if woke == "unknown":
                 yield f"{trial['id']} counts, and not for {device}"
             elif not close and woke is not None:
                 yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
-            elif woke is None and deaf and told.settings["life_check_after"] and told.reason == "completed":
+            elif woke is None and deaf and night.settings["life_check_after"] and night.reason == "completed":
                 run = rows.run_at(play["start_s"])
-                seen = [gap for gap in deaf if _visible(gap, device, told, run)]
+                seen = [gap for gap in deaf if _visible(gap, device, night, run)]
                 if seen:
                     yield f"{trial['id']}: {device} could not be heard of ({seen[0]}), and it counts as a miss"
             elif woke is None and len(close) == 1:
@@ -161,20 +161,20 @@ def wake_trials(rows: Rows, told: Any) -> Iterator[str]:
                     yield f"{trial['id']}: {device} woke at {event['stated_s']:.3f}, and it counts as a miss"
 
 
-def _visible(gap: Row, device: str, told: Any, run: tuple[float, float] = (-math.inf, math.inf)) -> bool:
+def _visible(gap: Row, device: str, night: Any, run: tuple[float, float] = (-math.inf, math.inf)) -> bool:
     """Whether somebody who only sees the rows of a run, between these times, can know of a gap."""
-    like = next(like for like in told.settings["bench"] if like["name"] == device)
+    like = next(like for like in night.settings["bench"] if like["name"] == device)
     if gap["why"] == "hung" or gap.get("unheard"):  # nobody was there to hear that it had restarted
         return bool(like["beats"]) and min(gap["to_s"], run[1]) - max(gap["from_s"], run[0]) > UNSEEN_HANG_S
     return True
 
 
-def _windows(rows: Rows, told: Any) -> list[tuple[float, float]]:
+def _windows(rows: Rows, night: Any) -> list[tuple[float, float]]:
     """The windows of all phrases that were played, whatever became of them."""
     spans = []
     for row in rows.started.values():
         body = row["body"]
-        play = told.truth.plays.get(body["play_id"])
+        play = night.truth.plays.get(body["play_id"])
         if play is not None:
             spans.append(
                 (
@@ -185,51 +185,51 @@ def _windows(rows: Rows, told: Any) -> list[tuple[float, float]]:
     return spans
 
 
-def exposure(rows: Rows, told: Any) -> Iterator[str]:
+def exposure(rows: Rows, night: Any) -> Iterator[str]:
     """No device is said to have listened for longer than it did.
 
     GAP: between two probes that it heard, a device counts as listening although its heartbeats stopped. Some drivers
     notice that, and lose its link.
     """
-    unwatched = {wire["device"] for wire in told.truth.wires if wire["how"] in ("lines", "messages")}
-    for device, product in told.figures["devices"].items():
+    unwatched = {wire["device"] for wire in night.truth.wires if wire["how"] in ("lines", "messages")}
+    for device, product in night.figures["devices"].items():
         true_s, plays = 0.0, 0
         for trial, _, attempt in rows.counted():
             if trial["listening"]["kind"] != "ambient":
                 continue
-            play = told.truth.plays.get(attempt["play_id"])
+            play = night.truth.plays.get(attempt["play_id"])
             if play is None:
                 continue
             plays += 1
             true_s += play["end_s"] - play["start_s"]
-            for gap in told.truth.deaf:
+            for gap in night.truth.deaf:
                 if gap["device"] == device and gap["why"] != "deaf":
                     probed = bool(trial["listening"]["probe_every_s"]) and device in unwatched
-                    if not _visible(gap, device, told) or (gap["why"] == "hung" and probed):
+                    if not _visible(gap, device, night) or (gap["why"] == "hung" and probed):
                         continue
                     true_s -= max(0.0, min(play["end_s"], gap["to_s"]) - max(play["start_s"], gap["from_s"]))
         if product["exposure_s"] > true_s + 0.05 * plays + 0.5:
             yield f"{device} counts {product['exposure_s']:.1f} s of exposure, and listened for {true_s:.1f} s"
 
 
-def recounted(rows: Rows, told: Any) -> Iterator[str]:
+def recounted(rows: Rows, night: Any) -> Iterator[str]:
     """Figures and verdicts are those that an independent count of the rows finds."""
-    yield from differences(told.figures, figures(rows.recount(), told.settings["limits"], told.settings["stopping"]))
+    yield from differences(night.figures, figures(rows.recount(), night.settings["limits"], night.settings["stopping"]))
 
 
-def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
+def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
     """Wake delays and latencies are those of the attempt, within their stated errors."""
     asked = {trial["id"]: trial for trial in rows.plan if trial["listening"] is None}
     for key, row in rows.ended.items():
         trial, body, attempt = asked.get(key[0]), row["body"], rows.started[key]["body"]
-        play = told.truth.plays.get(attempt["play_id"])
+        play = night.truth.plays.get(attempt["play_id"])
         if trial is None or play is None:
             continue
-        answers = [answer for answer in told.truth.answers if answer["play_id"] == attempt["play_id"]]
+        answers = [answer for answer in night.truth.answers if answer["play_id"] == attempt["play_id"]]
         latency, query_end_s = body["latency"], play["start_s"] + attempt["query_end_s"]
         earliest_s = play.get("wake_end_s", play["start_s"]) - ONSET_S
-        # An answer to an earlier attempt that comes so late that it could be this one's cannot be told from it.
-        speech = [*told.truth.answers, *({"start_s": start_s} for start_s in told.truth.speech)]
+        # An answer to an earlier attempt that comes so late that it could be this one's cannot be night from it.
+        speech = [*night.truth.answers, *({"start_s": start_s} for start_s in night.truth.speech)]
         possible = [answer for answer in speech if answer["start_s"] >= earliest_s]
         if latency is not None:
             off_s = [latency["value_s"] - (answer["start_s"] - query_end_s) for answer in possible]
@@ -239,10 +239,10 @@ def query_attempts(rows: Rows, told: Any) -> Iterator[str]:
         delay = body["wake_delay"]
         woken = [
             event
-            for event in told.truth.wakes
+            for event in night.truth.wakes
             if event["play_id"] == attempt["play_id"] and event["device"] == trial["device"]
         ]
-        any_near = [event for event in told.truth.wakes if event["device"] == trial["device"]
+        any_near = [event for event in night.truth.wakes if event["device"] == trial["device"]
                     and play["start_s"] - 0.2 <= event["at_s"]]  # fmt: skip
         if delay is not None:
             end_s = play.get("wake_end_s", math.inf)

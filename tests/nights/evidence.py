@@ -23,7 +23,7 @@ ANSWERED = ("responded", "late", "inconclusive", "counted", "understood")
 STREAM_GAP_S = (0.3, 1.2)
 
 
-def verdicts_follow_from_attempts(rows: Rows, told: Any) -> Iterator[str]:
+def verdicts_follow_from_attempts(rows: Rows, night: Any) -> Iterator[str]:
     """A trial that was not answered had all its attempts; interrupted ones are not among them."""
     for row in rows.of["trial_finished"]:
         body = row["body"]
@@ -44,7 +44,7 @@ def verdicts_follow_from_attempts(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"{take} is {body['outcome']}, its deciding attempt is not"
 
 
-def verdicts_once(rows: Rows, told: Any) -> Iterator[str]:
+def verdicts_once(rows: Rows, night: Any) -> Iterator[str]:
     """A verdict is written again only if it changed."""
     last: dict[Key, Row] = {}
     for row in rows.of["attempt_finished"]:
@@ -53,15 +53,15 @@ def verdicts_once(rows: Rows, told: Any) -> Iterator[str]:
         last[key_of(row)] = row["body"]
 
 
-def begun_trials_end(rows: Rows, told: Any) -> Iterator[str]:
+def begun_trials_end(rows: Rows, night: Any) -> Iterator[str]:
     """At the end of a session, however it ends, no trial that was begun is open."""
-    if told.reason in ("completed", "aborted"):
+    if night.reason in ("completed", "aborted"):
         begun = {(row["body"]["trial_id"], row["body"]["take"]) for row in rows.of["trial_started"]}
         ended = {(row["body"]["trial_id"], row["body"]["take"]) for row in rows.of["trial_finished"]}
         yield from (f"{take} was begun and never ended" for take in sorted(begun - ended))
 
 
-def restarts_interrupt(rows: Rows, told: Any) -> Iterator[str]:
+def restarts_interrupt(rows: Rows, night: Any) -> Iterator[str]:
     """A restart of its device during an attempt interrupts it."""
     open_key: Key | None = None
     restarted = asked = False
@@ -84,7 +84,7 @@ def restarts_interrupt(rows: Rows, told: Any) -> Iterator[str]:
             open_key = None
 
 
-def flawed_phrases_are_repeated(rows: Rows, told: Any) -> Iterator[str]:
+def flawed_phrases_are_repeated(rows: Rows, night: Any) -> Iterator[str]:
     """A phrase that was played with a gap does not count."""
     for key, row in rows.ended.items():
         trial, attempt = rows.trials.get(key[0]), rows.started[key]["body"]
@@ -109,7 +109,7 @@ def flawed_phrases_are_repeated(rows: Rows, told: Any) -> Iterator[str]:
             yield f"{key} counts, and row {late[0]['seq']} says that it was played with a gap"
 
 
-def responses_without_gaps(rows: Rows, told: Any) -> Iterator[str]:
+def responses_without_gaps(rows: Rows, night: Any) -> Iterator[str]:
     """What the microphone heard where its recording has a gap is no response."""
     gaps_s = [
         (row["seq"], seen["at"]["at_s"])
@@ -124,7 +124,7 @@ def responses_without_gaps(rows: Rows, told: Any) -> Iterator[str]:
             yield f"{key} has a response where the recording has a gap"
 
 
-def probes_are_heard(rows: Rows, told: Any) -> Iterator[str]:
+def probes_are_heard(rows: Rows, night: Any) -> Iterator[str]:
     """A probe counts as heard if every device woke within its window, and only then."""
     for key, row in rows.ended.items():
         trial = rows.trials.get(key[0])
@@ -150,7 +150,7 @@ def probes_are_heard(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"{key} counts as heard, and {target['device']} woke at {times_s}, not in [{low_s}, {high_s}]"
 
 
-def cut_queries_keep_the_wait(rows: Rows, told: Any) -> Iterator[str]:
+def cut_queries_keep_the_wait(rows: Rows, night: Any) -> Iterator[str]:
     """No sound within the context wait after a query that was cut, nor after a last attempt that stayed silent."""
     frozen = {key_of(row) for row in rows.of["response_frozen"]}
     asked = {key_of(row) for row in rows.of["operator_asked"]}
@@ -160,7 +160,7 @@ def cut_queries_keep_the_wait(rows: Rows, told: Any) -> Iterator[str]:
         if trial is None or trial["listening"] is not None or key in frozen | asked:
             continue
         following = next((start for start in starts if start["seq"] > row["seq"]), None)
-        if following is None or _slow_host(told, row["at_s"]):
+        if following is None or _slow_host(night, row["at_s"]):
             continue
         wait_s, after_s = trial["reprompt"]["context_wait_s"], following["at_s"] - row["at_s"]
         cut = body["outcome"] in ("skipped", "interrupted") and key in rows.started and _sounded(rows, key)
@@ -168,7 +168,7 @@ def cut_queries_keep_the_wait(rows: Rows, told: Any) -> Iterator[str]:
             cut = False
         silent = body["outcome"] in ("no_wake", "no_response") and trial["responds"] and not trial["close_dialogue"]
         same = key_of(following)[:2] == key[:2] or following["run"] != row["run"]
-        silent = silent and not same and not _skipped(told, row["at_s"], following["at_s"])
+        silent = silent and not same and not _skipped(night, row["at_s"], following["at_s"])
         if (cut or silent) and after_s < wait_s - SLACK_S:
             yield f"{after_s:.2f} s after {key} ended as {body['outcome']}, {key_of(following)} began"
 
@@ -177,15 +177,15 @@ def _sounded(rows: Rows, key: Key) -> bool:
     return "stimulus_started" in rows.sound[rows.started[key]["body"]["play_id"]]
 
 
-def _slow_host(told: Any, at_s: float) -> bool:
-    return any(low - 1.0 <= at_s <= high + 10.0 for low, high in told.truth.slow)
+def _slow_host(night: Any, at_s: float) -> bool:
+    return any(low - 1.0 <= at_s <= high + 10.0 for low, high in night.truth.slow)
 
 
-def _skipped(told: Any, low_s: float, high_s: float) -> bool:
-    return any(low_s - 1.0 <= at_s <= high_s for at_s in told.truth.skips)
+def _skipped(night: Any, low_s: float, high_s: float) -> bool:
+    return any(low_s - 1.0 <= at_s <= high_s for at_s in night.truth.skips)
 
 
-def words_belong_to_their_query(rows: Rows, told: Any) -> Iterator[str]:
+def words_belong_to_their_query(rows: Rows, night: Any) -> Iterator[str]:
     """A transcript that is credited to an attempt at a query does not lie before that query."""
     for row in rows.seen:
         seen, key = row["body"]["observation"], key_of(row)
@@ -199,7 +199,7 @@ def words_belong_to_their_query(rows: Rows, told: Any) -> Iterator[str]:
             yield f"row {row['seq']} credits words of {seen['at']['at_s']:.2f} s to {key}, said from {begins_s:.2f} s"
 
 
-def busy_devices_are_left_alone(rows: Rows, told: Any) -> Iterator[str]:
+def busy_devices_are_left_alone(rows: Rows, night: Any) -> Iterator[str]:
     """No query while its device says that it thinks or speaks, for as long as a response may last."""
     state, since_s, take = "", math.inf, ("", 0)
     for row in rows.all:
@@ -218,9 +218,9 @@ def busy_devices_are_left_alone(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"{key_of(row)} began while its device said that it was {state}"
 
 
-def answers_belong_to_what_woke(rows: Rows, told: Any) -> Iterator[str]:
+def answers_belong_to_what_woke(rows: Rows, night: Any) -> Iterator[str]:
     """What a device says that woke to the attempt before, and not to this one, does not answer this one."""
-    states = {like["name"] for like in told.settings["bench"] if like["states"]}
+    states = {like["name"] for like in night.settings["bench"] if like["states"]}
     reported = {key_of(row) for row in rows.seen if row["body"]["observation"]["kind"] in ("wake", "transcript")}
     woken = {key_of(row) for row in rows.seen if row["body"]["observation"]["kind"] == "wake"}
     for key, row in rows.ended.items():
@@ -228,17 +228,17 @@ def answers_belong_to_what_woke(rows: Rows, told: Any) -> Iterator[str]:
         before = (*key[:2], key[2] - 1)
         if trial is None or latency is None or trial["device"] in states or trial["close_dialogue"]:
             continue
-        play, started = told.truth.plays.get(rows.started[key]["body"]["play_id"]), rows.started.get(before)
+        play, started = night.truth.plays.get(rows.started[key]["body"]["play_id"]), rows.started.get(before)
         if play is None or started is None or before not in woken or key in reported or started["run"] != row["run"]:
             continue
         at_s = play["start_s"] + rows.started[key]["body"]["query_end_s"] + latency["value_s"]
-        speech = [*told.truth.answers, *({"start_s": start_s, "play_id": ""} for start_s in told.truth.speech)]
+        speech = [*night.truth.answers, *({"start_s": start_s, "play_id": ""} for start_s in night.truth.speech)]
         close = {each["play_id"] for each in speech if abs(each["start_s"] - at_s) <= latency["error_s"] + 0.1}
         if close == {started["body"]["play_id"]}:
             yield f"{key} has the answer to the attempt before"
 
 
-def restless_devices_hold_nothing_up(rows: Rows, told: Any) -> Iterator[str]:
+def restless_devices_hold_nothing_up(rows: Rows, night: Any) -> Iterator[str]:
     """A device that wakes again and again holds a trial up for no longer than a response may last."""
     since_s = math.inf
     for row in rows.all:
@@ -247,7 +247,7 @@ def restless_devices_hold_nothing_up(rows: Rows, told: Any) -> Iterator[str]:
         elif row["kind"] == "attempt_started":
             trial = rows.trials.get(row["body"]["trial_id"])
             limit_s = trial["reprompt"]["response_max_s"] if trial is not None and trial["listening"] else math.inf
-            if row["at_s"] - since_s > limit_s + 2.0 and not _slow_host(told, row["at_s"]):
+            if row["at_s"] - since_s > limit_s + 2.0 and not _slow_host(night, row["at_s"]):
                 yield f"{key_of(row)} began {row['at_s'] - since_s:.1f} s after its trial, and nothing held it up"
             since_s = math.inf
         elif row["kind"] != "observed":
@@ -259,9 +259,9 @@ def restless_devices_hold_nothing_up(rows: Rows, told: Any) -> Iterator[str]:
             since_s = math.inf
 
 
-def misses_are_proved(rows: Rows, told: Any) -> Iterator[str]:
+def misses_are_proved(rows: Rows, night: Any) -> Iterator[str]:
     """A miss counts if, and only if, the device gave a sign of life after it and before it restarted or stood still."""
-    if not told.settings["life_check_after"] or told.reason != "completed":
+    if not night.settings["life_check_after"] or night.reason != "completed":
         return
     ends = {(row["body"]["trial_id"], row["body"]["take"]): row["seq"] for row in rows.of["trial_finished"]}
     for device, count in rows.recount().devices.items():
@@ -282,7 +282,7 @@ def misses_are_proved(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"{trial['id']} counts as a miss of {device}: {why}"
 
 
-def proved_misses_stay(rows: Rows, told: Any) -> Iterator[str]:
+def proved_misses_stay(rows: Rows, night: Any) -> Iterator[str]:
     """A take whose device gave a sign of life after it is not taken back."""
     ends: dict[str, tuple[int, Row]] = {}
     device = ""
@@ -349,9 +349,9 @@ def _unproved(signs: list[Row], ended: int, said_s: float, *, sure: bool = False
     return "it gave no sign afterwards"
 
 
-def decisions_when_due(rows: Rows, told: Any) -> Iterator[str]:
+def decisions_when_due(rows: Rows, night: Any) -> Iterator[str]:
     """A sequential test decides after the trial with which it is due, and not before."""
-    stopping = told.settings["stopping"]
+    stopping = night.settings["stopping"]
     tests = [figure for figure in ("false_accepts", "false_rejects") if stopping[figure]]
     written = {(row["body"]["device"], row["body"]["figure"]): row for row in rows.of["decision_reached"]}
     if len(written) != len(rows.of["decision_reached"]):
@@ -372,7 +372,7 @@ def decisions_when_due(rows: Rows, told: Any) -> Iterator[str]:
                 yield f"the test of {figure} of {device} was due after row {seq}"
 
 
-def clips_are_named(rows: Rows, told: Any) -> Iterator[str]:
+def clips_are_named(rows: Rows, night: Any) -> Iterator[str]:
     """Each wake event that counts and has no stimulus has its sound, or a row says why not.
 
     Except in runs that were killed, and before the first trial that devices listen to. Of two events whose errors
@@ -386,7 +386,7 @@ def clips_are_named(rows: Rows, told: Any) -> Iterator[str]:
     seen_in = {row["seq"]: row["body"]["observation"] for row in rows.seen}
     listens = {row["run"]: row["seq"] for row in reversed(rows.of["attempt_started"])
                if (trial := rows.trials.get(row["body"]["trial_id"])) and trial["listening"] is not None}  # fmt: skip
-    for device in told.figures["devices"].values():
+    for device in night.figures["devices"].values():
         for seq, (_, exposed) in device["unmatched"].items():
             due = exposed and run_of[seq] in whole and seq > listens.get(run_of[seq], math.inf)
             if due and seq not in named and not any(_overlap(seen_in[seq], seen_in[other]) for other in named):
@@ -399,12 +399,12 @@ def _overlap(seen: Row, other: Row) -> bool:
     return bool(near and seen["source"] == other["source"])
 
 
-def nothing_is_lost(rows: Rows, told: Any) -> Iterator[str]:
+def nothing_is_lost(rows: Rows, night: Any) -> Iterator[str]:
     """What arrives is written in its order: behind a row, nothing that arrived before it is missing."""
     written: Counter[tuple[str, str, float]] = Counter()
     for row in rows.seen:
         written[_told(row["body"]["observation"])] += 1
-    for arrived in told.truth.arrived:
+    for arrived in night.truth.arrived:
         known = [what for what in arrived if not what[0].startswith("operator")]
         last = max((number for number, what in enumerate(known) if written[what]), default=-1)
         for what in known[: last + 1]:

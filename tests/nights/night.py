@@ -54,7 +54,7 @@ REPORTS = frozenset({ObservationKind.WAKE, ObservationKind.TRANSCRIPT})
 
 
 @dataclass
-class Told:
+class NightRecord:
     """What a checker gets. rows: as they stand in the log."""
 
     seed: int
@@ -206,7 +206,7 @@ class Night:
 
     # Its play
 
-    def play(self, folder: Path) -> Told:
+    def play(self, folder: Path) -> NightRecord:
         """To its end, through deaths and resumes."""
         begun_s = self.world.monotonic()
         reason: EndReason | None = None
@@ -228,7 +228,7 @@ class Night:
         self._mark_reported(rows)
         totals, limits = self.last.session().totals, self.scenario.limits
         figures = figures_of(self.last._wake or WakeFigures(), totals, limits, stopping)
-        return Told(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, settings)
+        return NightRecord(self.seed, reason.value, hours, rows, self.room.truth, self.answers, figures, settings)
 
     def _mark_reported(self, rows: list[dict[str, Any]]) -> None:
         """Notes which wake events the log has, and since when."""
@@ -549,7 +549,9 @@ def _cut_off(log: SqliteLog) -> None:
     os.close(log._lock_fd)
 
 
-def played(seed: int, folder: Path, without: Collection[int] = (), templates: Collection[int] | None = None) -> Told:
+def played(
+    seed: int, folder: Path, without: Collection[int] = (), templates: Collection[int] | None = None
+) -> NightRecord:
     """Plays the night of a seed in an empty folder; the rest as of `Night`."""
     with SimulatedThreads() as world, threads.using(world):
         return Night(seed, world, without, templates).play(folder)

@@ -12,29 +12,29 @@ NEAREST_S = 1e-6
 LOSS_NOTICED_S = 15.0
 
 
-def stated_times_hold(rows: Rows, told: Any) -> Iterator[str]:
+def stated_times_hold(rows: Rows, night: Any) -> Iterator[str]:
     """The stated time of a wake event, with its error, contains the moment at which the device heard it."""
-    for event in _events(told):
-        for stated_s, error_s in event["told"]:
+    for event in _events(night):
+        for stated_s, error_s in event["night"]:
             off_s = stated_s - event["at_s"]
             if abs(off_s) > error_s + NEAREST_S and not (event["vague"] and event["wire"] == "messages"):
                 what = f"{event['device']} ({event['wire']}) woke at {event['at_s']:.4f}"
                 yield f"{what}, stated {off_s:+.4f} ± {error_s:.4f} s"
 
 
-def events_told_once(rows: Rows, told: Any) -> Iterator[str]:
-    """What a device says is told once, or as often as its line was printed; where nothing disturbs it, it is told."""
-    for event in _events(told):
+def events_told_once(rows: Rows, night: Any) -> Iterator[str]:
+    """What a device says is night once, or as often as its line was printed; where nothing disturbs it, it is night."""
+    for event in _events(night):
         most = 2 if event.get("repeated") and event["wire"] == "lines" else 1
-        if len(event["told"]) > most:
-            yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, told {len(event['told'])} times"
-        if len(event["told"]) < min(event["due"], most):
+        if len(event["night"]) > most:
+            yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, night {len(event['night'])} times"
+        if len(event["night"]) < min(event["due"], most):
             yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, and nothing tells it"
 
 
-def restarts_told_once(rows: Rows, told: Any) -> Iterator[str]:
-    """A restart is told once, soon, and only if there was one."""
-    for wire in told.truth.wires:
+def restarts_told_once(rows: Rows, night: Any) -> Iterator[str]:
+    """A restart is night once, soon, and only if there was one."""
+    for wire in night.truth.wires:
         starts = list(wire["starts"])
         for restart in wire["restarts"]:
             own = [at_s for at_s in starts if restart["from_s"] <= at_s]
@@ -44,16 +44,16 @@ def restarts_told_once(rows: Rows, told: Any) -> Iterator[str]:
             yield f"{wire['device']} ({wire['how']}) is said to start {len(starts)} times: {wire}"
 
 
-def links_lost_for_a_reason(rows: Rows, told: Any) -> Iterator[str]:
+def links_lost_for_a_reason(rows: Rows, night: Any) -> Iterator[str]:
     """No link counts as lost where its device, its line and its broker do what they should."""
-    for wire in told.truth.wires:
+    for wire in night.truth.wires:
         for loss in wire["losses"]:
             if loss["since_s"] > LOSS_NOTICED_S:
                 yield f"{wire['device']} ({wire['how']}) is lost at {loss['at_s']:.3f} for no reason: {loss['what']}"
 
 
-def _events(told: Any) -> Iterator[Row]:
-    return (event for event in told.truth.wakes if "wire" in event)
+def _events(night: Any) -> Iterator[Row]:
+    return (event for event in night.truth.wakes if "wire" in event)
 
 
 WIRES = (stated_times_hold, events_told_once, restarts_told_once, links_lost_for_a_reason)
