@@ -15,7 +15,7 @@ LOSS_NOTICED_S = 15.0
 def stated_times_hold(rows: Rows, night: Any) -> Iterator[str]:
     """The stated time of a wake event, with its error, contains the moment at which the device heard it."""
     for event in _events(night):
-        for stated_s, error_s in event["night"]:
+        for stated_s, error_s in event["told"]:
             off_s = stated_s - event["at_s"]
             if abs(off_s) > error_s + NEAREST_S and not (event["vague"] and event["wire"] == "messages"):
                 what = f"{event['device']} ({event['wire']}) woke at {event['at_s']:.4f}"
@@ -26,9 +26,9 @@ def events_told_once(rows: Rows, night: Any) -> Iterator[str]:
     """What a device says is night once, or as often as its line was printed; where nothing disturbs it, it is night."""
     for event in _events(night):
         most = 2 if event.get("repeated") and event["wire"] == "lines" else 1
-        if len(event["night"]) > most:
+        if len(event["told"]) > most:
             yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, night {len(event['night'])} times"
-        if len(event["night"]) < min(event["due"], most):
+        if len(event["told"]) < min(event["due"], most):
             yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, and nothing tells it"
 
 
