@@ -28,7 +28,9 @@ def command(
     days: float = option("Days until the links expire.", within=(0.01, LONGEST_DAYS), default=30.0),
     adjudicator: bool = flag("Invite adjudicators: they settle what raters disagree on, and see all judgments."),
     coordinator: bool = flag("Invite coordinators: they see progress, and move open responses to other raters."),
-    address: str = option("Address of the site, for the links.", default=ADDRESS, metavar="URL"),
+    address: str = option(
+        f"Address of the site, for the links (default: where it was last, else {ADDRESS}).", default="", metavar="URL"
+    ),
     listed: bool = flag("List the invitations.", "--list"),
     revoke: tuple[str, ...] = many("End an invitation at once; repeatable.", metavar="RATER"),
 ) -> None:
@@ -42,7 +44,7 @@ def command(
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator exclude each other", remedy="Invite them under two names")
     invitations = Invitations(path)
-    base = _base(address)
+    base = _base(address or invitations.address or ADDRESS)
     if revoke:
         invitations.revoke(revoke)
         for rater in dict.fromkeys(revoke):
@@ -53,6 +55,7 @@ def command(
         for rater, token in made.items():
             # Browsers do not send what follows the #, so no proxy logs it.
             click.echo(f"{rater}  {base}/login#{token}")
+        invitations.lead_to(base)
     if listed:
         for one in invitations.everyone:
             click.echo(_line(one, time.time()))

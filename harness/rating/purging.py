@@ -149,7 +149,7 @@ def _bytes(path: Path) -> int:
 
 
 def _has_work(round_: RatingRound) -> bool:
-    return any(one.count.left and not one.stopped for one in RatingRoom(round_).progress)
+    return any(one.count.left and not one.stopped for one in RatingRoom(round_).progress())
 
 
 def _kept_because(session: SessionFolder, rule: PurgeRule, waiting: Collection[str]) -> str:

@@ -420,11 +420,14 @@ class RatingRoom:
 
     # For coordinators
 
-    @property
-    def progress(self) -> tuple[RaterProgress, ...]:
-        """The progress of every rater, as of the last `refresh`."""
+    def progress(self, invited: Iterable[str] = ()) -> tuple[RaterProgress, ...]:
+        """The progress of every rater, as of the last `refresh`.
+
+        invited: raters who are shown before they begin, in a round that names none.
+        """
         rows = self.rows
-        others = {row.rater for row in rows if row.round == self.round.id and not row.program} - set(self.round.raters)
+        others = {row.rater for row in rows if row.round == self.round.id and not row.program}
+        others = others - set(self.round.raters) if self.round.raters else others | set(invited)
         found = []
         for rater in (*self.round.raters, *sorted(others)):
             one = self._standing(rater, rows)

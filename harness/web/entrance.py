@@ -365,6 +365,7 @@ class Entrance(ABC):
         reached: SiteReach,
         most_fields: int = 40,
     ) -> None:
+        self.invitations = invitations
         self._logins = Logins(invitations)
         self._brake = Brake()
         self._templates = templates

@@ -64,10 +64,14 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """The content of the file. site_key: hex, signs the cookies; as secret as the file."""
+    """The content of the file. site_key: hex, signs the cookies; as secret as the file.
+
+    address: where the site was served last, or where the last links lead; "" if neither is known.
+    """
 
     site_key: str
     invitations: tuple[Invitation, ...] = ()
+    address: str = ""
 
 
 class Invitations:
@@ -125,7 +129,7 @@ class Invitations:
         with self._changing() as invited:
             rest = tuple(one for one in invited.invitations if one.rater not in tokens)
             key = invited.site_key or secrets.token_hex(32)
-            self._write(Invited(key, (*rest, *made)))
+            self._write(replace(invited, site_key=key, invitations=(*rest, *made)))
         return tokens
 
     def revoke(self, raters: Sequence[str]) -> None:
@@ -138,7 +142,18 @@ class Invitations:
                     f"{unknown[0]!r} is not invited", place=Place(str(self.path)), remedy=f"Invited: {names}"
                 )
             changed = [replace(one, revoked=True) if one.rater in raters else one for one in invited.invitations]
-            self._write(Invited(invited.site_key, tuple(changed)))
+            self._write(replace(invited, invitations=tuple(changed)))
+
+    @property
+    def address(self) -> str:
+        """Where the site was served last, or where the last links lead; "" if neither is known."""
+        return self._invited().address
+
+    def lead_to(self, address: str) -> None:
+        """Keeps where the site is, for links that follow."""
+        with self._changing() as invited:
+            if invited.address != address:
+                self._write(replace(invited, address=address))
 
     def _invited(self) -> Invited:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -189,9 +189,9 @@ def desk_page(place: str, page: str, seat: Seat, round_: RatingRound, alert: str
     }
 
 
-def coordinator_page(room: RatingRoom, giving: str) -> Mapping[str, Any]:
+def coordinator_page(room: RatingRoom, giving: str, invited: Iterable[str]) -> Mapping[str, Any]:
     """Values of the progress page. giving: the rater whose open share is about to move, or ""."""
-    found, now_s = room.progress, time.time()
+    found, now_s = room.progress(invited), time.time()
     named = room.round.raters
     giver = next((one for one in found if one.rater == giving and one.rater in named), None)
     return {
@@ -487,9 +487,14 @@ class RatersSite(SeatedSite[Seat, Post]):
     def _coordinated(
         self, visit: Visit, status: int = 200, *, giving: str = "", said: str = "", alert: str = ""
     ) -> Response:
-        return self._page(
-            "coordinate.html", visit, status, said=said, alert=alert, **coordinator_page(self._room, giving)
-        )
+        now_s = time.time()
+        invited = [
+            one.rater
+            for one in self.invitations.everyone
+            if one.holds(now_s) and not one.adjudicator and not one.coordinator
+        ]
+        values = coordinator_page(self._room, giving, invited)
+        return self._page("coordinate.html", visit, status, said=said, alert=alert, **values)
 
     def _sound(self, request: Request) -> Response:
         seat = self._seat(self._rater(request))

@@ -140,9 +140,12 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     server = uvicorn.Server(config)
     scheme = "https" if tls else "http"
     host = f"[{options.address}]" if ":" in options.address else options.address
-    print(  # noqa: T201
-        f"{called} at {options.public_url or f'{scheme}://{host}:{port}'} (Ctrl-C ends it)", file=sys.stderr, flush=True
-    )
+    address = (options.public_url or f"{scheme}://{host}:{port}").rstrip("/")
+    print(f"{called} at {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)  # noqa: T201
+    before = invitations.address
+    if before not in ("", address):
+        print(f"Links that lead to {before} do not lead here: replace that part.", file=sys.stderr, flush=True)  # noqa: T201
+    invitations.lead_to(address)
     _run(server.run, listening, called)
     site.close()
     return 0

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli.invite import command as invite
 from harness.model.judgment import Category, GoldItem, StopRule
+from harness.web.invitations import Invitations
 from tests.unit.web.visitors import Browser, Premises, field_of, item_of
 
 ROUND = {
@@ -82,3 +86,28 @@ def test_the_page_is_for_coordinators_who_judge_nothing(premises: Premises, carl
     data = {"form_word": field_of(told, "form_word"), "do": "label.correct", "item": item}
     assert carla.client.post("/judge", data=data).status_code == 403
     assert premises.rows == []
+
+
+def test_who_is_invited_and_has_not_begun_is_shown_where_the_round_names_nobody(premises: Premises) -> None:
+    premises.tokens |= premises.invitations.invite(("dan", "eve"), 30)
+    premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
+    premises.invitations.revoke(("eve",))
+    page = premises.rater("carla").page("/coordinate")
+    assert row_of(page, "dan")[7:9] == ["0 of 0", "never"]
+    assert '<th scope="row">eve' not in page
+    assert '<th scope="row">carla' not in page
+
+
+def test_links_lead_to_where_the_site_was_last(tmp_path: Path) -> None:
+    path = tmp_path / "invitations.json"
+
+    def link(*options: str) -> str:
+        done = CliRunner().invoke(invite, ["ann", "--file", str(path), *options])
+        assert done.exit_code == 0, done.output
+        return done.output.split()[1].partition("/login#")[0]
+
+    assert link() == "http://127.0.0.1:8765"
+    Invitations(path).lead_to("http://127.0.0.1:9001")
+    assert link() == "http://127.0.0.1:9001"
+    assert link("--address", "https://lab.example") == "https://lab.example"
+    assert link() == "https://lab.example"
