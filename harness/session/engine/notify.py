@@ -231,7 +231,7 @@ class Notifier:
     def showed(self, state: StateChanged) -> None:
         """A state of the run; a full disk shows here first, since its rows need room. Never blocks."""
         if state.word is StateWord.PAUSED:
-            for happened in self._pause(state.reason, threads.wall()):
+            for happened in self._pause(state.reason, threads.wall(), state.since_s):
                 self._send(happened)
 
     def close(self, goodbye: Goodbye) -> None:
@@ -251,7 +251,7 @@ class Notifier:
     def _of_row(self, entry: Entry) -> Iterator[Happened]:
         match entry.record:
             case Paused(reason=reason, by=by):
-                yield from self._pause(reason or f"by {by}", entry.wall_s)
+                yield from self._pause(reason or f"by {by}", entry.wall_s, entry.at_s)
             case Resumed(by=by):
                 self._paused = ""
                 if self._is_told:
@@ -270,24 +270,25 @@ class Notifier:
             case _:
                 pass
 
-    def _pause(self, reason: str, wall_s: float) -> Iterator[Happened]:
+    def _pause(self, reason: str, wall_s: float, at_s: float) -> Iterator[Happened]:
         if reason == self._paused:
             return  # its row and its state both come here
-        self._paused, self._is_told = reason, self._is_news(f"paused: {reason}")
+        self._paused, self._is_told = reason, self._is_news(f"paused: {reason}", at_s)
         if self._is_told:
             to_do = f"see to the reason. To continue by hand: harness attach {self._session}"
             yield _one(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
     def _fault(self, source: str, what: str, entry: Entry) -> Iterator[Happened]:
-        if self._is_news(source):
+        if self._is_news(source, entry.at_s):
             to_do = f"look at it if it stays: harness attach {self._session}"
             yield _one(NotifyOn.FAULT, f"a fault of {source}", what, to_do, entry.wall_s)
 
-    def _is_news(self, what: str) -> bool:
-        now_s, last_s = threads.monotonic(), self._told.get(what)
-        if last_s is not None and now_s - last_s < FAULT_EVERY_S:
+    def _is_news(self, what: str, at_s: float) -> bool:
+        """at_s: of the session's clock, which nobody sets."""
+        last_s = self._told.get(what)
+        if last_s is not None and at_s - last_s < FAULT_EVERY_S:
             return False
-        self._told[what] = now_s
+        self._told[what] = at_s
         return True
 
 

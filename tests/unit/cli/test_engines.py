@@ -56,7 +56,7 @@ def test_an_engine_that_cannot_be_imported_is_shown_so_and_hides_none(
     (line,) = [line for line in shown().splitlines() if line.startswith(broken)]
     assert "not here" in line
     assert "a_package_that_is_not_there" in line
-    assert "pip install" in line
+    assert "Install the library that is missing" in line
     with pytest.raises(PluginError, match=r"cannot be used here.*a_package_that_is_not_there"):
         shown(broken)
 
