@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness.cli import group
-from harness.cli import streams
+from harness.cli import group, streams
 from harness.cli.evaluate import EvaluationTerminal, on_terminal, progress_text
 from harness.cli.options import EngineAsked
 from harness.model.choices import LimitsOn
