@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
 from harness.cli.options import argument, flag, many, option, verb
@@ -29,7 +30,7 @@ def command(
     adjudicator: bool = flag("Invite adjudicators: they settle what raters disagree on, and see all judgments."),
     coordinator: bool = flag("Invite coordinators: they see progress, and move open responses to other raters."),
     address: str = option(
-        f"Address of the site, for the links (default: where it was last, else {ADDRESS}).", default="", metavar="URL"
+        "Address of the site, for the links; where it was last, if that is known.", default=ADDRESS, metavar="URL"
     ),
     listed: bool = flag("List the invitations.", "--list"),
     revoke: tuple[str, ...] = many("End an invitation at once; repeatable.", metavar="RATER"),
@@ -44,7 +45,8 @@ def command(
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator exclude each other", remedy="Invite them under two names")
     invitations = Invitations(path)
-    base = _base(address or invitations.address or ADDRESS)
+    given = click.get_current_context().get_parameter_source("address") is ParameterSource.COMMANDLINE
+    base = _base(address if given else invitations.address or address)
     if revoke:
         invitations.revoke(revoke)
         for rater in dict.fromkeys(revoke):

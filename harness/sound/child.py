@@ -144,7 +144,9 @@ def hurry() -> None:
 
 
 TICKS_AT_ONCE = 5
-"""Ticks are written so many at a time: neither process then wakes for each callback of a stream without a play."""
+"""Ticks of an idle stream are written so many at a time: neither process then wakes for each callback."""
+IDLE_AFTER = 100
+"""A stream is idle after so many callbacks without a play; by then the last one has left all buffers."""
 
 
 class PacketOutlet:
@@ -155,9 +157,10 @@ class PacketOutlet:
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._backlog = backlog
         self._lost = 0
-        self._ticks = 0
+        self._waiting = 0
 
-    def put(self, packet: Packet) -> None:
+    def put(self, packet: Packet, *, can_wait: bool = False) -> None:
+        """can_wait: for TICKS_AT_ONCE like it, or for the next that cannot."""
         if packet.word is Verb.BLOCK and len(self._packets) > self._backlog:
             self._lost += packet.frames
             return
@@ -165,8 +168,8 @@ class PacketOutlet:
             self._packets.append(Packet(Verb.LOST, frames=self._lost))
             self._lost = 0
         self._packets.append(packet)
-        self._ticks += packet.word is Verb.TICK
-        if packet.word is not Verb.TICK or self._ticks % TICKS_AT_ONCE == 0:
+        self._waiting += can_wait
+        if not can_wait or self._waiting % TICKS_AT_ONCE == 0:
             self._bell.put(None)
 
     def taken(self) -> bytes:
@@ -215,6 +218,7 @@ class Player:
         self._plays: deque[tuple[int, memoryview]] = deque()
         self._at = 0
         self._stop_until = 0
+        self._without_play = 0
 
     def play(self, number: int, samples: bytes) -> None:
         self._plays.append((number, memoryview(samples)))
@@ -245,7 +249,9 @@ class Player:
                 self._at = 0
         parts.append(bytes(wanted))
         reported_s = time_info["output_buffer_dac_time"] - time_info["current_time"]
-        self._outlet.put(Packet(Verb.TICK, status, frames, self._sample, moment_s, reported_s))
+        tick = Packet(Verb.TICK, status, frames, self._sample, moment_s, reported_s)
+        self._without_play = 0 if self._plays else self._without_play + 1
+        self._outlet.put(tick, can_wait=self._without_play > IDLE_AFTER)
         self._sample += frames
         return self._output.frames(b"".join(parts)), self._carry_on
 

@@ -117,7 +117,7 @@ class Sent(PacketOutlet):
         super().__init__(1000)
         self.packets: list[Packet] = []
 
-    def put(self, packet: Packet) -> None:
+    def put(self, packet: Packet, *, can_wait: bool = False) -> None:
         self.packets.append(packet)
 
 
@@ -181,9 +181,9 @@ def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
 def test_ticks_wait_for_each_other_and_for_nothing_else() -> None:
     outlet = PacketOutlet(3)
     for number in range(TICKS_AT_ONCE):
-        outlet.put(Packet(Verb.TICK, first_sample=480 * number))
+        outlet.put(Packet(Verb.TICK, first_sample=480 * number), can_wait=True)
     assert len(PacketReader().feed(outlet.taken())) == TICKS_AT_ONCE
-    outlet.put(Packet(Verb.TICK, first_sample=480))
+    outlet.put(Packet(Verb.TICK, first_sample=480), can_wait=True)
     outlet.put(Packet(Verb.STARTED, 7, first_sample=960))
     assert [packet.word for packet in PacketReader().feed(outlet.taken())] == [Verb.TICK, Verb.STARTED]
 
