@@ -215,10 +215,10 @@ class Liveness:
             self._doubt(life, at_s)
             life.last_s = at_s if life.last_s is None else max(at_s, life.last_s)
         life.silent = {} if seen is None else {take: s for take, s in life.silent.items() if seen.at.at_s < s}
-        life.signed |= seen is None or self._is_after(device, seen, 1.0)
+        life.signed |= seen is None or self._is_after(device, seen, reacts=False)
         life.signs += 1
         if reacted:
-            life.reacted |= seen is None or self._is_after(device, seen, 0.0)  # reports may come late
+            life.reacted |= seen is None or self._is_after(device, seen, reacts=True)
             life.restarts = 0
 
     def _called_s(self, device: str) -> float:
@@ -228,19 +228,27 @@ class Liveness:
             return -math.inf
         return started.at.at_s + (self._asked.query_end_s if started.audio_s is None else 0.0)
 
-    def _is_after(self, device: str, seen: Observation, part: float) -> bool:
-        """Whether a sign comes after that part (0-1) of the phrase or query that the device is asked at this moment."""
+    def _is_after(self, device: str, seen: Observation, *, reacts: bool) -> bool:
+        """Whether a sign comes after the phrase or query of this moment; reports may be late.
+
+        reacts: after it has begun. Where the wake phrase of a query begins, is not known: after its sound has.
+        """
         if self._asked is None:
             return True
         started = self._played.get(self._players.get((self._asked.trial_id, device), ""))
         if started is None:
             return False
-        after_s = part * self._asked.query_end_s
+        after_s = self._begins_s(self._asked) if reacts else self._asked.query_end_s
         if started.audio_s is None:
             return seen.at.at_s >= started.at.at_s + after_s
         place_s = getattr(seen, "audio_s", None)
         # How fast sound is sent over a wire is not known: without a place on its line, its start decides.
         return seen.at.at_s >= started.at.at_s if place_s is None else place_s >= started.audio_s + after_s
+
+    def _begins_s(self, asked: AttemptStarted) -> float:
+        if self._trials[asked.trial_id].listening is None:
+            return 0.0
+        return min((begins_s for begins_s, _ in asked.other_phrases), default=asked.query_start_s)
 
     def _doubt(self, life: _Life, now_s: float) -> None:
         """Holds nothing against a device whose heartbeats have stopped for too long."""

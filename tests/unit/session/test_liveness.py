@@ -37,6 +37,7 @@ from harness.model.trial import LIFE_CHECK, Outcome, Trial
 from harness.session.liveness import LIFE_CHECK_BY, Liveness
 from tests.known import known
 from tests.unit.session.house import House, house
+from tests.unit.session.listening_material import BY_AIR, listening_trial
 from tests.unit.session.material import trial
 
 pytestmark = pytest.mark.usefixtures("simulated_time")
@@ -145,6 +146,17 @@ def test_a_late_report_of_the_trial_before_is_no_reaction(at_s: float, silent: b
     life.see(Wake("dut_link", Stamp(at_s), "alexa"))
     life.add(TrialFinished(one.id, 2, Outcome.NO_WAKE, 1, 1))
     assert bool(life.silent(one.device)) is silent
+
+
+@pytest.mark.parametrize(("at_s", "silent"), [(10.9, True), (11.1, False)])
+def test_an_event_before_its_phrase_is_no_reaction_to_a_wake_trial(at_s: float, silent: bool) -> None:
+    called = listening_trial(BY_AIR)
+    life = Liveness([called])
+    life.add(AttemptStarted(called.id, 1, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.see(StimulusStarted(BY_AIR.player, Stamp(10.0), "p"))
+    life.see(Wake(BY_AIR.connection, Stamp(at_s), "alexa"))
+    life.add(TrialFinished(called.id, 1, Outcome.COUNTED, 1, 1))
+    assert bool(life.silent(BY_AIR.device)) is silent
 
 
 def test_takes_before_a_restart_are_played_again() -> None:
