@@ -203,9 +203,11 @@ class Console:
         if self._byte_s or self._hold_back_s:
             way_s += _BUFFERS_S
         if way_s or first is not at:
-            # The line was written before its first byte left, and before it was read, however late.
-            earliest_s = first.at_s - 2 * first.error_s - way_s
-            at = Stamp((earliest_s + at.at_s) / 2, (at.at_s - earliest_s) / 2)
+            # The line was written before its first byte left, and before it was read, however late. Pieces of two
+            # directions come from two threads, and their times need not be in order.
+            earliest_s = min(first.at_s, at.at_s) - 2 * first.error_s - way_s
+            latest_s = max(first.at_s, at.at_s)
+            at = Stamp((earliest_s + latest_s) / 2, (latest_s - earliest_s) / 2)
         text = without_escapes(raw)
         message = message_of(text) if self._messages else None
         if message is None:

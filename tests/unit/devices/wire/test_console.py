@@ -108,6 +108,15 @@ def test_binary_frames_are_lines_of_their_own() -> None:
     assert console.feed(frame[5:] + frame, Stamp(1.1)) == (Wake("dev", Stamp(1.1)), Wake("dev", Stamp(1.1)))
 
 
+def test_pieces_whose_times_are_not_in_order_are_a_line_of_both() -> None:
+    console = Console(profile(WAKE), "dev")
+    assert not console.feed(b"wake ", Stamp(5.03, 0.001))
+    (seen,) = console.feed(b"alexa\n", Stamp(5.0, 0.001))
+    assert isinstance(seen, Wake)
+    assert seen.at.at_s - seen.at.error_s <= 5.0
+    assert seen.at.at_s + seen.at.error_s >= 5.03 - 1e-9
+
+
 @given(st.lists(st.binary(max_size=300), max_size=8))
 def test_no_bytes_raise(pieces: list[bytes]) -> None:
     console = Console(profile(WAKE, frames=FRAMES), "dev")
