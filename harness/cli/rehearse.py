@@ -140,10 +140,11 @@ def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[t
         lasts_s=(asked.answer / 2, asked.answer),
         very_late=0.0,
     )
-    lengths, per_hour = Lengths(renderer()), FAULTS_PER_HOUR if asked.faults else 0.0
+    devices, lengths = simulated(bench), Lengths(renderer())
+    per_hour = FAULTS_PER_HOUR if asked.faults else 0.0
 
     def played(seed: int) -> tuple[PlayedNight, ReportVerdict]:
-        night = SimulatedNight(scenario, simulated(bench), like, lengths, seed, per_hour).play()
+        night = SimulatedNight(scenario, devices, like, lengths, seed, per_hour).play()
         rows = tuple(limit_rows(night.totals, night.wake, scenario.limits, scenario.stopping))
         return night, worst_of(rows, night.finished)
 

@@ -18,10 +18,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.session.simulated.night import MEMORY
 from tests.nights.check import broken
 from tests.nights.night import NightRecord, played
 
-MEMORY = Path("/dev/shm")
 ON_DISK_EVERY = 100
 """One night of so many commits to the real file system."""
 

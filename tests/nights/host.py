@@ -13,12 +13,10 @@ from harness.model.errors import LogFull
 from harness.model.record import Clip, Entry, Record, TrialFinished
 from harness.model.stimulus import Ambience, Part, RenderedStimulus, Role, StimulusRecipe, Waveform
 from harness.session.log.database import SqliteLog
+from harness.session.simulated.bench import RATE_HZ
 
 if TYPE_CHECKING:
     from tests.nights.night import Night
-
-RATE_HZ = 50
-"""Sounds have the right lengths and parts, and hardly any samples."""
 
 
 class Death(BaseException):

@@ -45,6 +45,8 @@ from harness.model.time import Stamp
 from harness.model.trial import Trial
 from harness.model.understanding import Expected
 
+RATE_HZ = 50
+"""Sounds have the right lengths and parts, and hardly any samples."""
 BEAT_S = 4.0
 """Interval of heartbeats."""
 MISSES_BEATS_S = 12.0
@@ -295,7 +297,7 @@ class SimulatedMicrophone(BenchPart):
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         if self.lost:
             raise DeviceError("the microphone is not there")
-        return Waveform(np.zeros(max(1, math.ceil((end_s - start_s) * 50)), dtype=np.float32), 50), start_s
+        return Waveform(np.zeros(max(1, math.ceil((end_s - start_s) * RATE_HZ)), dtype=np.float32), RATE_HZ), start_s
 
     def level_dbfs(self) -> float | None:
         return None

@@ -29,6 +29,7 @@ from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
 from harness.session.simulated.bench import (
+    RATE_HZ,
     Board,
     Character,
     Phrases,
@@ -38,8 +39,6 @@ from harness.session.simulated.bench import (
 )
 from harness.wake.wake_progress import WakeProgress
 
-RATE_HZ = 50
-"""Sounds have the right lengths and parts, and hardly any samples."""
 NOISE_AROUND_S = 0.5
 """Noise begins so long before the words, and ends so long after them."""
 SPOKEN_PER_S = 14.0
