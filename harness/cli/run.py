@@ -423,14 +423,14 @@ def _verdict(folder: Path) -> int:
     """The exit status of a run that ends here; prints the limits that failed."""
     from harness.session.figures.progress import check_limits
     from harness.session.log.reader import read_scenario
+    from harness.session.summary import unheld_limits
 
     progress, wake = figures_of(folder)
     scenario = read_scenario(folder)
     verdicts = check_limits(scenario.limits, progress.totals, wake.snapshot() if wake else None, scenario.stopping)
-    failed = [one.name for one in verdicts if not one.ok]
-    if failed:
-        click.echo(f"failed: {', '.join(failed)}")
-    return 1 if failed else 0
+    if unheld := unheld_limits(verdicts):
+        click.echo(unheld)
+    return 1 if unheld else 0
 
 
 @verb("attach")

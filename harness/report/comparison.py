@@ -31,7 +31,7 @@ from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows
-from harness.statistics.intervals import CONFIDENCE, Interval, Share, latency_figures
+from harness.statistics.intervals import CONFIDENCE, Interval, Share, exact_enough, latency_figures
 from harness.statistics.latency import MedianShift, paired_shift, unpaired_shift
 from harness.statistics.significance import holm
 from harness.statistics.text import NOTHING, delays, number, percent, share
@@ -300,8 +300,8 @@ def tried_in(
             add(Measure.FALSE_REJECTS, play.trial, play.reading.hit is None)
         if play.kind is TrialKind.COMMAND:
             add(Measure.COMMANDS, play.trial, play.reading.command is CommandWord.MATCH)
-        if play.kind is not TrialKind.PROBE and play.reading.delay is not None:
-            add(Measure.WAKE_DELAY, play.trial, 1, time=play.reading.delay)
+        if play.kind is not TrialKind.PROBE and (delay := play.reading.delay) is not None and exact_enough(delay):
+            add(Measure.WAKE_DELAY, play.trial, 1, time=delay)
         if play.reading.exposure_s or events[play.trial.id]:
             add(Measure.FALSE_ACCEPTS, play.trial, events.pop(play.trial.id, 0), play.reading.exposure_s / 3600)
     if outside := events.total():  # events of no trial that counts have neither partner nor condition

@@ -269,7 +269,8 @@ def _sequential(one: LimitVerdict, stopping: Stopping, class_name: str) -> Case:
 def _limit(one: LimitVerdict, class_name: str) -> Case:
     found = "n/a" if one.found is None else f"{one.found:.4g}"
     told = f"wanted {'at least' if one.name.startswith('min_') else 'at most'} {one.wanted:g}, found {found}"
-    reason = None if one.ok else Reason(CaseVerdict.FAILURE, "limit", f"{one.name}: {told}")
+    word = "undecided, " if one.undecided else ""
+    reason = None if one.ok else Reason(CaseVerdict.FAILURE, "limit", f"{one.name}: {word}{told}")
     return Case(one.name, class_name, 0.0, reason, (told,))
 
 

@@ -210,7 +210,8 @@ def _value(one: FollowedMeasure, tried: Sequence[Tried]) -> FollowedValue | None
         case Counted.TIME:
             figures = latency_figures([said.time for said in tried if said.time is not None])
             found = figures.p50 if one.quantile == 0.5 else figures.p95
-            assert found is not None  # of durations
+            if found is None:  # no duration is exact enough
+                return None
             return FollowedValue(found.value_s, 0, figures.total, (found.low_s, found.high_s), found.clock_error_s)
         case Counted.SHARE:
             return FollowedValue(count / of, count, of, Share(int(count), int(of)).interval)

@@ -11,7 +11,7 @@ from harness.model.scenario import Limits, Stopping
 from harness.report.session import WholeSession
 from harness.session.figures.progress import LimitVerdict, Totals, check_limits, words_of_session
 from harness.statistics import text
-from harness.statistics.intervals import Interval, Quantile
+from harness.statistics.intervals import Interval, LatencyFigures, Quantile
 from harness.wake.wake_progress import WakeProgress
 
 
@@ -100,7 +100,7 @@ def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str
     if name in shares:
         return f"{shares[name].total} trials", shares[name].interval
     if name == "max_latency_p95_ms":
-        return f"{totals.latency.total} responses", _ends_ms(totals.latency.p95)
+        return f"{_used(totals.latency)} responses", _ends_ms(totals.latency.p95)
     if name.endswith("_wer"):
         words = first if "first" in name else final
         return f"{words.counts.words} words", words.interval
@@ -111,11 +111,15 @@ def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str
         interval = device.false_rejects.interval if name.endswith("share") else None
         return f"{device.false_rejects.share.total} wake trials", interval
     if name == "max_wake_delay_p95_ms":
-        return f"{device.delays.total} wake events", _ends_ms(device.delays.p95)
+        return f"{_used(device.delays)} wake events", _ends_ms(device.delays.p95)
     if "command" in name:
         return f"{device.commands.total} commands", device.commands.interval
     interval = device.after_review.interval if name == "max_false_accepts_per_hour" else None
     return f"{device.after_review.hours:.3f} h", interval
+
+
+def _used(times: LatencyFigures) -> str:
+    return f"{times.total} of {times.measured}" if times.excluded else f"{times.total}"
 
 
 def _ends_ms(quantile: Quantile | None) -> Interval | None:

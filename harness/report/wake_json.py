@@ -76,7 +76,7 @@ def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
         **picked(one, "exposure_s", "unproven_s", "suppressed"),
         "events_outside_exposure": one.ambient_events_outside,
         "events_in_trials_that_do_not_count": one.uncounted_events,
-        "delay_s": {"of": one.delays.total, **picked(one.delays, "p50", "p95", "p99")},
+        "delay_s": {"of": one.delays.total, "excluded": one.delays.excluded, **picked(one.delays, "p50", "p95", "p99")},
         "recoveries": [_recovery(found) for found in one.recoveries],
         "inferred_events": dict(one.inferred),
         "source_events": one.source_events,

@@ -430,8 +430,17 @@ def limit_lines(verdicts: Iterable[LimitVerdict]) -> list[str]:
         found = f"wanted {one.wanted:g}, found {NOTHING if one.found is None else f'{one.found:.4g}'}"
         if one.of_test:
             found = "undecided" if one.found is None else "passed" if one.found else "failed"
-        lines.append(f"{'holds ' if one.ok else 'FAILED'} {one.name}: {found}")
+        word = "holds " if one.ok else "UNDECIDED" if one.undecided else "FAILED"
+        lines.append(f"{word} {one.name}: {found}")
     return lines
+
+
+def unheld_limits(verdicts: Iterable[LimitVerdict]) -> str:
+    """`failed: max_interrupted; undecided: max_latency_p95_ms`; "" if all hold."""
+    unheld = [verdict for verdict in verdicts if not verdict.ok]
+    failed = ", ".join(verdict.name for verdict in unheld if not verdict.undecided)
+    undecided = ", ".join(verdict.name for verdict in unheld if verdict.undecided)
+    return "; ".join(f"{word}: {names}" for word, names in (("failed", failed), ("undecided", undecided)) if names)
 
 
 # Words that were heard

@@ -248,30 +248,55 @@ class Quantile:
     clock_error_s: float
 
 
+MOST_ERROR_S = 0.25
+"""A duration whose error is larger says too little. It is left out of quantiles and comparisons, and counted."""
+
+
+def exact_enough(duration: Measured) -> bool:
+    return duration.error_s <= MOST_ERROR_S
+
+
 @dataclass(frozen=True, slots=True)
 class LatencyFigures:
-    """Of `total` durations; the quantiles are None when there are none."""
+    """Of `total` durations; the quantiles are None when there are none.
+
+    - error_s: the median of their errors.
+    - excluded: further durations, whose error is too large.
+    - p95_between_s: the 95th percentile if all excluded ones were the shortest, and if they were the longest.
+    """
 
     total: int = 0
     p50: Quantile | None = None
     p95: Quantile | None = None
     p99: Quantile | None = None
+    error_s: float = 0.0
+    excluded: int = 0
+    p95_between_s: Interval = (-math.inf, math.inf)
+
+    @property
+    def measured(self) -> int:
+        return self.total + self.excluded
 
 
-def latency_figures(durations: Sequence[Measured]) -> LatencyFigures:
-    """Median, 95th and 99th percentile."""
+def latency_figures(measured: Sequence[Measured], most_error_s: float = MOST_ERROR_S) -> LatencyFigures:
+    """Median, 95th and 99th percentile of those whose error is at most most_error_s."""
     import numpy as np  # here, since shares need no arrays
 
+    durations = [duration for duration in measured if duration.error_s <= most_error_s]
+    excluded = len(measured) - len(durations)
     if not durations:
-        return LatencyFigures()
+        return LatencyFigures(excluded=excluded)
     values = np.array([one.value_s for one in durations])
     errors = np.array([one.error_s for one in durations])
     ordered, earliest, latest = np.sort(values), np.sort(values - errors), np.sort(values + errors)
 
+    def place(share: float, total: int) -> int:
+        # The 1e-9 keeps 0.95 × 20 from becoming rank 20 by rounding.
+        return max(1, math.ceil(share * total - 1e-9)) - 1
+
     def quantile(share: float) -> Quantile:
         total = len(ordered)
-        # The 1e-9 keeps 0.95 × 20 from becoming rank 20 by rounding.
-        at = max(1, math.ceil(share * total - 1e-9)) - 1
+        at = place(share, total)
         low, high = quantile_ranks(total, share)
         value = float(ordered[at])
         return Quantile(
@@ -283,4 +308,17 @@ def latency_figures(durations: Sequence[Measured]) -> LatencyFigures:
             clock_error_s=max(value - float(earliest[at]), float(latest[at]) - value),
         )
 
-    return LatencyFigures(total=len(ordered), p50=quantile(0.5), p95=quantile(0.95), p99=quantile(0.99))
+    slowest = place(0.95, len(measured))
+    fastest = slowest - excluded
+    return LatencyFigures(
+        total=len(ordered),
+        p50=quantile(0.5),
+        p95=quantile(0.95),
+        p99=quantile(0.99),
+        error_s=float(np.median(errors)),
+        excluded=excluded,
+        p95_between_s=(
+            -math.inf if fastest < 0 else float(ordered[fastest]),
+            math.inf if slowest >= len(ordered) else float(ordered[slowest]),
+        ),
+    )

@@ -30,7 +30,7 @@ def paired_shift(differences: Sequence[Measured]) -> MedianShift | None:
     Only a difference beyond the error of its clocks counts as a sign. Source: Conover, Practical Nonparametric
     Statistics, 3.4.
     """
-    p50 = latency_figures(differences).p50
+    p50 = latency_figures(differences, math.inf).p50
     if p50 is None:
         return None
     least = sorted(one.value_s - one.error_s for one in differences)
@@ -52,7 +52,7 @@ def unpaired_shift(first: Sequence[Measured], second: Sequence[Measured]) -> Med
     """
     from scipy.stats import mannwhitneyu
 
-    one, other = latency_figures(first).p50, latency_figures(second).p50
+    one, other = latency_figures(first, math.inf).p50, latency_figures(second, math.inf).p50
     if one is None or other is None:
         return None
     shift, error_s = one.value_s - other.value_s, one.clock_error_s + other.clock_error_s

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # a verb that prints no quantile starts without numpy
+from harness.statistics.intervals import MOST_ERROR_S
+
+if TYPE_CHECKING:
     from harness.model.time import Measured
     from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
 
@@ -134,11 +136,17 @@ def quantile(value: Quantile | None) -> str:
 
 
 def delays(found: LatencyFigures) -> str:
-    """`median 312 ms (290–330), p95 512 ms (480–?), p99 620 ms (512–?), clocks ± 1 ms (of 117)`."""
+    """`median 312 ms (290–330), p95 512 ms (480–?), p99 620 ms (512–?), clocks ± 1 ms (of 117)`.
+
+    The error is the median one of the times used. Times that were left out follow.
+    """
+    left_out = ""
+    if found.excluded:
+        left_out = f"; {found.excluded} left out: clocks ± more than {MOST_ERROR_S * 1000:.0f} ms"
     if found.p50 is None or found.p95 is None or found.p99 is None:
-        return NOTHING
-    error_s = max(one.clock_error_s for one in (found.p50, found.p95, found.p99))
+        return f"{NOTHING}{left_out}"
+    error_ms = float(f"{found.error_s * 1000:.2g}")
     return (
         f"median {quantile(found.p50)}, p95 {quantile(found.p95)}, p99 {quantile(found.p99)}, "
-        f"clocks ± {error_s * 1000:.2g} ms (of {found.total})"
+        f"clocks ± {error_ms:g} ms (of {found.total}){left_out}"
     )

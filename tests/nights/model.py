@@ -62,7 +62,7 @@ class DeviceCount:
     count: Counter[str] = field(default_factory=Counter)
     exposure_s: float = 0.0
     unproven_s: float = 0.0
-    delays_s: list[float] = field(default_factory=list)
+    delays: list[Span] = field(default_factory=list)
     speakers: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     hits: dict[str, int | None] = field(default_factory=dict)
     unmatched: dict[int, tuple[bool, bool]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Play:
         self.kind: str = self.trial["listening"]["kind"]
         self.injected = self.target["player"] == self.target["connection"]
         self.wire = self.injected and self.begun["audio_s"] is not None
-        first = self.begun if self.injected else self.heard or self.begun
+        self.first = first = self.begun if self.injected else self.heard or self.begun
         self.start_s: float = first["audio_s"] if self.wire else first["at"]["at_s"]
         took_s = self.ended["at"]["at_s"] - self.begun["at"]["at_s"] if self.ended else math.inf
         long_s = row["duration_s"] if self.wire else min(max(0.0, took_s), row["duration_s"])
@@ -401,7 +401,9 @@ def tally_play(device: DeviceCount, play: Play, events: Sequence[Event]) -> None
             further = [event for event in events if event is not hit and event.fate != "opening"]
             count["double_wakes"] += any(event.place_s >= hit.place_s for event in further)
             if not recordings or recordings[0]["phrase_end_s"] is not None:
-                device.delays_s.append(hit.place_s - play.windows[0][2])
+                exact = play.wire and hit.seen["audio_s"] is not None
+                error_s = 0.0 if exact else hit.seen["at"]["error_s"] + play.first["at"]["error_s"]
+                device.delays.append((hit.place_s - play.windows[0][2], error_s))
 
 
 def understood(trial: Json, heard: str) -> str:

@@ -12,7 +12,7 @@ from harness.model.offline import OfflineSpot
 from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured, Stamp
-from harness.statistics.intervals import LatencyFigures, latency_figures
+from harness.statistics.intervals import LatencyFigures, exact_enough, latency_figures
 from harness.statistics.significance import Discordance, PairedDifference, paired_difference
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures, discordance
@@ -144,7 +144,7 @@ def compare_device(
     delays = [
         (one.live.delay, one.offline.delay)
         for one in trials
-        if one.live.delay is not None and one.offline.delay is not None
+        if one.live.delay is not None and one.offline.delay is not None and exact_enough(one.live.delay)
     ]
     differences = [Measured(live.value_s - offline.value_s, live.error_s) for live, offline in delays]
     return DeviceComparison(

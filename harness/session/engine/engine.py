@@ -58,7 +58,7 @@ from harness.session.log.database import SqliteLog
 from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
 from harness.session.run import Nudge
-from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines
+from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines, unheld_limits
 from harness.sound.recogniser_process import RecogniserProcess
 from harness.wake.reports.figures_text import device_lines
 
@@ -286,8 +286,8 @@ class Engine:
             return Goodbye(FAULT, "aborted")
         if reason is EndReason.STOPPED and progress.left:
             return Goodbye(FAULT, "stopped")
-        failed = [verdict.name for verdict in self._figures.verdicts() if not verdict.ok]
-        return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
+        unheld = unheld_limits(self._figures.verdicts())
+        return Goodbye(LIMIT_FAILED if unheld else DONE, unheld)
 
     @contextlib.contextmanager
     def _opened(self, drivers: Mapping[str, Driver], unpowered: Sequence[DevicePower]) -> Iterator[None]:

@@ -205,7 +205,7 @@ Finding = tuple[str, float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class LimitVerdict:
-    """One declared limit. If nothing was measured, `found` is None and the limit fails.
+    """One declared limit. If nothing was measured, or too little to say, `found` is None and the limit is undecided.
 
     - name: the key of the limit; for wake statistics with the device, `max_false_reject_share[kitchen]`.
     - wanted, found: share (0–1), word errors per word, milliseconds, hours, events per hour or trials.
@@ -218,6 +218,11 @@ class LimitVerdict:
     ok: bool
 
     @property
+    def undecided(self) -> bool:
+        """Whether it neither holds nor fails."""
+        return self.found is None and not self.ok
+
+    @property
     def of_test(self) -> bool:
         """Whether it is the verdict of a sequential test."""
         return "_test[" in self.name
@@ -228,14 +233,14 @@ def check_limits(
 ) -> tuple[LimitVerdict, ...]:
     """A verdict for each declared limit: on wake statistics per device, on WER for all devices together.
 
+    Times that were left out may have been of any length: a limit on times that they could turn has no result.
     If wake statistics have limits and no device has any, the verdict is one without a result. False accepts are those
     after review. Sequential tests come last. An open one fails unless `stopping` says that it passes.
     """
-    p95 = totals.latency.p95
     found: list[Finding] = [
         ("min_recognised_share", limits.min_recognised_share, totals.recognised.value),
         ("min_first_attempt_share", limits.min_first_attempt_share, totals.first_attempt.value),
-        ("max_latency_p95_ms", limits.max_latency_p95_ms, None if p95 is None else p95.value_s * 1000),
+        ("max_latency_p95_ms", limits.max_latency_p95_ms, _p95_ms(totals.latency, limits.max_latency_p95_ms)),
         ("min_effect_share", limits.min_effect_share, totals.effects.value),
         ("min_understood_share", limits.min_understood_share, totals.understood.right.value),
         ("min_intent_share", limits.min_intent_share, totals.understood.intents.value),
@@ -279,7 +284,7 @@ _WAKE_LIMITS = (
 
 def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
     """Limits on wake statistics, in the order of _WAKE_LIMITS."""
-    rejects, accepts, delay = of.false_rejects, of.after_review, of.delays.p95
+    rejects, accepts = of.false_rejects, of.after_review
     found = (
         rejects.share.value,
         _upper(rejects.interval),
@@ -287,7 +292,7 @@ def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
         _upper(accepts.interval),
         of.exposure_s / 3600,
         of.commands.value,
-        None if delay is None else delay.value_s * 1000,
+        _p95_ms(of.delays, limits.max_wake_delay_p95_ms),
     )
     for name, value in zip(_WAKE_LIMITS, found, strict=True):
         yield f"{name}[{of.device}]", getattr(limits, name), value
@@ -302,6 +307,14 @@ def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[LimitVerdict]:
             yield LimitVerdict(name, 1.0, float(passed), passed)
         elif test is not None:
             yield LimitVerdict(name, 1.0, None, stopping.on_undecided is OnUndecided.PASS)
+
+
+def _p95_ms(times: LatencyFigures, wanted_ms: float | None) -> float | None:
+    """None where the times that were left out decide whether the limit holds."""
+    if times.p95 is None or wanted_ms is None:
+        return None
+    shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)
+    return times.p95.value_s * 1000 if shortest == longest else None
 
 
 def _upper(interval: Interval | None) -> float | None:

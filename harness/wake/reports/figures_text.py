@@ -49,7 +49,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"                     {rate(device.false_accepts)}, before review"
     heard, unproven = text.hours(device.exposure_s, 1), text.hours(device.unproven_s, 1)
     yield f"  heard              {heard}, and {unproven} without proof"
-    yield f"  wake delay         {text.delays(device.delays) if device.delays.total else OF_NONE}"
+    yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else OF_NONE}"
     if device.double_wakes.count:
         yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
     for number, recovery in enumerate(device.recoveries):

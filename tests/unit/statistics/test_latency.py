@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from math import comb
+from math import comb, inf
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.time import Measured
-from harness.statistics.intervals import LatencyFigures, Share, latency_figures
+from harness.statistics import text
+from harness.statistics.intervals import LatencyFigures, Share, exact_enough, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift
 from harness.statistics.word_intervals import rates_apart, share_difference, shares_apart, wers_apart
 from tests.known import known
@@ -31,7 +32,7 @@ def test_quantiles_are_observed_values() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.floats(0, 10, allow_nan=False), st.floats(0, 0.5, allow_nan=False), st.floats(-1, 1, allow_nan=False)
+            st.floats(0, 10, allow_nan=False), st.floats(0, 0.25, allow_nan=False), st.floats(-1, 1, allow_nan=False)
         ),
         min_size=1,
         max_size=60,
@@ -44,6 +45,35 @@ def test_clock_error_bounds_the_true_quantile(values: list[tuple[float, float, f
         assert mine is not None
         assert other is not None
         assert abs(mine.value_s - other.value_s) <= mine.clock_error_s + 1e-9
+
+
+def test_times_with_a_large_error_are_left_out_and_counted() -> None:
+    times = [Measured(at / 10, 0.01 * at) for at in range(1, 11)]
+    found = latency_figures([*times, Measured(9.0, 0.94)])
+    assert (found.total, found.excluded, found.measured) == (10, 1, 11)
+    assert found.error_s == pytest.approx(0.055)
+    assert known(found.p95).value_s == pytest.approx(1.0)
+    assert text.delays(found).endswith("clocks ± 55 ms (of 10); 1 left out: clocks ± more than 250 ms")
+    assert exact_enough(Measured(0.1, 0.25))
+    assert not exact_enough(Measured(0.1, 0.251))
+
+
+def test_nothing_is_said_of_times_that_are_all_left_out() -> None:
+    found = latency_figures([Measured(0.4, 0.94)] * 2)
+    assert (found.total, found.excluded, found.p50, found.p95) == (0, 2, None, None)
+    assert text.delays(found) == "n/a; 2 left out: clocks ± more than 250 ms"
+    assert latency_figures([Measured(0.4, 0.94)], inf).p50 is not None
+
+
+@given(
+    st.lists(st.floats(0, 10, allow_nan=False), min_size=1, max_size=60),
+    st.lists(st.floats(0, 10, allow_nan=False), max_size=20),
+)
+def test_times_that_were_left_out_may_have_been_of_any_length(used: list[float], left_out: list[float]) -> None:
+    found = latency_figures([*(Measured(value) for value in used), *(Measured(value, 1.0) for value in left_out)])
+    low, high = found.p95_between_s
+    assert low <= known(found.p95).value_s <= high
+    assert low <= known(latency_figures([Measured(value) for value in (*used, *left_out)]).p95).value_s <= high
 
 
 def test_shares_of_different_trials() -> None:

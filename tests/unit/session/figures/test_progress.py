@@ -34,7 +34,7 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.progress import AnswersHeard, LimitVerdict, SessionFigures, Totals, check_limits, total
 from harness.session.figures.trials import TrialState
-from harness.session.summary import self_wake_lines
+from harness.session.summary import self_wake_lines, unheld_limits
 from harness.statistics.intervals import Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, WakeProgress
@@ -320,6 +320,31 @@ def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
     )
     found = [check_limits(Limits(**{name: wanted}), totals)[0].ok for wanted in (holds, fails)]
     assert found == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("wanted_ms", "found_ms", "undecided"),
+    [
+        (850, None, True),  # the left-out ones might all have been slow
+        (800, None, True),
+        (799, 800, False),  # it fails even if they were faster than all
+    ],
+)
+def test_left_out_times_may_have_been_of_any_length(wanted_ms: int, found_ms: float | None, undecided: bool) -> None:
+    times = latency_figures([*[Measured(0.8)] * 18, *[Measured(0.1, 0.94)] * 2])
+    for limits, totals, wake in (
+        (Limits(max_latency_p95_ms=wanted_ms), Totals(latency=times), None),
+        (Limits(max_wake_delay_p95_ms=wanted_ms), Totals(), WakeProgress((DeviceWake("den", delays=times),))),
+    ):
+        (verdict,) = check_limits(limits, totals, wake)
+        assert (verdict.found, verdict.ok, verdict.undecided) == (found_ms, False, undecided)
+    assert unheld_limits([verdict]) == f"{'undecided' if undecided else 'failed'}: {verdict.name}"
+
+
+def test_a_limit_holds_with_left_out_times_that_are_too_few_to_turn_it() -> None:
+    times = latency_figures([*[Measured(0.8)] * 19, Measured(0.1, 0.94)])
+    (verdict,) = check_limits(Limits(max_latency_p95_ms=800), Totals(latency=times))
+    assert (verdict.found, verdict.ok) == (800, True)
 
 
 def test_wake_events_within_an_answer_are_counted_by_whose_answer_it_is() -> None:
