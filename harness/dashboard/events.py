@@ -195,6 +195,8 @@ def _observation(seen: seen_by.Observation) -> tuple[str, LineTone]:
             return f"LOST {seen.source}: {seen.what}", LineTone.FAULT
         case seen_by.LinkBack():
             return f"{seen.source} is back", LineTone.GOOD
+        case seen_by.HostStalled():
+            return f"HOST stood still for {seconds(seen.lasted_s)}", LineTone.FAULT
         case seen_by.Overrun():
             return _late(seen.count), LineTone.FAULT
 

@@ -7,6 +7,7 @@ where sound goes through the air.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -278,8 +279,32 @@ class Overrun(Sighting):
     kind: Literal["overrun"] = "overrun"
 
 
+@dataclass(frozen=True, slots=True)
+class HostStalled(Sighting):
+    """The host let no thread of the harness run since `at`. Told when one runs again; source "host".
+
+    load: processes that ran or wanted to, over the last minute. steal: share of the processors' time that the machine's
+    own host took since the last look, 0–1; None where the system does not say.
+    """
+
+    lasted_s: float
+    load: float
+    steal: float | None
+    kind: Literal["host_stalled"] = "host_stalled"
+
+    def falls_within(self, from_s: float, until_s: float) -> bool:
+        """Whether any of it does. What it delayed happened right after it."""
+        begins_s = self.at.at_s - self.at.error_s
+        return begins_s <= until_s and from_s <= begins_s + self.lasted_s + 2 * self.at.error_s
+
+
+def stalled_s(stalls: Iterable[HostStalled], from_s: float, until_s: float) -> float:
+    """By how much the host may have shifted what was seen at the end of that time."""
+    return sum(stall.lasted_s for stall in stalls if stall.falls_within(from_s, until_s))
+
+
 Observation = (
     StimulusStarted | StimulusEnded | StimulusHeard | SpeechStarted | SpeechEnded | Earcon | Wake | Transcript |
     Intent | ListeningProved | ClockFitted | DeviceDescribed | ResponseText | Status | SoundKept | StateTold |
-    LogLine | Unread | OperatorAnswer | LinkLost | LinkBack | Overrun
+    LogLine | Unread | OperatorAnswer | LinkLost | LinkBack | Overrun | HostStalled
 )  # fmt: skip

@@ -182,6 +182,7 @@ class AttemptFinished(OfAttempt):
     errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
     wake_delay: end of wake phrase → wake event. latency: end of query → first speech. length: of the response.
     understood: of its frame, where the trial expects something.
+    disturbed: what the host did to it before its response; "" for nothing, and in logs of earlier versions.
     """
 
     outcome: Outcome
@@ -195,6 +196,7 @@ class AttemptFinished(OfAttempt):
     length: Measured | None = None
     cause: str = ""
     understood: Understood | None = None
+    disturbed: str = ""
     kind: Literal["attempt_finished"] = "attempt_finished"
 
 

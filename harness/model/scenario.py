@@ -89,7 +89,8 @@ class Limits:
     Garwood). min_command_share: commands understood, of those said.
     min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
     min_understood_share: trials whose intents and slots were understood, at the attempt that decided; min_intent_share:
-    … whose intents alone.
+    … whose intents alone. max_disturbed_share: attempts that the host disturbed, of all of the takes that count; with
+    more, the session is undecided. None: 0.1 if there is any other limit or test.
     """
 
     min_recognised_share: float | None = None
@@ -109,6 +110,7 @@ class Limits:
     min_effect_share: float | None = None
     min_understood_share: float | None = None
     min_intent_share: float | None = None
+    max_disturbed_share: float | None = None
 
 
 class Evidence(StrEnum):

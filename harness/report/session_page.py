@@ -47,7 +47,7 @@ from harness.report.verdict import SEVERITY, ReportLimit, ReportVerdict, limits_
 from harness.session.figures.progress import AnswersHeard, normalisation_of, total, words_of_session
 from harness.session.figures.trials import HeardWords, TrialProgress, by_group, heard_in
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
-from harness.session.summary import outcome_in_words, wer_in_words
+from harness.session.summary import disturbance_lines, outcome_in_words, wer_in_words
 from harness.session.wording import IN_WORDS, milliseconds
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
@@ -159,6 +159,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Rep
         rate=rate,
         wer=wer_in_words,
         moment=moment_of,
+        disturbance_lines=disturbance_lines,
         in_words=IN_WORDS,
         disagreements=disagreements,
         recovery_words=recovery_words,

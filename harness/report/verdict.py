@@ -9,7 +9,7 @@ from enum import StrEnum
 from harness.model.record import EndReason
 from harness.model.scenario import Limits, Stopping
 from harness.report.session import WholeSession
-from harness.session.figures.progress import LimitVerdict, Totals, check_limits, words_of_session
+from harness.session.figures.progress import DISTURBED, LimitVerdict, Totals, check_limits, words_of_session
 from harness.statistics import text
 from harness.statistics.intervals import Interval, LatencyFigures, Quantile
 from harness.wake.wake_progress import WakeProgress
@@ -68,7 +68,7 @@ def limit_rows(totals: Totals, wake: WakeProgress, limits: Limits, stopping: Sto
 
 
 def _limit_verdict(one: LimitVerdict, interval: Interval | None) -> ReportVerdict:
-    if one.found is None:
+    if one.undecided:
         return ReportVerdict.UNDECIDED
     if not one.ok:
         return ReportVerdict.FAIL
@@ -90,6 +90,8 @@ def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str
     """What a limit's result was counted over, and its 95 % interval, if it has one."""
     name, _, device_name = limit.name.removesuffix("]").partition("[")
     first, final = words_of_session(totals, wake)
+    if name == DISTURBED:
+        return f"{totals.disturbed.total} attempts", None
     shares = {
         "min_recognised_share": totals.recognised,
         "min_first_attempt_share": totals.first_attempt,

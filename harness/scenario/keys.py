@@ -521,6 +521,9 @@ class LimitsKeys(Keys):
     max_latency_p95_ms: float | None = optional("95th percentile of the time from end of speech to response, ms.", gt=0)
     max_inconclusive: Count | None = optional("Number of inconclusive trials, for which there was no evidence.")
     max_interrupted: Count | None = optional("Number of interrupted trials.")
+    max_disturbed_share: Share | None = optional(
+        "Attempts that the host disturbed, share of all, 0-1. With more, the session is undecided. Default 0.1."
+    )
     max_false_reject_share: Share | None = optional("False rejects of each device, share of the wake phrases, 0-1.")
     max_false_reject_upper: Share | None = optional("Upper end of the 95 % interval of that share (Clopper-Pearson).")
     max_false_accepts_per_hour: PerHour | None = optional("False accepts of each device, per hour of ambient sound.")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from harness.base.foreign import plain_text
 from harness.model.bench import ObservationKind
 from harness.model.effect import StateWanted
 from harness.model.observation import (
+    HostStalled,
     Intent,
     LinkBack,
     LinkLost,
@@ -33,6 +35,7 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import frame_text, joined
 from harness.session.device_speech import GUARD_S, Response, Span, first_response
+from harness.session.disturbance import Disturbance
 from harness.session.take import StimulusTiming
 from harness.transcripts.recognition import recognised
 from harness.understanding.understood import understood
@@ -44,6 +47,8 @@ TAIL_S = 0.5
 """How long after its end a query delayed by gaps may still be heard."""
 _MISSED = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
 """Outcomes that unread reports of the device might have prevented."""
+_OF_TIME = (Outcome.LATE, Outcome.NO_RESPONSE)
+"""Outcomes that a host which stood still, or lost sound, may have caused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class Attempt:
     - wakes: its wake events; those before its sound, whose start may be reported after them, are not its own.
     - told_s: when the last transcript or intent arrived.
     - unread: why reports of the device were lost during the attempt.
-    - late_sound_s, gaps_s: when the loudspeaker or the microphone reported late or lost samples.
+    - host: what the host did meanwhile.
     """
 
     trial: Trial
@@ -88,8 +93,7 @@ class Attempt:
     asked: bool = False
     told: list[StateTold] = field(default_factory=list)
     unread: str = ""
-    late_sound_s: list[float] = field(default_factory=list)
-    gaps_s: list[float] = field(default_factory=list)
+    host: Disturbance = field(default_factory=Disturbance)
     effect_answered: bool = False
     frozen: Response | None = None
     interruption: str = ""
@@ -116,12 +120,12 @@ class Attempt:
             case StateTold():
                 self.told.append(seen)
                 return False
-            case Overrun(source=source, at=at):
-                if source == self.trial.microphone:
-                    self.gaps_s.append(at.at_s)
-                elif source == self.trial.loudspeaker:
-                    self.late_sound_s.append(at.at_s)
-                return False
+            case Overrun(source=self.trial.microphone):
+                self.host.gaps.append(seen)
+            case Overrun(source=self.trial.loudspeaker):
+                self.host.late_sound.append(seen)
+            case HostStalled():
+                self.host.stalls.append(seen)
             case _:
                 return False
         return True
@@ -194,10 +198,10 @@ class Attempt:
         The microphone reports a gap up to GAP_TOLD_S after it. Late blocks shift the rest of the stimulus.
         """
         begins_s = response.starts.at_s
-        if any(begins_s - GAP_BEFORE_S <= at_s <= begins_s + GAP_TOLD_S for at_s in self.gaps_s):
+        if any(begins_s - GAP_BEFORE_S <= gap.at.at_s <= begins_s + GAP_TOLD_S for gap in self.host.gaps):
             return "the recording has a gap where the response begins"
         end = self.query_end
-        if self.late_sound_s and end is not None and begins_s <= end.at_s + TAIL_S:
+        if self.host.late_sound and end is not None and begins_s <= end.at_s + TAIL_S:
             return "the stimulus had gaps, and something was heard at its end"
         return ""
 
@@ -319,6 +323,9 @@ class Attempt:
         outcome, cause = self._outcome(judged)
         if self.unread and outcome in _MISSED:
             outcome, cause = Outcome.INCONCLUSIVE, f"unread: {self.unread}"
+        disturbed = self.disturbed
+        if disturbed and outcome in _OF_TIME:
+            outcome, cause = Outcome.INTERRUPTED, f"host_disturbed: {disturbed}"
         query_end, frozen = self.query_end, self.frozen
         return AttemptFinished(
             trial_id=self.trial.id,
@@ -331,11 +338,22 @@ class Attempt:
             errors=judged.counts.errors if judged.counts else None,
             words=judged.counts.words if judged.counts else None,
             wake_delay=self._wake_delay(),
-            latency=between(query_end, frozen.starts) if query_end and frozen else None,
+            latency=self.host.widened(self.begun_s, query_end, frozen.starts) if query_end and frozen else None,
             length=between(frozen.starts, frozen.ends) if frozen else None,
             cause=cause,
             understood=self.understood(),
+            disturbed=disturbed,
         )
+
+    @property
+    def disturbed(self) -> str:
+        """What the host did to it up to its response, or as long as one could come in time."""
+        if self.frozen is not None:
+            until_s = self.frozen.starts.at_s
+        else:
+            end = self.query_end
+            until_s = math.inf if end is None else end.at_s + self.trial.reprompt.response_timeout_s
+        return self.host.in_words(self.begun_s, until_s)
 
     def _wake_delay(self) -> Measured | None:
         wake, end_s = self.wake, self.timing.wake_end_s
@@ -344,7 +362,7 @@ class Attempt:
         if (place_s := self.place_s(wake)) is not None:
             return Measured(place_s - end_s)
         end = self.moment(end_s)
-        return None if end is None else between(end, wake.at)
+        return None if end is None else self.host.widened(self.begun_s, end, wake.at)
 
     def _outcome(self, judged: Judgement) -> tuple[Outcome, str]:
         if self.interruption:

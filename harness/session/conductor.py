@@ -157,6 +157,9 @@ class Conductor:
         now_s = clock.now_s()  # before reading the inbox: later arrivals have later times
         wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
         found = run.arrivals.get(wait_s)
+        for stall in run.stage.stalls():  # before what it has delayed is judged, whether that arrived or not
+            self._observe(stall, now_s if found is None else found[1])
+        machine = self._run.machine  # a stall can end a trial's last attempt
         if found is not None:
             self._take_in(*found)
         elif machine is not None and deadline_s is not None and now_s >= deadline_s:

@@ -15,6 +15,7 @@ from typing import Unpack
 from harness.model.bench import ObservationKind
 from harness.model.observation import (
     DeviceState,
+    HostStalled,
     LinkBack,
     LinkLost,
     ListeningProved,
@@ -33,6 +34,7 @@ from harness.model.record import AttemptFinished, FaultMet, Observed
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
+from harness.session.disturbance import Disturbance
 from harness.session.take import (
     UNDER_WAY,
     Action,
@@ -65,7 +67,7 @@ class ListeningAttempt:
     - heard: where the microphone found the first sample.
     - understood: connections whose devices have reported what they heard. woken: … have woken to the phrase. opened: …
       have woken to the phrase of the opening.
-    - unread: connection → which report was lost, and why.
+    - unread: connection → which report was lost, and why. host: what the host did meanwhile.
     """
 
     trial: Trial
@@ -82,6 +84,7 @@ class ListeningAttempt:
     woken: set[str] = field(default_factory=set)
     opened: set[str] = field(default_factory=set)
     unread: dict[str, str] = field(default_factory=dict)
+    host: Disturbance = field(default_factory=Disturbance)
 
     @property
     def through_air(self) -> tuple[str, ...]:
@@ -268,6 +271,8 @@ class ListeningMachine(Take):
         self._seen.see(observation)
         observation = self._by_device(observation)
         attempt = self._current
+        if attempt is not None and self._phase in UNDER_WAY:
+            self._disturb(attempt, observation)
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
                 self._take_in_own_sound(observation)
@@ -299,6 +304,17 @@ class ListeningMachine(Take):
                 self._interrupt(f"link_lost: {source}: {what}")
             case Status(source=source, state=state, detail=detail) if source in self._connections():
                 self._take_in_state(source, state, detail)
+            case _:
+                pass
+
+    def _disturb(self, attempt: ListeningAttempt, observation: Observation) -> None:
+        match observation:
+            case HostStalled():
+                attempt.host.stalls.append(observation)
+            case Overrun(source=self.trial.microphone):
+                attempt.host.gaps.append(observation)
+            case Overrun(source=source) if source in (*attempt.through_air, *self.trial.noise_players):
+                attempt.host.late_sound.append(observation)
             case _:
                 pass
 
@@ -468,7 +484,11 @@ class ListeningMachine(Take):
         asked = self._listening.kind is TrialKind.COMMAND
         recognition = Recognition.UNKNOWN if asked else Recognition.NOT_ASSESSED
         source = EvidenceSource.DEVICE if asked else EvidenceSource.NONE
-        row = AttemptFinished(self.trial.id, self.take, self._last_number, outcome, recognition, source, cause=cause)
+        attempt = self._current
+        disturbed = "" if attempt is None else attempt.host.in_words(attempt.begun_s, math.inf)
+        row = AttemptFinished(
+            self.trial.id, self.take, self._last_number, outcome, recognition, source, cause=cause, disturbed=disturbed
+        )
         self._write_row(row)
 
     def _interrupt(self, cause: str) -> None:

@@ -193,7 +193,14 @@ class TrialMachine(Take):
             if self._current is not None and self._current.number not in self._rows:
                 ended = self._current.verdict()
                 row = AttemptFinished(
-                    self.trial.id, self.take, ended.attempt, outcome, Recognition.UNKNOWN, ended.evidence, cause=cause
+                    self.trial.id,
+                    self.take,
+                    ended.attempt,
+                    outcome,
+                    Recognition.UNKNOWN,
+                    ended.evidence,
+                    cause=cause,
+                    disturbed=ended.disturbed,
                 )
                 self._write_row(row)
             verdict = Verdict(outcome, None, cause)
@@ -266,8 +273,8 @@ class TrialMachine(Take):
     def _take_in_speech(self, span: Span, owner: Attempt) -> None:
         if owner is self._previous and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_answer: of attempt {owner.number}")
-            if self._current is not None:  # the recording's gaps concern an answer whatever it answers
-                owner.gaps_s += self._current.gaps_s
+            if self._current is not None:  # what the host did concerns an answer whatever it answers
+                owner.host.add(self._current.host)
             self._current, self._previous = owner, None
         owner.spans.append(span)
         late = self._phase in (Phase.CLOSING, Phase.WAITING) and owner is self._current

@@ -18,7 +18,7 @@ from harness.devices.orders import DevicePower, StandSetting
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord, TalkerPrompt
-from harness.model.observation import Observation, StimulusEnded, StimulusStarted, Wake
+from harness.model.observation import HostStalled, Observation, StimulusEnded, StimulusStarted, Wake
 from harness.model.record import (
     CLOCK_JUMP_S,
     Clip,
@@ -261,6 +261,7 @@ class Stage:
     - checks: of the bench, repeated between trials; None: not at all.
     - short_of_room: why the disk has too little room for another trial, else "".
     - alive: called by the conductor's thread every half second while it is not stuck.
+    - stalls: of the host, those that were not given before.
     - explained(seq): whether a stimulus or an earlier event explains the wake event of that row; None if still open.
     - stands: id → stand, of the bench. power: device → its power switch.
     """
@@ -289,6 +290,7 @@ class Stage:
     checks: BenchCheck | None = None
     short_of_room: Callable[[], str] = lambda: ""
     alive: Callable[[], None] = lambda: None
+    stalls: Callable[[], Iterable[HostStalled]] = tuple
     stands: Mapping[str, StandSetting] = field(default_factory=dict)
     power: Mapping[str, DevicePower] = field(default_factory=dict)
 

@@ -36,7 +36,7 @@ from harness.session.figures.trials import (
 from harness.session.log.reader import read_scenario
 from harness.session.wording import IN_WORDS, described_in_words, milliseconds, short_names
 from harness.statistics.intervals import Share
-from harness.statistics.text import NOTHING, delays, percent, percent_interval, share_with_interval
+from harness.statistics.text import NOTHING, delays, percent, percent_interval, seconds, share_with_interval
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 from harness.understanding.understood import compared, parts_of, verdict_in_words
@@ -199,9 +199,30 @@ def bench_lines(progress: Progress) -> list[str]:
     lines += check_lines(progress)
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
+    lines += [f"{'' if number else 'host':21}{line}" for number, line in enumerate(disturbance_lines(progress))]
     if progress.unread:
         lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices (console: max_line_bytes)")
     return lines
+
+
+REASONS_SHOWN = 50
+
+
+def disturbance_lines(progress: Progress) -> list[str]:
+    """How the host disturbed the run: attempts and stalls, then the reason of each attempt; [] if it did not."""
+    share, lines = progress.totals.disturbed, []
+    if share.count:
+        lines.append(f"disturbed attempts: {share_with_interval(share)}")
+    if progress.stalls:
+        lines.append(f"stood still {counted(progress.stalls, 'time')}, for {seconds(progress.longest_stall_s)} at most")
+    reasons = [
+        f"{plain_text(one.trial.id, 60)}, attempt {attempt.attempt}: {plain_text(attempt.verdict.disturbed, 200)}"
+        for one in progress.trials
+        for attempt in (one.counting.attempts if one.counting else ())
+        if attempt.verdict is not None and attempt.verdict.disturbed
+    ]
+    more = [f"and {len(reasons) - REASONS_SHOWN} more"] if len(reasons) > REASONS_SHOWN else []
+    return [*lines, *reasons[:REASONS_SHOWN], *more]
 
 
 def self_wake_lines(progress: Progress) -> list[str]:

@@ -10,6 +10,7 @@ from harness.base.gathering import gathered
 from harness.base.text_table import counted
 from harness.model.observation import (
     DeviceDescribed,
+    HostStalled,
     Intent,
     LinkBack,
     LinkLost,
@@ -59,6 +60,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
+from harness.statistics.text import percent, seconds
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
@@ -327,6 +329,9 @@ def _observed(observation: object) -> str | None:
             return f"LOST {source}: {plain_text(what, 300)}"
         case LinkBack(source=source):
             return f"BACK {source}"
+        case HostStalled(lasted_s=lasted_s, load=load, steal=steal):
+            taken = "" if steal is None else f", {percent(steal)} of its time stolen"
+            return f"HOST stood still for {seconds(lasted_s)} (load {load:.1f}{taken})"
         case _:
             return None
 

@@ -205,6 +205,9 @@ class WakeFigures:
             case seen_by.StimulusHeard():
                 for device in self._devices.values():
                     device.heard_in_room(seen)
+            case seen_by.HostStalled():
+                for device in self._devices.values():
+                    device.stalled(seen)
             case seen_by.SpeechStarted():
                 self._speech.heard(seen.source, seen.at.at_s)
             case seen_by.SpeechEnded():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from harness.model.observation import DeviceState, StimulusHeard, StimulusStarted
+from harness.model.observation import DeviceState, HostStalled, StimulusHeard, StimulusStarted
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured
 from harness.model.transcript import WordCounts
@@ -278,6 +279,17 @@ class DeviceFigures:
         """Updates the last plays after another proof of listening."""
         self.changed = True
         self._prove(self._recent)
+
+    def stalled(self, stall: HostStalled) -> None:
+        """The host stood still, which may be known only after the attempt."""
+        for play in self._recent:
+            if play.started is None:
+                continue
+            until_s = math.inf if play.ended is None else play.ended.at_s + play.settings.window_after_s
+            if stall.falls_within(play.started.at_s, until_s):
+                play.stalls.append(stall)
+                if play.state is PlayState.COUNTED:
+                    self._settle(play)
 
     def cut(self, at_s: float) -> None:
         """The device restarted, or its link was lost. Reported late, this leaves less of the last plays proved."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from harness.model.bench import ObservationKind
-from harness.model.observation import Intent, ListeningProved, Proof, Transcript
+from harness.model.observation import HostStalled, Intent, ListeningProved, Proof, Transcript, stalled_s
 from harness.model.record import AttemptStarted
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Recording
@@ -99,6 +99,7 @@ class Play:
     """One attempt as one device heard it; grows during the attempt.
 
     - started, ended: host times. audio_…: places on the device's audio line; None where it hears the room.
+    - stalls: of the host, during it.
     - heard: where the harness's microphone found the first sample, through the air only.
     - previous: the device's previous play.
     - stood_s: place of the last event that was shown during the play.
@@ -115,6 +116,7 @@ class Play:
     audio_start_s: float | None = None
     audio_end_s: float | None = None
     heard: Stamp | None = None
+    stalls: list[HostStalled] = field(default_factory=list)
     state: PlayState = PlayState.RUNNING
     events: list[HeardWake] = field(default_factory=list)
     words: list[Transcript | Intent] = field(default_factory=list)
@@ -296,13 +298,17 @@ def proven_s(play: Play, proven: Sequence[Span]) -> float:
 
 
 def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
-    """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add. None
-    for a recording whose phrase ends nobody knows where: its energy is misled by breath, noise and further speech."""
+    """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add, and the
+    length of stalls between them. None for a recording whose phrase ends nobody knows where: its energy is misled by
+    breath, noise and further speech."""
     said = play.trial.recipe.spoken_by
     if isinstance(said, Recording) and said.phrase_end_s is None:
         return None
     exact = play.on_audio_line and event.audio_s is not None
-    error_s = 0.0 if exact else event.at.error_s + (play.origin.error_s if play.origin else 0.0)
+    error_s = 0.0
+    if not exact:
+        shift_s = stalled_s(play.stalls, play.host_s(play.row.query_end_s), event.at.at_s)
+        error_s = event.at.error_s + (play.origin.error_s if play.origin else 0.0) + shift_s
     return Measured(offset_s - play.row.query_end_s, error_s)
 
 

@@ -166,7 +166,10 @@ def cut_queries_keep_the_wait(rows: Rows, night: Any) -> Iterator[str]:
         cut = body["outcome"] in ("skipped", "interrupted") and key in rows.started and _sounded(rows, key)
         if cut and body["outcome"] == "interrupted" and body["cause"].startswith(("disk_full", "sound_refused")):
             cut = False
-        silent = body["outcome"] in ("no_wake", "no_response") and trial["responds"] and not trial["close_dialogue"]
+        listened = body["cause"].startswith("host_disturbed")  # to its end: without the host's part it were no response
+        cut = cut and not listened
+        silent = body["outcome"] in ("no_wake", "no_response") or listened
+        silent = silent and trial["responds"] and not trial["close_dialogue"]
         same = key_of(following)[:2] == key[:2] or following["run"] != row["run"]
         silent = silent and not same and not _skipped(night, row["at_s"], following["at_s"])
         if (cut or silent) and after_s < wait_s - SLACK_S:

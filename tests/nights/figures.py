@@ -24,6 +24,7 @@ def figures_of(wake: WakeFigures, totals: Totals, limits: Limits, stopping: Stop
             "recognised": (totals.recognised.count, totals.recognised.total),
             "first_attempt": (totals.first_attempt.count, totals.first_attempt.total),
             "answered": (totals.answered.count, totals.answered.total),
+            "disturbed": (totals.disturbed.count, totals.disturbed.total),
             "latencies": totals.latency.total,
             "latency_p95_s": None if totals.latency.p95 is None else totals.latency.p95.value_s,
             "latency_p95_between_s": totals.latency.p95_between_s if totals.latency.measured else None,

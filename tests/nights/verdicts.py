@@ -23,6 +23,7 @@ WAKE_LIMITS = (
     "max_false_accepts_upper_per_hour", "min_exposure_hours", "min_command_share", "max_wake_delay_p95_ms",
 )  # fmt: skip
 MOST_ERROR_S = 0.25
+MOST_DISTURBED = 0.1
 BORDER = 0.01
 """A sequential test is not judged where its log likelihood ratio is nearer to a boundary."""
 
@@ -33,6 +34,7 @@ def totals(recount: Recount) -> Json:
     latencies: list[Span] = []
     recognised: list[int] = []
     answered: list[bool] = []
+    disturbed: list[bool] = []
     for trial_id, trial in recount.plan.items():
         rows = recount.of[trial_id]
         ends = [row for row in rows if row.kind == "trial_finished"]
@@ -44,6 +46,7 @@ def totals(recount: Recount) -> Json:
                     if row.attempt[1] == take and row.kind in ("attempt_started", "attempt_finished")}  # fmt: skip
         deciding = verdicts.get(end["deciding_attempt"], {})
         outcomes[end["outcome"]] += 1
+        disturbed += [bool(row["disturbed"]) for row in verdicts.values() if "outcome" in row]
         if trial["memory"] is not None:
             continue
         if end["outcome"] in ANSWERED and deciding.get("latency"):
@@ -63,6 +66,7 @@ def totals(recount: Recount) -> Json:
         "recognised": (sum(map(bool, recognised)), len(recognised)),
         "first_attempt": (recognised.count(1), len(recognised)),
         "answered": (sum(answered), len(answered)),
+        "disturbed": (sum(disturbed), len(disturbed)),
         "latencies": len(exact(latencies)),
         "latency_p95_s": percentile_95(exact(latencies)),
         "latency_p95_between_s": between(latencies),
@@ -250,6 +254,9 @@ def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stoppin
         if wanted is not None:
             holds = value is not None and (value >= wanted if name.startswith("min") else value <= wanted)
             verdicts[name] = value, holds
+    disturbed = share(counts["disturbed"]) or 0.0
+    if verdicts and disturbed > MOST_DISTURBED:
+        verdicts["max_disturbed_share"] = disturbed, False
     return verdicts
 
 

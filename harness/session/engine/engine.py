@@ -50,6 +50,7 @@ from harness.session.engine.assemble import (
     stage_of,
 )
 from harness.session.engine.feed import FeedServer, Reply
+from harness.session.engine.host_watch import HostWatch
 from harness.session.engine.launch import publish, this_process, withdraw
 from harness.session.engine.notify import NOTIFY_BY, Notifier, SoFar
 from harness.session.figures.live import LiveFigures
@@ -228,6 +229,7 @@ class Engine:
             for driver in drivers.values():
                 if isinstance(driver, KeepsSound):
                     driver.keep_sound(log.save_clip)
+            watch = HostWatch()
             transcriber = self._transcriber(log, bench)
             if transcriber is not None:
                 stack.callback(transcriber.close)
@@ -255,6 +257,7 @@ class Engine:
                 else None,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
                 alive=alive,
+                stalls=watch.stalls if self._clock.speed == 1.0 else tuple,
             )
             standing = Resumption.of(history)
             _demand_operator(bench, started.trials, standing)
@@ -268,6 +271,7 @@ class Engine:
             monitor = cast(Stimulates, drivers[bench.monitor.id]) if bench.monitor else None
             self._replay = partial(replay, monitor, self._folder.clips, self._clips)
             stack.enter_context(self._metering(drivers, microphone))
+            stack.enter_context(watch.watching())
             if self._stopped is not None:
                 conductor.stop(self._why_stopped())
             if self._watched and bench.operator is OperatorPresence.AUTO and self._server is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import JudgmentStatus
-from harness.model.observation import DeviceDescribed, Observation, Overrun, Unread, Wake
+from harness.model.observation import DeviceDescribed, HostStalled, Observation, Overrun, Unread, Wake
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -116,6 +116,7 @@ class Totals:
     - to_judge: first responses. judged: those with a category by at least one rater.
     - first_words, final_words: words heard of the queries at the first and at the deciding attempt.
     - effects: right ones of those known; only for a session as a whole.
+    - disturbed: attempts that the host disturbed, of all of the takes that count.
     """
 
     planned: int = 0
@@ -132,6 +133,7 @@ class Totals:
     first_words: WordsHeard = field(default_factory=WordsHeard)
     final_words: WordsHeard = field(default_factory=WordsHeard)
     effects: Share = field(default_factory=Share)
+    disturbed: Share = field(default_factory=Share)
     understood: UnderstoodFigures = field(default_factory=UnderstoodFigures)
 
     @property
@@ -154,12 +156,15 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     latencies: list[Measured] = []
     delays: list[Measured] = []
     heard: list[HeardTrial] = []
+    disturbed = Share()
     for one in trials:
         planned += 1
         take = one.counting
         if take is None or take.outcome is None:
             continue
         outcomes[take.outcome] += 1
+        ended = [attempt.verdict for attempt in take.attempts if attempt.verdict is not None]
+        disturbed += Share(sum(bool(row.disturbed) for row in ended), len(ended))
         if one.trial.memory is not None:  # two repeated queries would outweigh the scenario's own
             continue
         if (asked := heard_trial(one)) is not None:
@@ -195,11 +200,15 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         judged=judged,
         first_words=words.first,
         final_words=words.final,
+        disturbed=disturbed,
         understood=understood_of(trials),
     )
 
 
 NO_TESTS = Stopping()
+DISTURBED = "max_disturbed_share"
+MOST_DISTURBED = 0.1
+"""Where a scenario declares no other share."""
 Finding = tuple[str, float | None, float | None]
 
 
@@ -219,8 +228,8 @@ class LimitVerdict:
 
     @property
     def undecided(self) -> bool:
-        """Whether it neither holds nor fails."""
-        return self.found is None and not self.ok
+        """Whether it neither holds nor fails. What the host did says nothing about a device."""
+        return not self.ok and (self.found is None or self.name == DISTURBED)
 
     @property
     def of_test(self) -> bool:
@@ -236,6 +245,7 @@ def check_limits(
     Times that were left out may have been of any length: a limit on times that they could turn has no result.
     If wake statistics have limits and no device has any, the verdict is one without a result. False accepts are those
     after review. Sequential tests come last. An open one fails unless `stopping` says that it passes.
+    Where there are limits, one on attempts that the host disturbed is added if it is exceeded.
     """
     found: list[Finding] = [
         ("min_recognised_share", limits.min_recognised_share, totals.recognised.value),
@@ -255,13 +265,19 @@ def check_limits(
     found += [finding for device in devices for finding in _of_device(limits, device)]
     if not devices:
         found += [(name, getattr(limits, name), None) for name in _WAKE_LIMITS]
+    tests = [verdict for device in devices for verdict in _tests(device, stopping)]
+    declared = bool(tests) or any(wanted is not None for _, wanted, _ in found)
+    share = totals.disturbed.value
+    if limits.max_disturbed_share is not None or (declared and (share or 0.0) > MOST_DISTURBED):
+        wanted = MOST_DISTURBED if limits.max_disturbed_share is None else limits.max_disturbed_share
+        found.append((DISTURBED, wanted, share))
     return (
         *(
             LimitVerdict(name, wanted, value, value is not None and _holds(name, wanted, value))
             for name, wanted, value in found
             if wanted is not None
         ),
-        *(verdict for device in devices for verdict in _tests(device, stopping)),
+        *tests,
     )
 
 
@@ -356,6 +372,7 @@ class Progress:
     - trials: in the order of playing. running: id of the current trial.
     - pace_s: mean real time of the last trials, without pauses.
     - overruns: late or lost sound blocks. unread: lines and messages of devices that the harness lost.
+    - stalls: how often the host stood still, longest_stall_s: for how long at most.
     - boards: identities that the devices report; a device that was exchanged is there twice.
     - power_cycles: device, its power cycles, and those of them after a fault.
     - bench_checks: each check of the bench, how often it was ok, warned and refused, and what it last found wrong.
@@ -378,6 +395,8 @@ class Progress:
     faults: int = 0
     pauses: int = 0
     overruns: int = 0
+    stalls: int = 0
+    longest_stall_s: float = 0.0
     unread: int = 0
     boards: tuple[DeviceDescribed, ...] = ()
     power_cycles: tuple[tuple[str, int, int], ...] = ()
@@ -493,6 +512,9 @@ class SessionFigures:
         match seen:
             case Overrun(count=count):
                 self._head = replace(self._head, overruns=self._head.overruns + count)
+            case HostStalled(lasted_s=lasted_s):
+                head, longest_s = self._head, max(self._head.longest_stall_s, lasted_s)
+                self._head = replace(head, stalls=head.stalls + 1, longest_stall_s=longest_s)
             case DeviceDescribed() as described:
                 self._head = replace(self._head, boards=_known(self._head.boards, described))
             case Unread(count=count):

@@ -30,7 +30,7 @@ from harness.model.feed import (
     WriteNote,
 )
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.observation import LinkBack, LinkLost, SpeechEnded, SpeechStarted, StimulusEnded
+from harness.model.observation import HostStalled, LinkBack, LinkLost, SpeechEnded, SpeechStarted, StimulusEnded
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -84,6 +84,31 @@ def test_a_plan_is_played_from_its_first_trial_to_its_last() -> None:
         assert float(abs(clip.samples).max()) > 0.05
     for word in (StateWord.PLAYING, StateWord.LISTENING, StateWord.RESPONSE, StateWord.FINISHED):
         assert run.saw(word)
+
+
+def test_a_stall_is_known_before_what_it_has_delayed_is_judged() -> None:
+    given: list[HostStalled] = []
+
+    def stalls() -> list[HostStalled]:
+        """One stall, which is over when the time for the first response is."""
+        started = run.log.of(AttemptStarted)
+        listens_s = started[0].duration_s + 3.0 if started else 0.0
+        if given or not started or run.clock.now_s() < started_s() + listens_s:
+            return []
+        given.append(HostStalled("host", Stamp(run.clock.now_s() - 2.0), 2.0, 4.0, 0.1))
+        return given
+
+    def started_s() -> float:
+        return next(row.at_s for row in run.log.rows if isinstance(row.record, AttemptStarted))
+
+    run = house(1, options=InProcessOptions(silent_share=1.0), stalls=stalls)
+    run.played()
+    first, second, *_ = run.log.of(AttemptFinished)
+    assert first.outcome is Outcome.INTERRUPTED
+    assert first.cause == "host_disturbed: the host stood still for 2.00 s"
+    assert (second.outcome, second.disturbed) == (Outcome.NO_RESPONSE, "")
+    (seen,) = [row for row in run.log.of(Observed) if isinstance(row.observation, HostStalled)]
+    assert (seen.trial_id, seen.attempt) == (first.trial_id, 1)
 
 
 def test_a_bad_device_is_asked_again() -> None:

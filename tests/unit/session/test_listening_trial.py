@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness.model.observation import (
     DeviceState,
+    HostStalled,
     LinkBack,
     LinkLost,
     ListeningProved,
@@ -382,17 +383,29 @@ def test_a_phrase_with_a_gap_in_it_is_said_again() -> None:
     play = Play(BY_AIR)
     play.starts("speaker")
     play.wait(1.2)
-    play.feed(Overrun("speaker", play.at, 1))
+    play.feed(Overrun("speaker", play.at(), 1))
     assert play.attempts[0].outcome is Outcome.INTERRUPTED
     assert play.attempts[0].cause.startswith("stimulus_flawed")
     play.ends("speaker", complete=False)
     play.wait(RETRY_S)
     play.starts("speaker")
-    play.feed(Overrun("microphone", play.at, 3))
+    play.feed(Overrun("microphone", play.at(), 3))
     play.wait(TIMING.duration_s)
     play.ends("speaker")
     play.wait(5.0)
     assert (play.ended.outcome, play.ended.deciding_attempt) == (Outcome.COUNTED, 2)
+    assert [row.disturbed for row in play.attempts] == ["1 block of speaker was late or lost", ""]
+
+
+def test_a_stall_of_the_host_is_noted_with_the_attempt_that_it_disturbs() -> None:
+    play = Play(BY_AIR)
+    play.starts("speaker")
+    play.feed(HostStalled("host", play.at(), 0.8, 4.0, None))
+    play.wait(TIMING.duration_s)
+    play.ends("speaker")
+    play.wait(5.0)
+    assert play.attempts[0].outcome is Outcome.COUNTED
+    assert play.attempts[0].disturbed == "the host stood still for 800 ms"
 
 
 @pytest.mark.parametrize(
@@ -407,7 +420,7 @@ def test_a_sound_that_took_too_long_had_a_gap(kind: TrialKind, late_s: float, ou
     play = Play(BY_AIR, kind=kind)
     play.starts("speaker")
     if kind is TrialKind.AMBIENT:
-        play.feed(Overrun("speaker", play.at, 1))
+        play.feed(Overrun("speaker", play.at(), 1))
     play.wait(TIMING.duration_s + late_s)
     play.ends("speaker")
     play.wait(5.0)

@@ -9,11 +9,12 @@ import pytest
 
 from harness.model.bench import ObservationKind
 from harness.model.feed import StateWord
-from harness.model.observation import DeviceState, OperatorAnswer, Overrun, Status, Transcript, Unread
+from harness.model.observation import DeviceState, HostStalled, OperatorAnswer, Overrun, Status, Transcript, Unread
 from harness.model.record import AttemptFinished, AttemptStarted, Observed, OperatorAsked, TrialFinished
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.session.disturbance import BLOCK_S
 from harness.session.query_trial import TrialMachine
 from harness.session.take import FreezeResponse, SayClosing, StopStimulus, code, trial_verdict
 from harness.transcripts.words import word_counts
@@ -30,6 +31,11 @@ TAIL = [wake(), says(RIGHT), *speech(2.2, 2.27)]
 
 def gap(source: str, at_s: float) -> Later:
     return at_s, Overrun(source, Stamp(at_s), 1)
+
+
+def stall(at_s: float, lasted_s: float) -> Later:
+    """As known when it is over."""
+    return at_s + lasted_s, HostStalled("host", Stamp(at_s), lasted_s, 4.0, 0.1)
 
 
 BAD: list[Later] = [wake(), says(WRONG), *speech(3.0, 4.5)]
@@ -75,6 +81,14 @@ CASES: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
     ("another's link", [[*GOOD, *loses("other", 1.0, 2.0)]], [(1, "responded")], "responded"),
     ("answer after the next query", [[wake(), says(RIGHT)], [wake(), says(RIGHT), *speech(2.5, 3.0)]],
      [(1, "no_response"), (2, "responded")], "responded"),
+    ("a stall, and silent", [[wake(), stall(2.5, 0.8)], GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
+    ("lost blocks, and silent", [[wake(), gap("mic", 3.0)], GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
+    ("a stall, and late", [[wake(), says(RIGHT), stall(3.0, 0.5), *speech(11.0, 12.0)], [], GOOD],
+     [(1, "interrupted"), (2, "interrupted"), (3, "responded")], "responded"),
+    ("a stall after the last moment of an answer", [[wake(), stall(10.1, 0.5)], GOOD],
+     [(1, "no_response"), (2, "responded")], "responded"),
+    ("a stall, and misheard", [[*BAD, stall(2.5, 0.2)], GOOD], [(1, "misheard"), (2, "responded")], "responded"),
+    ("a stall, and no wake", [[stall(2.5, 0.2)], GOOD], [(1, "no_wake"), (2, "responded")], "responded"),
     ("onset within the guard", [[wake(), says(RIGHT), *speech(1.95, 4)]], [(1, "responded")], "responded"),
 ]  # fmt: skip
 
@@ -101,6 +115,38 @@ def test_latency_is_from_the_end_of_the_query_to_the_first_speech(answers_after_
     assert row.length.value_s == pytest.approx(1.25)
     assert row.length.error_s == pytest.approx(0.03)
     assert known(row.wake_delay).value_s == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize(
+    ("at_s", "reason", "latency_error_s", "delay_error_s"),
+    [
+        (0.2, "the host stood still for 300 ms", 0.011, 0.012),  # before both
+        (0.9, "the host stood still for 300 ms", 0.011, 0.312),
+        (2.2, "the host stood still for 300 ms", 0.311, 0.012),
+        (3.2, "", 0.011, 0.012),  # after the response has begun
+    ],
+)
+def test_a_stall_widens_the_error_of_times_in_which_it_lies(
+    at_s: float, reason: str, latency_error_s: float, delay_error_s: float
+) -> None:
+    row = rehearse([*GOOD, stall(at_s, 0.3)]).standing()[1]
+    assert row.outcome is Outcome.RESPONDED
+    assert row.disturbed == reason
+    assert known(row.latency).error_s == pytest.approx(latency_error_s)
+    assert known(row.wake_delay).error_s == pytest.approx(delay_error_s, abs=0.01)
+
+
+def test_late_blocks_widen_the_error_of_what_follows() -> None:
+    row = rehearse([*GOOD, gap("speaker", 0.5), gap("speaker", 0.6), gap("mic", 2.5)]).standing()[1]
+    assert row.disturbed == "2 blocks of speaker were late or lost; 1 block of mic was late or lost"
+    assert known(row.latency).error_s == pytest.approx(0.011 + 3 * BLOCK_S)
+    assert known(row.wake_delay).error_s < 0.02 + 2 * BLOCK_S
+
+
+def test_an_attempt_that_is_always_disturbed_is_given_up() -> None:
+    rehearsal = rehearse(*[[wake(), stall(2.5, 0.8)]] * 20)
+    assert rehearsal.verdict.outcome is Outcome.INTERRUPTED
+    assert rehearsal.verdict.cause.endswith("host_disturbed: the host stood still for 800 ms")
 
 
 def test_a_stimulus_found_on_the_recording_moves_every_time() -> None:

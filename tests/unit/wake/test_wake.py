@@ -72,6 +72,21 @@ def test_hits_false_rejects_and_delay(injected: bool) -> None:
     assert rows.progress.counted == rows.progress.planned == 3
 
 
+@pytest.mark.parametrize(("at_s", "error_s"), [(1.0, 0.02), (1.7, 0.82), (1.9, 0.02)])
+def test_a_stall_of_the_host_between_phrase_and_event_widens_the_error_of_the_delay(
+    at_s: float, error_s: float
+) -> None:
+    trial = wake_trial(1, injected=False)
+    rows = rows_of(trial, at_s=50.0)
+    rows.play(trial, [("kitchen", 1.8)], error_s=0.01)
+    begun_s = known(rows.figures.plays("kitchen")[0].started).at_s
+    lasted_s = 0.8 if at_s > 1.5 else 0.3
+    rows.see(seen_by.HostStalled("host", Stamp(begun_s + at_s), lasted_s, 4.0, None))
+    delay = known(rows.figures.plays("kitchen")[0].reading.delay)
+    assert delay.error_s == pytest.approx(error_s)
+    assert rows.device().delays.excluded == (error_s > 0.25)
+
+
 def test_an_event_outside_the_window_is_no_hit() -> None:
     trials = [wake_trial(number) for number in range(1, 5)]
     rows = rows_of(*trials)

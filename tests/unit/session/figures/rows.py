@@ -88,6 +88,7 @@ class Rows:
         heard: str | None = None,
         evidence: EvidenceSource = EvidenceSource.DEVICE,
         understood: Understood | None = None,
+        disturbed: str = "",
     ) -> None:
         self.add(AttemptStarted(trial_id, take, attempt, f"p{len(self.entries)}", "c", 0.5, 1.5, 1.6, None), 1.0)
         if clip is not None:
@@ -108,6 +109,7 @@ class Rows:
                 latency=None if latency_s is None else Measured(latency_s, error_s),
                 length=None if clip is None else Measured(clip.duration_s, error_s),
                 understood=understood,
+                disturbed=disturbed,
             ),
             1.0,
         )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.judgment import Category, JudgmentStatus
-from harness.model.observation import DeviceDescribed, Overrun, Wake
+from harness.model.observation import DeviceDescribed, HostStalled, Overrun, Wake
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -34,7 +34,7 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.progress import AnswersHeard, LimitVerdict, SessionFigures, Totals, check_limits, total
 from harness.session.figures.trials import TrialState
-from harness.session.summary import self_wake_lines, unheld_limits
+from harness.session.summary import disturbance_lines, limit_lines, self_wake_lines, unheld_limits
 from harness.statistics.intervals import Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, WakeProgress
@@ -345,6 +345,52 @@ def test_a_limit_holds_with_left_out_times_that_are_too_few_to_turn_it() -> None
     times = latency_figures([*[Measured(0.8)] * 19, Measured(0.1, 0.94)])
     (verdict,) = check_limits(Limits(max_latency_p95_ms=800), Totals(latency=times))
     assert (verdict.found, verdict.ok) == (800, True)
+
+
+def disturbed_session(count: int, trials: int = 10) -> Rows:
+    rows = Rows.of(*(planned(number) for number in range(1, trials + 1)))
+    for number in range(1, trials + 1):
+        rows.trial(f"time-{number}", disturbed="the host stood still for 800 ms" if number <= count else "")
+    return rows
+
+
+def test_disturbed_attempts_are_counted_and_listed_with_their_reasons() -> None:
+    rows = disturbed_session(2)
+    rows.add(Observed(HostStalled("host", Stamp(1.0), 0.3, 4.0, None)))
+    rows.add(Observed(HostStalled("host", Stamp(9.0), 0.8, 4.0, 0.2)))
+    found = progress_of(rows)
+    assert found.totals.disturbed == Share(2, 10)
+    assert (found.stalls, found.longest_stall_s) == (2, 0.8)
+    lines = disturbance_lines(found)
+    assert lines[0].startswith("disturbed attempts: 2 of 10 = 20.0 %")
+    assert lines[1:] == [
+        "stood still 2 times, for 800 ms at most",
+        "time-1, attempt 1: the host stood still for 800 ms",
+        "time-2, attempt 1: the host stood still for 800 ms",
+    ]
+    assert disturbance_lines(progress_of(disturbed_session(0))) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "limits", "unheld"),
+    [
+        (1, Limits(max_interrupted=0), ""),
+        (2, Limits(max_interrupted=0), "undecided: max_disturbed_share"),
+        (2, Limits(max_interrupted=0, max_disturbed_share=0.2), ""),
+        (1, Limits(max_disturbed_share=0.0), "undecided: max_disturbed_share"),
+        (2, Limits(min_recognised_share=1.0, max_inconclusive=-1),
+         "failed: max_inconclusive; undecided: max_disturbed_share"),
+        (10, Limits(), ""),  # nothing could pass
+    ],
+)  # fmt: skip
+def test_a_session_that_the_host_disturbed_is_undecided_and_a_failure_stays(
+    count: int, limits: Limits, unheld: str
+) -> None:
+    totals = progress_of(disturbed_session(count)).totals
+    verdicts = check_limits(limits, totals)
+    assert unheld_limits(verdicts) == unheld
+    lines = limit_lines(verdicts)
+    assert ("UNDECIDED max_disturbed_share" in "\n".join(lines)) is ("max_disturbed_share" in unheld)
 
 
 def test_wake_events_within_an_answer_are_counted_by_whose_answer_it_is() -> None:

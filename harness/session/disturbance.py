@@ -1,0 +1,57 @@
+"""What the host did to an attempt: it stood still, or was late with blocks of sound."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.base.text_table import counted
+from harness.model.observation import HostStalled, Overrun, stalled_s
+from harness.model.time import Measured, Stamp, between
+from harness.statistics.text import seconds
+
+BLOCK_S = 0.05
+"""What a report of late or lost blocks may have shifted: a stream's block on a busy host (`frames_per_buffer` 2400)."""
+
+
+@dataclass(slots=True)
+class Disturbance:
+    """Of one attempt. late_sound, gaps: what its loudspeaker and its microphone reported of late or lost blocks."""
+
+    stalls: list[HostStalled] = field(default_factory=list)
+    late_sound: list[Overrun] = field(default_factory=list)
+    gaps: list[Overrun] = field(default_factory=list)
+
+    def in_words(self, from_s: float, until_s: float) -> str:
+        """`the host stood still for 0.80 s; 12 blocks of mic were late or lost`; "" if nothing fell into that time."""
+        stalled = [stall.lasted_s for stall in self.stalls if stall.falls_within(from_s, until_s)]
+        words = []
+        if stalled:
+            often = f" in {len(stalled)} stalls" if len(stalled) > 1 else ""
+            words.append(f"the host stood still for {seconds(sum(stalled))}{often}")
+        blocks = Counter[str]()
+        for overrun in _within((*self.late_sound, *self.gaps), from_s, until_s):
+            blocks[overrun.source] += overrun.count
+        for source, count in blocks.items():
+            words.append(f"{counted(count, 'block')} of {source} {'was' if count == 1 else 'were'} late or lost")
+        return "; ".join(words)
+
+    def widened(self, begun_s: float, start: Stamp, end: Stamp) -> Measured:
+        """The time from a moment of the stimulus to one of the device, with what the host may have shifted.
+
+        begun_s: when the attempt began. Late blocks of the stimulus shift all of it that follows.
+        """
+        time = between(start, end)
+        blocks = _within(self.late_sound, begun_s, start.at_s) + _within(self.gaps, start.at_s, end.at_s)
+        shift_s = stalled_s(self.stalls, start.at_s, end.at_s) + BLOCK_S * len(blocks)
+        return Measured(time.value_s, time.error_s + shift_s)
+
+    def add(self, other: Disturbance) -> None:
+        self.stalls += other.stalls
+        self.late_sound += other.late_sound
+        self.gaps += other.gaps
+
+
+def _within(overruns: Iterable[Overrun], from_s: float, until_s: float) -> list[Overrun]:
+    return [overrun for overrun in overruns if from_s <= overrun.at.at_s <= until_s]

@@ -1,0 +1,85 @@
+"""Notices that the host stood still: no thread of the engine ran for a while, so that all was seen late."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.base import threads
+from harness.model.observation import HostStalled
+from harness.model.time import Stamp
+
+SOURCE = "host"
+LOOK_S = 0.02
+STALL_S = 0.1
+"""A look that is this much too late shows a stall."""
+
+
+class HostWatch:
+    """A thread looks every 20 ms, and so does each question for stalls. Only a gap between all looks is a stall.
+
+    For a session in real time: simulated devices at another speed stand still with the engine.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threads.lock()
+        self._ending = threads.event()
+        self._looked_s = threads.monotonic()
+        self._times = processor_times()
+        self._stalls: deque[HostStalled] = deque()
+
+    def stalls(self) -> Iterator[HostStalled]:
+        """Those that were not given before. Nothing that a stall has delayed is handled before it is known."""
+        self.look()
+        while self._stalls:
+            yield self._stalls.popleft()
+
+    def look(self) -> None:
+        with self._lock:
+            now_s = threads.monotonic()
+            late_s = now_s - self._looked_s - LOOK_S
+            if late_s > STALL_S:
+                before, self._times = self._times, processor_times()
+                begun = Stamp(self._looked_s + LOOK_S / 2, LOOK_S / 2)
+                lasted_s, load = now_s - begun.at_s, os.getloadavg()[0]
+                self._stalls.append(HostStalled(SOURCE, begun, lasted_s, load, stolen(before, self._times)))
+            self._looked_s = now_s
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        self.look()
+        self._stalls.clear()  # from before
+        thread = threads.thread(self._watch, name="host-watch")
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ending.set()
+            thread.join(1.0)
+
+    def _watch(self) -> None:
+        while not self._ending.wait(LOOK_S):
+            self.look()
+
+
+Times = tuple[int, int]
+"""Ticks of all processors since the start: stolen by the machine's own host, and all."""
+
+
+def processor_times(path: Path = Path("/proc/stat")) -> Times | None:
+    """None where the system does not say, see proc_stat(5)."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        ticks = [int(word) for word in path.read_text().partition("\n")[0].split()[1:9]]
+        return ticks[7], sum(ticks)
+    return None
+
+
+def stolen(before: Times | None, after: Times | None) -> float | None:
+    """The share of steal between two readings; None if one is missing, or no time has passed."""
+    if before is None or after is None or after[1] <= before[1]:
+        return None
+    return min(1.0, max(0.0, (after[0] - before[0]) / (after[1] - before[1])))
