@@ -103,11 +103,11 @@ class Conductor:
                 if pending:
                     self._takes.play(pending[0], pending[1 : 1 + AHEAD], resumed)
                     resumed = False
+                elif run.stage.life_check_after and self._takes.liveness.doubtful(1):
+                    self._takes.life.settle(at_end=True)  # before the operator is told that all is done, and leaves
                 elif run.stage.linger():
                     run.show(StateWord.FINISHED, "every trial is played; re-runs, notes and judgments are taken")
                     self._serve()
-                elif run.stage.life_check_after and self._takes.liveness.doubtful(1):
-                    self._takes.life.settle(at_end=True)
                 else:
                     self._await_transcriptions()
                     run.ending = run.ending or EndReason.COMPLETED

@@ -57,7 +57,9 @@ class LifeCheck:
                 if self._run.ending is not None:
                     break
                 if silent := self._liveness.silent(device):
-                    known = "and no reaction to the repeated sound" if asked else "and no reaction so far"
+                    known = (
+                        "and no reaction to the repeated sound" if asked else "and nothing to repeat that it reacted to"
+                    )
                     self._not_proven(device, silent, known)
                     if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
                         self._pause(device, at_end=at_end)

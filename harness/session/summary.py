@@ -14,7 +14,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectWord
 from harness.model.errors import HarnessError
 from harness.model.judgment import JudgmentStatus
 from harness.model.record import EffectAnswered, Understood
-from harness.model.trial import Trial
+from harness.model.trial import Outcome, Trial
 from harness.session.figures.progress import (
     LimitVerdict,
     Progress,
@@ -34,7 +34,7 @@ from harness.session.figures.trials import (
     words_of,
 )
 from harness.session.log.reader import read_scenario
-from harness.session.wording import IN_WORDS, described_in_words, milliseconds, short_names
+from harness.session.wording import IN_WORDS, described_in_words, in_words, milliseconds, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import NOTHING, delays, percent, percent_interval, seconds, share_with_interval
 from harness.statistics.word_intervals import LEAST_QUERIES
@@ -45,6 +45,7 @@ from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress
 
 GAP = "  "
+REASONS_SHOWN = 50
 HEADS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
 WIDTHS = (4, 24, 18, 5, 13)
 LEAST_TEXT = 28
@@ -163,7 +164,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
         lines += trial_table([one for one in progress.trials if one.trial.listening is None])
         if frames := frame_table(progress):
             lines += ["", *frames]
-        lines.append("")
+        lines += [*interrupted_lines(progress), ""]
     snapshot = wake.snapshot() if wake else None
     lines += results_lines(progress, snapshot, wake_summary(wake) if wake else ())
     lines += self_wake_lines(progress)
@@ -180,6 +181,18 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
             return [*lines, f"limits: {error}"]
         lines += limit_lines(check_limits(scenario.limits, progress.totals, snapshot, scenario.stopping))
     return lines
+
+
+def interrupted_lines(progress: Progress) -> list[str]:
+    """Why trials have no result: `time.r1: not proven: nothing shows that radio was listening`."""
+    causes = [
+        f"{plain_text(one.trial.id, 60)}: {plain_text(in_words(one.counting.cause), 200)}"
+        for one in progress.trials
+        if one.counting is not None and one.counting.outcome is Outcome.INTERRUPTED and one.counting.cause
+    ]
+    more = [f"and {len(causes) - REASONS_SHOWN} more"] if len(causes) > REASONS_SHOWN else []
+    shown = [*causes[:REASONS_SHOWN], *more]
+    return [f"{'' if number else 'interrupted':21}{line}" for number, line in enumerate(shown)]
 
 
 def ran_line(progress: Progress) -> str:
@@ -203,9 +216,6 @@ def bench_lines(progress: Progress) -> list[str]:
     if progress.unread:
         lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices (console: max_line_bytes)")
     return lines
-
-
-REASONS_SHOWN = 50
 
 
 def disturbance_lines(progress: Progress) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.base import threads
 from harness.devices.in_process.driver import InProcessOptions
 from harness.model.feed import Resume, StateWord
 from harness.model.observation import (
@@ -279,3 +280,30 @@ def test_with_nobody_there_the_run_ends_and_can_be_resumed() -> None:
     assert any("no operator is present" in row.what for row in run.log.of(FaultMet))
     assert run.log.of(Resumed) == []
     assert any("repeating what" in row.text for row in run.log.of(NoteWritten))
+
+
+def test_a_run_is_finished_only_when_its_last_trials_are_proven_so_that_leaving_changes_no_result() -> None:
+    lingering = threads.event()
+    attended = lambda: not lingering.is_set()  # noqa: E731
+    with house(3, life_check_after=3, attended=attended, linger=attended).running() as run:
+        kill_after(run, 2)
+        run.until(lambda: run.log.of(Paused))
+        assert not run.saw(StateWord.FINISHED), "nobody was told that all is done"
+        (fault,) = run.log.of(FaultMet)
+        assert "and no reaction to the repeated sound" in fault.what
+        revive(run)
+        assert run.ask(Resume("c", "somebody")) == (True, "")
+        run.until(lambda: run.saw(StateWord.FINISHED))
+        before = finished(run)
+        lingering.set()
+    assert finished(run) == before
+    assert {name: outcome for name, _, outcome in before} == dict.fromkeys(
+        [one.id for one in run.trials], Outcome.RESPONDED
+    )
+    assert run.reason is EndReason.COMPLETED
+
+
+def test_a_device_that_never_reacted_is_not_said_to_have_missed_a_repeated_sound() -> None:
+    with house(2, life_check_after=2, speed=400.0).running() as run:
+        kill_after(run, 0)
+    assert all("and nothing to repeat that it reacted to" in row.what for row in run.log.of(FaultMet)[:-1])

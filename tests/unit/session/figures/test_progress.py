@@ -34,7 +34,14 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.progress import AnswersHeard, LimitVerdict, SessionFigures, Totals, check_limits, total
 from harness.session.figures.trials import TrialState
-from harness.session.summary import disturbance_lines, limit_lines, self_wake_lines, unheld_limits
+from harness.session.summary import (
+    disturbance_lines,
+    end_of_session,
+    interrupted_lines,
+    limit_lines,
+    self_wake_lines,
+    unheld_limits,
+)
 from harness.statistics.intervals import Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, WakeProgress
@@ -391,6 +398,15 @@ def test_a_session_that_the_host_disturbed_is_undecided_and_a_failure_stays(
     assert unheld_limits(verdicts) == unheld
     lines = limit_lines(verdicts)
     assert ("UNDECIDED max_disturbed_share" in "\n".join(lines)) is ("max_disturbed_share" in unheld)
+
+
+def test_an_interrupted_trial_is_listed_with_its_reason() -> None:
+    rows = Rows.of(planned(1), planned(2))
+    rows.trial("time-1")
+    rows.add(TrialFinished("time-2", 1, Outcome.INTERRUPTED, 0, None, "not_proven: nothing shows that it listened"))
+    found = progress_of(rows)
+    assert interrupted_lines(found) == ["interrupted          time-2: not proven: nothing shows that it listened"]
+    assert interrupted_lines(found)[0] in end_of_session(found, None, None)
 
 
 def test_wake_events_within_an_answer_are_counted_by_whose_answer_it_is() -> None:
