@@ -104,7 +104,7 @@ class Conductor:
                     self._takes.play(pending[0], pending[1 : 1 + AHEAD], resumed)
                     resumed = False
                 elif run.stage.life_check_after and self._takes.liveness.doubtful(1):
-                    self._takes.life.settle(at_end=True)  # before the operator is told that all is done, and leaves
+                    self._takes.life.settle(at_end=True)  # before FINISHED is shown, and the operator leaves
                 elif run.stage.linger():
                     run.show(StateWord.FINISHED, "every trial is played; re-runs, notes and judgments are taken")
                     self._serve()

@@ -72,7 +72,8 @@ class DeviceCount:
 class Play:
     """An attempt as one device heard it. whole: in full. counts: and no later take or attempt replaces it.
 
-    Times are on its line: the device's audio line, or the host's clock. listened: where the device was known to listen.
+    Times are on its line: the device's audio line, or the host's clock. stalls: of the host, in its run. listened:
+    where the device was known to listen.
     """
 
     trial: Json
@@ -85,6 +86,7 @@ class Play:
     whole: bool
     counts: bool
     running: bool
+    stalls: Sequence[Json] = ()
     hit: Event | None = None
     listened: Sequence[Span] = ()
 
@@ -253,6 +255,9 @@ class Recount:
             for row in later
         )
         heard = [seen for seen in in_room if seen["play_id"] == start.body["play_id"]]
+        run = self._run[start.seq]
+        stalls = [row.seen for row in self._all("observed")
+                  if row.seen["kind"] == "host_stalled" and self._run[row.seq] == run]  # fmt: skip
         for target in trial["listening"]["targets"]:
             sound = {row.seen["kind"]: row.seen for row in own if row.seen["source"] == target["player"]}
             said = [row.seen for row in own if row.seen["source"] in _sources(target)]
@@ -260,7 +265,7 @@ class Recount:
                 words = [word for word in said if word.get("final", word["kind"] == "intent")]
                 row, ended, origin = {**start.body, **times}, sound.get("stimulus_ended"), heard[0] if heard else None
                 running, counts = not ends and last_run, whole and not replaced
-                yield Play(trial, target, row, begun, ended, origin, words, whole, counts, running)
+                yield Play(trial, target, row, begun, ended, origin, words, whole, counts, running, stalls)
 
     def _spoken(self, rows: Sequence[Row]) -> Iterator[Span]:
         """When devices spoke in a run, by their reports or a microphone. GAP: what another run heard says nothing."""
@@ -402,7 +407,14 @@ def tally_play(device: DeviceCount, play: Play, events: Sequence[Event]) -> None
             count["double_wakes"] += any(event.place_s >= hit.place_s for event in further)
             if not recordings or recordings[0]["phrase_end_s"] is not None:
                 exact = play.wire and hit.seen["audio_s"] is not None
-                error_s = 0.0 if exact else hit.seen["at"]["error_s"] + play.first["at"]["error_s"]
+                ends_s = play.first["at"]["at_s"] + play.row["query_end_s"] / play.rate
+                stalled_s = sum(
+                    stall["lasted_s"]
+                    for stall in play.stalls
+                    if stall["at"]["at_s"] <= hit.seen["at"]["at_s"]
+                    and ends_s <= stall["at"]["at_s"] + stall["lasted_s"]
+                )
+                error_s = 0.0 if exact else hit.seen["at"]["error_s"] + play.first["at"]["error_s"] + stalled_s
                 device.delays.append((hit.place_s - play.windows[0][2], error_s))
 
 

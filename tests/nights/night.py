@@ -18,6 +18,7 @@ from harness.base.simulated_threads import SimulatedThreads
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OnFault
 from harness.model.errors import DeviceError, LogError, LogFull, Place
 from harness.model.feed import Abort, AnswerOperator, Pause, Rerun, Resume, SetMark, Skip, StateChanged, WriteNote
+from harness.model.observation import HostStalled
 from harness.model.record import EndReason, EngineStarted, Entry, SessionStarted, TrialFinished
 from harness.model.scenario import (
     AmbientSource,
@@ -35,6 +36,7 @@ from harness.model.scenario import (
     TrialTemplate,
 )
 from harness.model.stimulus import NoiseKind, SpokenText, VoiceSpec
+from harness.model.time import Stamp
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import Resolved, stage_of
 from harness.session.figures.live import LiveFigures
@@ -87,6 +89,7 @@ class Night:
         self.slow_commits_s = 0.0
         self.short = ""
         self.stall_s = 0.0
+        self.stalls: list[HostStalled] = []
         self.attended = False
         self.commands = 0
         self.answers: dict[str, tuple[bool, str]] = {}
@@ -262,7 +265,7 @@ class Night:
             stage = stage_of(
                 Resolved(self.scenario, self.bench), drivers, log, clock, figures,
                 renders=Renders(self), on_state=self._shown, answer=self._answered, attended=lambda: self.attended,
-                short_of_room=lambda: self.short, alive=self._alive(log),
+                short_of_room=lambda: self.short, alive=self._alive(log), stalls=self._new_stalls,
             )  # fmt: skip
             conductor = Conductor(self.trials, stage, Resumption.of(history))
             log.append(EngineStarted(1 + max(entry.run for entry in history), 1, "boot", 1.0))
@@ -312,16 +315,22 @@ class Night:
             self.room.truth.replayed["session figures differ from a replay"] += 1
 
     def _alive(self, log: MortalLog) -> Callable[[], None]:
-        begun_s = self.world.monotonic()
+        since_s = self.world.monotonic()
 
         def alive() -> None:
             log.check()
             stall_s, self.stall_s = self.stall_s, 0.0
             if stall_s:
+                begun_s = self.room.now_s()
                 threads.sleep(stall_s)
-            assert self.world.monotonic() - begun_s < LONGEST_S, "the night does not end"
+                self.stalls.append(HostStalled("host", Stamp(begun_s), self.room.now_s() - begun_s, 9.0, 0.5))
+            assert self.world.monotonic() - since_s < LONGEST_S, "the night does not end"
 
         return alive
+
+    def _new_stalls(self) -> list[HostStalled]:
+        stalls, self.stalls = self.stalls, []
+        return stalls
 
     def _shown(self, state: StateChanged) -> None:
         if state.asks is not None and self.attended and state.trial_id and state.attempt:

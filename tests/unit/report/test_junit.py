@@ -165,6 +165,16 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
     assert why(passing["false_accepts_test[den]"]) == ("skipped", "undecided")
 
 
+def test_a_session_that_the_host_disturbed_does_not_pass() -> None:
+    rows = Rows.of(planned(1))
+    rows.trial("time-1", disturbed="the host stood still for 800 ms")
+    case = cases(report(rows, Limits(max_interrupted=0)), "limits")["max_disturbed_share"]
+    assert why(case) == ("failure", "limit")
+    assert known(case.reason).message == "max_disturbed_share: undecided, wanted at most 0.1, found 1"
+    allowed = cases(report(rows, Limits(max_disturbed_share=1.0)), "limits")["max_disturbed_share"]
+    assert why(allowed) is None
+
+
 def test_a_false_reject_fails_by_itself_only_where_no_limit_says_how_many_may(rows: WakeRows) -> None:
     for limits, stopping in (
         (Limits(max_false_reject_share=0.9), None),

@@ -20,6 +20,7 @@ from harness.model.errors import InputError, LogError
 from harness.model.judgment import Category
 from harness.model.observation import Wake
 from harness.model.record import (
+    AttemptFinished,
     EndReason,
     EventClipped,
     FaultMet,
@@ -110,6 +111,30 @@ def test_a_run_that_has_not_ended_and_an_open_test_are_undecided(tmp_path: Path)
     assert "the run has not ended; 21 of 21 trials are finished" in shown
     stopping = Stopping(false_accepts=SequentialTest(1.0, 2.0))
     assert page(session(tmp_path / "t", wake_rows(), None, stopping))[0] is ReportVerdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        (Limits(max_false_reject_share=0.9), ReportVerdict.UNDECIDED),
+        (Limits(max_false_reject_share=0.1), ReportVerdict.FAIL),
+        (Limits(max_false_reject_share=0.9, max_disturbed_share=1.0), ReportVerdict.PASS),
+        (Limits(), ReportVerdict.NO_LIMITS),
+    ],
+)
+def test_no_session_passes_of_which_the_host_disturbed_too_much(
+    tmp_path: Path, limits: Limits, verdict: ReportVerdict
+) -> None:
+    rows = wake_rows()
+    for at, entry in enumerate(rows.entries):
+        if isinstance(entry.record, AttemptFinished):
+            record = replace(entry.record, disturbed="the host stood still for 800 ms")
+            rows.entries[at] = replace(entry, record=record)
+    found, shown = page(session(tmp_path / "s", rows, limits))
+    assert found is verdict
+    assert "disturbed attempts: 21 of 21 = 100 %" in visible(shown)
+    assert "wake-1, attempt 1: the host stood still for 800 ms" in visible(shown)
+    assert ("max_disturbed_share" in visible(shown)) is (verdict is not ReportVerdict.NO_LIMITS)
 
 
 def test_every_number_is_that_of_the_json(tmp_path: Path) -> None:
