@@ -122,7 +122,9 @@ class Attempt:
                 return False
             case Overrun(source=self.trial.microphone):
                 self.host.gaps.append(seen)
-            case Overrun(source=self.trial.loudspeaker):
+            case Overrun(source=self.trial.loudspeaker, at=at):
+                if self.ended is not None and at.at_s > self.ended.at_s + TAIL_S:
+                    return False  # late silence changes nothing
                 self.host.late_sound.append(seen)
             case HostStalled():
                 self.host.stalls.append(seen)

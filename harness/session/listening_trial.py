@@ -313,7 +313,9 @@ class ListeningMachine(Take):
                 attempt.host.stalls.append(observation)
             case Overrun(source=self.trial.microphone):
                 attempt.host.gaps.append(observation)
-            case Overrun(source=source) if source in (*attempt.through_air, *self.trial.noise_players):
+            case Overrun(source=source) if (
+                source in (*attempt.through_air, *self.trial.noise_players) and source not in attempt.ended
+            ):
                 attempt.host.late_sound.append(observation)
             case _:
                 pass

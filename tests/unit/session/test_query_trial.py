@@ -143,6 +143,11 @@ def test_late_blocks_widen_the_error_of_what_follows() -> None:
     assert known(row.wake_delay).error_s < 0.02 + 2 * BLOCK_S
 
 
+def test_late_silence_after_the_stimulus_disturbs_nothing() -> None:
+    row = rehearse([wake(), says(RIGHT), gap("speaker", 4.0), *speech(5.0, 6.0)]).standing()[1]
+    assert row.disturbed == ""
+
+
 def test_an_attempt_that_is_always_disturbed_is_given_up() -> None:
     rehearsal = rehearse(*[[wake(), stall(2.5, 0.8)]] * 20)
     assert rehearsal.verdict.outcome is Outcome.INTERRUPTED
