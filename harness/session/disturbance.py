@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from harness.base.text_table import counted
 from harness.model.observation import HostStalled, Overrun, stalled_s
 from harness.model.time import Measured, Stamp, between
+from harness.statistics.intervals import MOST_ERROR_S
 from harness.statistics.text import seconds
 
 BLOCK_S = 0.05
@@ -24,14 +25,20 @@ class Disturbance:
     gaps: list[Overrun] = field(default_factory=list)
 
     def in_words(self, from_s: float, until_s: float) -> str:
-        """`the host stood still for 0.80 s; 12 blocks of mic were late or lost`; "" if nothing fell into that time."""
+        """`the host stood still for 0.80 s; 12 blocks of mic were late or lost`.
+
+        "" if all that fell into that time spoils no time: see `exact_enough`.
+        """
         stalled = [stall.lasted_s for stall in self.stalls if stall.falls_within(from_s, until_s)]
+        late = _within((*self.late_sound, *self.gaps), from_s, until_s)
+        if sum(stalled) + BLOCK_S * len(late) <= MOST_ERROR_S:
+            return ""
         words = []
         if stalled:
             often = f" in {len(stalled)} stalls" if len(stalled) > 1 else ""
             words.append(f"the host stood still for {seconds(sum(stalled))}{often}")
         blocks = Counter[str]()
-        for overrun in _within((*self.late_sound, *self.gaps), from_s, until_s):
+        for overrun in late:
             blocks[overrun.source] += overrun.count
         for source, count in blocks.items():
             words.append(f"{counted(count, 'block')} of {source} {'was' if count == 1 else 'were'} late or lost")
