@@ -309,7 +309,7 @@ class ListeningMachine(Take):
 
     def _disturb(self, attempt: ListeningAttempt, observation: Observation) -> None:
         match observation:
-            case HostStalled():
+            case HostStalled() if attempt.through_air:  # over a wire, samples are counted
                 attempt.host.stalls.append(observation)
             case Overrun(source=self.trial.microphone):
                 attempt.host.gaps.append(observation)

@@ -12,11 +12,12 @@ from pathlib import Path
 from harness.base import threads
 from harness.model.observation import HostStalled
 from harness.model.time import Stamp
+from harness.statistics.intervals import MOST_ERROR_S
 
 SOURCE = "host"
 LOOK_S = 0.02
-STALL_S = 0.1
-"""A look that is this much too late shows a stall."""
+STALL_S = MOST_ERROR_S
+"""A look that is this much too late shows a stall: it spoils the times that it falls into."""
 
 
 class HostWatch:

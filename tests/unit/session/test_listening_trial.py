@@ -408,6 +408,16 @@ def test_a_stall_of_the_host_is_noted_with_the_attempt_that_it_disturbs() -> Non
     assert play.attempts[0].disturbed == "the host stood still for 800 ms"
 
 
+def test_a_stall_of_the_host_moves_nothing_over_a_wire() -> None:
+    play = Play(WIRED)
+    play.starts(WIRED.player, audio_s=0.0)
+    play.feed(HostStalled("host", play.at(), 0.8, 4.0, None))
+    play.wait(TIMING.duration_s)
+    play.ends(WIRED.player)
+    play.wait(5.0)
+    assert play.attempts[0].disturbed == ""
+
+
 @pytest.mark.parametrize(
     ("kind", "late_s", "outcome"),
     [
