@@ -115,8 +115,7 @@ class ReadingsStream(TextStream):
 
     def stamped(self, far_end: FarEnd, data: bytes, at: Stamp) -> Iterator[tuple[bytes, Stamp]]:
         if data and isinstance(far_end, ReadingsLink):
-            for line, when in far_end.taken:
-                yield line, Stamp(when.at_s, when.error_s + at.error_s)
+            yield from far_end.taken  # when they were read does not matter
         else:
             yield b"", at
 

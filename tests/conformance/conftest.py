@@ -14,11 +14,34 @@ import pytest
 
 from harness.lab.lab import Lab
 from harness.lab.sound_server import LabSoundServer
+from harness.session.wording import Happenings
 from tests.conformance.browsing import Inviting, Window, chromium, windows
+from tests.conformance.engine_runs import Runs
 from tests.conformance.lab_runs import lab_of_its_own
+from tests.written_sessions import rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+
+LINES_SHOWN = 60
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A test that fails shows what its sessions have logged."""
+    report = yield
+    runs = getattr(item, "funcargs", {}).get("runs")
+    if report.failed and isinstance(runs, Runs):
+        for folder in filter(Path.exists, runs.folders):
+            report.longrepr = f"{report.longrepr}\n\n{folder.name}:\n{_happenings(folder)}"
+    return report
+
+
+def _happenings(folder: Path) -> str:
+    told = Happenings()
+    lines = [(entry.at_s, told.line(entry.record)) for entry in rows(folder)]
+    return "\n".join([f"{at_s:10.2f}  {line}" for at_s, line in lines if line][-LINES_SHOWN:])
 
 
 @pytest.fixture(scope="session")
