@@ -1,7 +1,7 @@
 """Tests of timing: what they need of the host, whether it was there while they ran, and what becomes of them if not.
 
-A test that asks for the fixture `host_keeps_time` holds only on a host that keeps time. If it fails, what
-host_sampler.py saw meanwhile decides:
+A test that asks for the fixture `host_keeps_time`, or is marked `sound`, holds only on a host that keeps time. If it
+fails, what host_sampler.py saw meanwhile decides:
 
 - The host kept time, or the test's own processes held the processors: the test has failed.
 - Others stalled the host: the test is set aside, and repeated once after all others, alone. If the host does not keep
@@ -213,8 +213,8 @@ class HostTime:
 
 
 def is_timed(item: pytest.Item) -> bool:
-    """Whether a test asks for the fixture."""
-    return FIXTURE in getattr(item, "fixturenames", ())
+    """Whether a test asks for the fixture, or plays real sound."""
+    return FIXTURE in getattr(item, "fixturenames", ()) or item.get_closest_marker("sound") is not None
 
 
 @pytest.fixture(scope="session")
