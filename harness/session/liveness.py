@@ -47,7 +47,7 @@ class _Life:
     """silent: takes since its last sign of life → when they called it. unproven: silent takes that no sign can prove.
 
     good: the trial that it last reacted to. restarts: without a reaction after silent takes, in a row. beats: it sends
-    heartbeats. last_s: time of its last sign in this run.
+    heartbeats. last_s: time of its last sign in this run, or of the first sound that was played without one.
     """
 
     silent: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -131,6 +131,10 @@ class Liveness:
     def see(self, seen: Observation) -> None:
         device = self._devices.get(seen.source)
         self._seen_s = max(self._seen_s, seen.at.at_s)
+        if isinstance(seen, StimulusStarted):
+            for life in self._lives.values():
+                if life.last_s is None:  # so far in this run, there was time for a heartbeat from here on
+                    life.last_s = seen.at.at_s
         match seen:
             case StimulusStarted(play_id=play_id) if self._asked and self._asked.play_id == play_id:
                 self._played[seen.source] = seen

@@ -115,6 +115,17 @@ def test_only_what_was_seen_before_a_kill_says_that_heartbeats_stopped(last_s: f
     assert life.unproven(one.device) == (() if proved else ((one.id, 3),))
 
 
+@pytest.mark.parametrize(("next_s", "proved"), [(114.0, True), (130.0, False)])
+def test_a_device_that_stood_still_since_before_the_run_heard_nothing(next_s: float, proved: bool) -> None:
+    life, one = lived((WOKE,), (beat(4.0),))
+    life.add(EngineStarted(2, 1, "boot", 1.0))
+    life.add(AttemptStarted(one.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.see(StimulusStarted("speaker", Stamp(100.0), "p"))
+    life.add(TrialFinished(one.id, 3, Outcome.NO_WAKE, 1, 1))
+    life.see(beat(next_s))
+    assert life.unproven(one.device) == (() if proved else ((one.id, 3),))
+
+
 @pytest.mark.parametrize(("at_s", "silent"), [(11.9, True), (12.1, False)])
 def test_a_sign_from_before_the_end_of_the_phrase_proves_no_miss(at_s: float, silent: bool) -> None:
     life, one = lived((WOKE,))
