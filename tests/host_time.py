@@ -186,7 +186,7 @@ class HostTime:
     def _repeat(self, names: list[str], session: pytest.Session) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "outcomes.json")
-            command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--alone", f"--outcomes={path}", *names]
+            command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--alone", "-m", "", f"--outcomes={path}", *names]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                                   cwd=self.config.rootpath)  # fmt: skip
             self.repeated = done.stdout
