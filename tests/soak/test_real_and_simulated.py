@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from statistics import median
 
 import numpy as np
 import paho.mqtt.client as mqtt
@@ -49,8 +50,8 @@ loudspeakers: {near: {driver: loudspeaker, sound_device: harness_speaker, positi
 microphone: {driver: microphone, sound_device: harness_mic}
 devices: {scripted: {profile: reference_assistant, connection: {driver: mqtt, address: lab}}}
 """
-HEARS_WITHIN_S = 0.03
-"""Error of the device's own ear: where it hears a phrase end."""
+SILENT_S = 0.2
+"""After so long a silence, the device knows that a phrase has ended."""
 
 pytestmark = [pytest.mark.soak, pytest.mark.sound]
 
@@ -66,7 +67,7 @@ def drawn() -> list[Reaction]:
     chance = Random("scripted")
     script = []
     for _ in range(TRIALS):
-        delay_s = chance.uniform(0.05, 1.2)
+        delay_s = chance.uniform(2 * SILENT_S, 1.2)
         delays = (delay_s,) if chance.random() < 0.8 else ()
         script.append(
             Reaction((*delays, delay_s + chance.uniform(0.2, 0.6)) if delays and chance.random() < 0.1 else delays)
@@ -104,7 +105,7 @@ class ScriptedDevice:
         end_s = block.at_s + len(block.samples) / 48000
         if float(np.sqrt(np.mean(np.square(block.samples)))) > 0.005:
             self._loud_until_s = end_s
-        elif self._loud_until_s is not None and end_s - self._loud_until_s > 0.2:
+        elif self._loud_until_s is not None and end_s - self._loud_until_s > SILENT_S:
             ended_s, self._loud_until_s = self._loud_until_s, None
             for delay_s in next(self._script, Reaction(())).delays_s:
                 self._at(ended_s + delay_s, "wake")
@@ -192,11 +193,12 @@ def test_a_scripted_device_is_counted_alike(tmp_path: Path) -> None:
     doubles = [figures.double_wakes.count for figures in (ours, theirs)]
     assert rejects == [Share(sum(not reaction.delays_s for reaction in script), TRIALS)] * 2
     assert doubles[0] == doubles[1]
-    for number, (real_delay, simulated_delay) in enumerate(
-        zip(delays(real), delays(known(night.figures._wake)), strict=True)
-    ):
-        assert (real_delay is None) == (simulated_delay is None) == (not script[number].delays_s), number
-        if real_delay is not None and simulated_delay is not None:
-            (real_s, real_error_s), (simulated_s, error_s) = real_delay, simulated_delay
-            assert abs(real_s - simulated_s) <= real_error_s + error_s + HEARS_WITHIN_S, number
-            assert abs(simulated_s - script[number].delays_s[0]) <= error_s, number
+    heard = [delay for delay in delays(real) if delay is not None]
+    twin = [delay for delay in delays(known(night.figures._wake)) if delay is not None]
+    wanted_s = [reaction.delays_s[0] for reaction in script if reaction.delays_s]
+    # The energy of a phrase falls below the device's threshold a little before the phrase ends.
+    early_s = median(wanted_s[at] - heard[at][0] for at in range(len(wanted_s)))
+    assert 0.0 <= early_s <= 0.1
+    for due_s, (real_s, real_error_s), (simulated_s, error_s) in zip(wanted_s, heard, twin, strict=True):
+        assert abs(real_s + early_s - simulated_s) <= real_error_s + error_s
+        assert abs(simulated_s - due_s) <= error_s
