@@ -186,9 +186,11 @@ class HostTime:
     def _repeat(self, names: list[str], session: pytest.Session) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "outcomes.json")
-            command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--alone", "-m", "", f"--outcomes={path}", *names]
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                                  cwd=self.config.rootpath)  # fmt: skip
+            command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "--alone", "-m", ""]
+            done = subprocess.run(
+                [*command, f"--outcomes={path}", *names], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                check=False, cwd=self.config.rootpath,
+            )  # fmt: skip
             self.repeated = done.stdout
             again = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         stats = self.config.pluginmanager.get_plugin("terminalreporter").stats

@@ -15,13 +15,44 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Invisible, although Unicode classes them as letters or marks: fillers and variation selectors.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 
-# CSI sequences (colours among them), OSC with its end, two-byte escapes.
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+# CSI sequences (colours among them), OSC with its end, two-byte escapes; and backspace.
+_ESCAPES = re.compile(
+    r"\x1b(?:\[(?P<count>[0-?]*)[ -/]*(?P<last>[@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x08"
+)
 
 
-def without_escapes(text: str) -> str:
-    """The text without terminal sequences such as colours. For matching only: the rest is not sanitised."""
-    return _ESCAPES.sub("", text)
+def as_shown(line: str) -> str:
+    """What a terminal shows of a line: without colours, and with what was erased or overwritten gone.
+
+    A shell moves the cursor back over its prompt before it prints a line. For matching only: the rest is not sanitised.
+    """
+    if "\x1b" not in line and "\x08" not in line:
+        return line
+    shown: list[str] = []
+    cursor = read = 0
+    for escape in (*_ESCAPES.finditer(line), None):
+        text = line[read : escape.start() if escape else None]
+        shown[cursor : cursor + len(text)] = text
+        cursor += len(text)
+        if escape is None:
+            break
+        read = escape.end()
+        count = int(escape["count"]) if (escape["count"] or "").isdecimal() else 0
+        match escape["last"] or escape[0]:
+            case "D":
+                cursor -= min(cursor, max(1, count))
+            case "\x08":
+                cursor -= min(cursor, 1)
+            case "C":
+                cursor = min(len(shown), cursor + max(1, count))
+            case "G":
+                cursor = min(len(shown), max(1, count) - 1)
+            case "J" | "K" if count == 0:
+                del shown[cursor:]
+            case "J" | "K" if count == 2:
+                shown.clear()  # an erased line begins anew
+                cursor = 0
+    return "".join(shown)
 
 
 def plain_text(text: str, limit: int = 500) -> str:

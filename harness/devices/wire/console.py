@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.base.foreign import without_escapes
+from harness.base.foreign import as_shown
 from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
 from harness.devices.wire.lines import LineReading, LineRules
 from harness.devices.wire.mappings import by_type, message_of
@@ -208,7 +208,7 @@ class Console:
             earliest_s = min(first.at_s, at.at_s) - 2 * first.error_s - way_s
             latest_s = max(first.at_s, at.at_s)
             at = Stamp((earliest_s + latest_s) / 2, (latest_s - earliest_s) / 2)
-        text = without_escapes(raw)
+        text = as_shown(raw)
         message = message_of(text) if self._messages else None
         if message is None:
             return self._mapped.take(text, raw, at)
@@ -258,5 +258,5 @@ class Console:
 
 
 def _is_garbage(raw: bytes) -> bool:
-    text = without_escapes(raw.decode("utf-8", errors="replace"))
+    text = as_shown(raw.decode("utf-8", errors="replace"))
     return _CONTROL.search(text) is not None

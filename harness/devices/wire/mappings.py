@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import json
@@ -13,7 +14,7 @@ from types import MappingProxyType
 
 import regex
 
-from harness.base.foreign import without_escapes
+from harness.base.foreign import as_shown
 from harness.devices.wire.lines import SLOT, LineFields, Unmapped, observation
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
@@ -37,6 +38,8 @@ MAX_PAYLOAD_BYTES = 65536
 ANYTHING = "*"
 """In `when`: any value."""
 _SHOWN = 300
+_PRINTED = re.compile(r"\bEvent\(type='(?P<type>(?!detection')[\w-]+)', data=(?P<data>\{.*\}), payload=")
+"""A Wyoming event in the log of a program. A detection has a line of its own, too."""
 _PATTERN = re.compile(r"\*|\{(\w+)\}")
 
 
@@ -125,15 +128,27 @@ def observations(
 
 
 def message_of(line: str) -> dict[str, PlainValue] | None:
-    """The JSON object at the end of a line, after any text of a log; None when there is none."""
+    """The JSON object at the end of a line, after any text of a log, or an event as Python prints it; None without."""
     begins = line.find("{")
-    if begins < 0 or not line.rstrip().endswith("}"):
+    if begins < 0:
+        return None
+    if (printed := _PRINTED.search(line)) is not None:
+        return _printed(printed["type"], printed["data"])
+    if not line.rstrip().endswith("}"):
         return None
     try:
         found = parse(line[begins:].encode("utf-8"))
     except Unmapped:
         return None
     return found if isinstance(found, dict) else None
+
+
+def _printed(type: str, data: str) -> dict[str, PlainValue] | None:
+    try:
+        found = ast.literal_eval(data)  # texts, numbers, lists and mappings alone
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return {"type": type, "data": found} if isinstance(found, dict) else None
 
 
 def by_type(
@@ -203,7 +218,7 @@ def _observation(
             final = pointed(document, fields["final"]) if "final" in fields else True
             if not isinstance(final, bool):
                 raise Unmapped("`final` is not true or false")
-            return Transcript(source, at, text("text"), final)
+            return Transcript(source, at, text("text").strip(), final)
         case ObservationKind.INTENT:
             name = text("name")
             slots = _slots(pointed(document, fields["slots"])) if "slots" in fields else ()
@@ -213,7 +228,7 @@ def _observation(
         case ObservationKind.NOT_UNDERSTOOD:
             return Intent(source, at, "")
         case ObservationKind.RESPONSE:
-            return ResponseText(source, at, text("text"))
+            return ResponseText(source, at, text("text").strip())
         case ObservationKind.STATUS:
             word = text("state")
             return Status(source, at, _state(mapping, word), _detail(document, fields))
@@ -233,7 +248,7 @@ def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -
     """Searches a text payload for the rule's expression, like a console line; None without a match."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
-    text = without_escapes(payload.decode("utf-8", errors="backslashreplace"))
+    text = as_shown(payload.decode("utf-8", errors="backslashreplace"))
     try:
         match = regex.compile(mapping.match).search(text, timeout=SEARCH_LIMIT_S)
     except TimeoutError as error:

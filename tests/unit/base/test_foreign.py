@@ -1,0 +1,29 @@
+"""What a terminal shows of a line."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.base.foreign import as_shown
+
+ESC = "\x1b"
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("plain", "plain"),
+        (f"{ESC}[1;32mgreen{ESC}[0m and {ESC}]0;title\x07plain", "green and plain"),
+        (f"uart:~$ {ESC}[8D{ESC}[J[00:00:13.012,939] {ESC}[0m<inf> app: tick", "[00:00:13.012,939] <inf> app: tick"),
+        (f"{ESC}[1;32muart:~$ {ESC}[m{ESC}[8D{ESC}[Jlow", "low"),
+        ("abd\x08c", "abc"),
+        (f"abc{ESC}[2DX", "aXc"),
+        (f"abc{ESC}[99D{ESC}[99CX", "abcX"),
+        (f"> ls{ESC}[1G{ESC}[KX", "X"),
+        (f"abc{ESC}[2KX", "X"),
+        (f"abc{ESC}[1;2DX", "abX"),
+        (f"{ESC}[999999999999D\x08\x08x", "x"),
+    ],
+)
+def test_a_line_as_a_terminal_shows_it(line: str, shown: str) -> None:
+    assert as_shown(line) == shown
