@@ -187,7 +187,7 @@ class ConsoleSettings:
     """How a device's console is read. baud: its usual rate. A line longer than max_line_bytes is cut and not mapped.
 
     time, clock: an expression with the group `time`, tried on every line, and how it is read. log_lines_per_s: unmapped
-    lines that are kept in the session log; the others are counted.
+    lines that are kept in the session log; the others are counted. topic: MQTT, of messages that are lines.
     """
 
     framing: Framing = Framing.LINES
@@ -196,6 +196,7 @@ class ConsoleSettings:
     time: str = ""
     clock: ClockKind = ClockKind.NONE
     log_lines_per_s: float = 50.0
+    topic: str = ""
 
 
 class AudioDialogue(StrEnum):
@@ -292,7 +293,8 @@ class DeviceProfile:
 
     reports: what its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}.
     context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
-    mappings: of MQTT messages. messages: of lines of JSON. lines: of console lines. thresholds: of numbers in lines.
+    mappings: of MQTT messages. messages: of lines of JSON. lines: of console lines, with those of the profiles in
+    lines_of. thresholds: of numbers in lines.
     audio: None when it accepts no sound over its connection. heartbeat: over MQTT; None when it has none.
     listening_states: states that it reports only while it listens for the wake phrase.
     responds: it has a voice. Without one, a trial does not wait for a response if other evidence decides.
@@ -321,6 +323,7 @@ class DeviceProfile:
     responds: bool = True
     thresholds: tuple[Threshold, ...] = ()
     heartbeat: Heartbeat | None = None
+    lines_of: tuple[DeviceProfile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

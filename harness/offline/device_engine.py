@@ -232,5 +232,6 @@ def _fingerprint(one: Reached, profile: DeviceProfile, firmware: str, settings: 
     """Everything known that events depend on: firmware version as reported, profile, settings."""
     known = {each.name for each in DeviceEngine.settings if each.scores}
     relevant = [f"{name}={value}" for name, value in sorted(settings.items()) if name in known]
-    parts = [one.driver, profile.id, profile.sha256, firmware, str(getattr(one.options, "encoding", "")), *relevant]
+    rules = [part.sha256 for part in (profile, *profile.lines_of)]
+    parts = [one.driver, profile.id, *rules, firmware, str(getattr(one.options, "encoding", "")), *relevant]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

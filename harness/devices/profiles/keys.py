@@ -128,6 +128,23 @@ class ThresholdKeys(Keys):
     min_ms: float = preset(0.0, "The `min_ms` of states without one. Default 0.", ge=0, le=60_000)
 
 
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+def _topic(text: str) -> str:
+    levels = text.split("/")
+    if any("#" in level for level in levels[:-1]) or any(
+        len(level) > 1 and ("#" in level or "+" in level) for level in levels
+    ):
+        raise wrong(
+            f"{text!r} is not an MQTT filter", "Use + for one whole level, and # at the end for all further levels"
+        )
+    for name in _PLACEHOLDER.findall(text):
+        if name != "device":
+            raise wrong(f"{text!r} contains {{{name}}}", "Use only {device}, the device's id on the bench")
+    return text
+
+
 class ConsoleKeys(Keys):
     """How the harness reads a device's console."""
 
@@ -140,6 +157,9 @@ class ConsoleKeys(Keys):
         "Expression with the group `time`, applied to every line to follow the device's clock."
     )
     clock: ClockWord = preset(ClockKind.NONE, "Unit or form of that `time`. Default none.")
+    topic: Annotated[Text, AfterValidator(_topic)] | None = optional(
+        "MQTT topic whose messages are console lines, with {device}. Default: none."
+    )
     log_lines_per_s: float = preset(50.0, "Most unmapped lines kept in the log, per second. Default 50.", gt=0, le=1000)
 
 
@@ -235,7 +255,6 @@ REQUIRED: dict[ObservationKind, str] = {
 """The required field of each kind. If no fields are named, it is the whole payload."""
 
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 POINTER_REMEDY = 'Write /key/subkey or /list/0, or "" for the whole payload; in a key write ~1 for / and ~0 for ~'
@@ -249,20 +268,6 @@ def is_pointer(text: str) -> bool:
 def _pointer(text: str) -> str:
     if not is_pointer(text):
         raise wrong(f"{text!r} is not a JSON pointer", POINTER_REMEDY)
-    return text
-
-
-def _topic(text: str) -> str:
-    levels = text.split("/")
-    if any("#" in level for level in levels[:-1]) or any(
-        len(level) > 1 and ("#" in level or "+" in level) for level in levels
-    ):
-        raise wrong(
-            f"{text!r} is not an MQTT filter", "Use + for one whole level, and # at the end for all further levels"
-        )
-    for name in _PLACEHOLDER.findall(text):
-        if name != "device":
-            raise wrong(f"{text!r} contains {{{name}}}", "Use only {device}, the device's id on the bench")
     return text
 
 
@@ -311,6 +316,7 @@ class ProfileKeys(Keys):
     )
     mappings: list[MappingKeys] = preset([], "Rules for MQTT messages and for lines of JSON.")
     lines: list[LineKeys] = preset([], "Rules for console lines, in order.")
+    lines_of: list[Id] = preset([], "Profiles whose `lines` follow these, so that all know what one program writes.")
     thresholds: list[ThresholdKeys] = preset(
         [], "Rules that turn numbers in lines (light, current, traffic) into states.", max_length=8
     )

@@ -71,9 +71,10 @@ def check_rules(written: Plain, found: Findings) -> None:
             _check_sample(sample, ("samples", number), found)
 
 
-def check_whole(keys: ProfileKeys, found: Findings) -> None:
+def check_whole(keys: ProfileKeys, found: Findings, lines_of: Sequence[DeviceProfile] = ()) -> None:
     """Adds contradictions between the sections of a profile."""
     yielded = {rule.kind for rule in keys.mappings} | {rule.kind for rule in keys.lines}
+    yielded |= {rule.kind for profile in lines_of for rule in profile.lines}
     for number, kind in enumerate(keys.reports):
         if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
             remedy = f"Add a rule of kind {kind.value}, or remove it from `reports`"
@@ -94,7 +95,7 @@ def check_whole(keys: ProfileKeys, found: Findings) -> None:
             "Count `body_from` from the first byte of the head",
         )
     for number, sample in enumerate(keys.samples):
-        if sample.topic is not None and not any(rule.topic for rule in keys.mappings):
+        if sample.topic is not None and not (console.topic or any(rule.topic for rule in keys.mappings)):
             remedy = "Add mappings, or write `lines` in the sample"
             found.add(
                 ("samples", number, "topic"),
@@ -110,7 +111,10 @@ def transport_of(keys: ProfileKeys) -> str:
         return keys.transport
     if any(rule.topic for rule in keys.mappings):
         return "mqtt"
-    return "serial" if keys.lines or keys.mappings or keys.thresholds or keys.console.framing is Framing.VH else "none"
+    if keys.console.topic is not None:
+        return "mqtt"
+    rules = keys.lines or keys.lines_of or keys.mappings or keys.thresholds
+    return "serial" if rules or keys.console.framing is Framing.VH else "none"
 
 
 def _entries(written: Plain, key: str) -> list[Plain]:
@@ -255,19 +259,25 @@ def _of_payload(at: At) -> bool:
     return len(at) > 3 and at[0] == "samples" and at[2] == "payload"
 
 
-def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
+def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") -> DeviceProfile:
     """Loads a profile by path or id. InputError when it is missing or not YAML, else InputProblems.
 
     A text without / and without .yaml is an id. The harness searches for ID.yaml in `beside`, then in devices/ of
     `beside` and of each folder above it. The installed project's devices/ and the current folder's follow.
-    A relative path starts at `beside`.
+    A relative path starts at `beside`. named_by: the profile that takes this one's lines.
     """
     path = find_profile(path_or_id, beside=beside)
     sha256, written, found = written_in(path, FileKind.DEVICE, ProfileKeys, _of_payload)
     check_rules(written, found)
     found.refuse()
     keys = ProfileKeys.model_validate(written)
-    check_whole(keys, found)
+    if keys.lines_of and named_by:
+        what = f"{named_by!r} takes lines of this profile, which takes lines of others itself"
+        found.add(("lines_of",), what, f"Name all of them in {named_by!r}", key=True)
+        found.refuse()
+    lines_of = tuple(_lines_of(name, keys, number, beside, found) for number, name in enumerate(keys.lines_of))
+    lines = (*map(_line, keys.lines), *(line for profile in lines_of for line in profile.lines))
+    check_whole(keys, found, lines_of)
     found.refuse()
     return DeviceProfile(
         id=keys.device,
@@ -277,7 +287,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
         wake_phrases=tuple(keys.wake_phrases),
         language=keys.language,
         reports=frozenset(keys.reports),
-        mappings=tuple(_mapping(rule) for rule in keys.mappings if rule.topic),
+        mappings=(*(_mapping(rule) for rule in keys.mappings if rule.topic), *_of_messages(lines, keys.console.topic)),
         messages=tuple(_mapping(rule) for rule in keys.mappings if rule.type),
         context_wait_s=keys.context_wait_s,
         close_dialogue_say=keys.close_dialogue.say if keys.close_dialogue else None,
@@ -285,9 +295,12 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
         listening_states=frozenset(keys.listening_states),
         responds=keys.responds,
         transport=transport_of(keys),
-        lines=tuple(_line(rule) for rule in keys.lines),
+        lines=lines,
+        lines_of=lines_of,
         thresholds=tuple(_threshold(rule) for rule in keys.thresholds),
-        console=ConsoleSettings(**{**keys.console.model_dump(), "time": keys.console.time or ""}),
+        console=ConsoleSettings(
+            **{**keys.console.model_dump(), "time": keys.console.time or "", "topic": keys.console.topic or ""}
+        ),
         frames=_frames(keys.frames) if keys.frames else None,
         audio=AudioInput(keys.audio.dialogue, keys.audio.rate_hz, keys.audio.topic) if keys.audio else None,
         heartbeat=_heartbeat(keys.heartbeat) if keys.heartbeat else None,
@@ -295,6 +308,15 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
             _sample(one, keys.device, found.place(("samples", number)).line) for number, one in enumerate(keys.samples)
         ),
     )
+
+
+def _lines_of(name: str, keys: ProfileKeys, number: int, beside: Path, found: Findings) -> DeviceProfile:
+    try:
+        return load_profile(name, beside=beside, named_by=keys.device)
+    except InputError as error:
+        if error.place is None:
+            error.place = found.place(("lines_of", number))
+        raise
 
 
 def profile_paths(beside: Path) -> dict[str, Path]:
@@ -382,6 +404,15 @@ def _line(rule: LineKeys) -> LineMapping:
         within_s=rule.within_s,
         block=ScoreBlock(block.threshold, tuple(block.ignore)) if block else None,
     )
+
+
+def _of_messages(lines: Sequence[LineMapping], topic: str | None) -> Iterator[MessageMapping]:
+    """Rules for messages that are lines. Those over several lines, or with a condition, have none."""
+    for line in lines if topic else ():
+        if not line.more and not line.when:
+            yield MessageMapping(
+                topic or "", line.kind, line.fields, line.values, score_scale=line.score_scale, match=line.match
+            )
 
 
 def _threshold(rule: ThresholdKeys) -> Threshold:
