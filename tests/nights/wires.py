@@ -142,6 +142,7 @@ class Reached(Board):
                 if not event["told"]:
                     event["stated_s"], event["error_s"] = at.at_s, at.error_s
                 event["told"].append((at.at_s, at.error_s))
+                event["vague"] = event["vague"] or self._slow_until_s > now_s  # it may have waited for a slow broker
                 event["arrived_s"] = event["arrived_s"] or now_s
             case Status(state=DeviceState.STARTED):
                 self.wire["starts"].append(now_s)

@@ -57,6 +57,8 @@ _BURST_S = 2.0
 _BUFFERS_S = 0.004
 """What a board's own buffer and the polls of a bus may add."""
 _UNREAD_EVERY_S = 0.2
+_BEHIND_S = 0.05
+"""A line that begins so soon after one whose pieces came apart may have waited for it."""
 _ONE_LINE_S = 1.0
 """Pieces of a line that arrive farther apart were not written at once: the first one may be a prompt."""
 
@@ -117,6 +119,8 @@ class Console:
         self._line = bytearray()
         self._first: tuple[Stamp, int] | None = None
         """Arrival of the first piece of the unfinished line, and its bytes."""
+        self._apart: tuple[float, float] | None = None
+        """From when to when the line stood still, as the pieces of a line that came apart show."""
         self._dropped = 0
         self._tokens = self._burst = max(1.0, self._settings.log_lines_per_s * _BURST_S)
         self._tokens_at_s: float | None = None
@@ -202,11 +206,14 @@ class Console:
         way_s = size * self._byte_s + self._hold_back_s
         if self._byte_s or self._hold_back_s:
             way_s += _BUFFERS_S
-        if way_s or first is not at:
+        if way_s or first is not at or self._apart is not None:
             # The line was written before its first byte left, and before it was read, however late. Pieces of two
             # directions come from two threads, and their times need not be in order.
-            earliest_s = min(first.at_s, at.at_s) - 2 * first.error_s - way_s
-            latest_s = max(first.at_s, at.at_s)
+            earliest_s, latest_s = min(first.at_s, at.at_s), max(first.at_s, at.at_s)
+            if self._apart is not None and earliest_s - self._apart[1] <= _BEHIND_S:
+                earliest_s = min(earliest_s, self._apart[0])
+            self._apart = (earliest_s, latest_s) if latest_s - earliest_s > _BEHIND_S else None
+            earliest_s -= 2 * first.error_s + way_s
             at = Stamp((earliest_s + latest_s) / 2, (latest_s - earliest_s) / 2)
         text = as_shown(raw)
         message = message_of(text) if self._messages else None

@@ -117,6 +117,19 @@ def test_pieces_whose_times_are_not_in_order_are_a_line_of_both() -> None:
     assert seen.at.at_s + seen.at.error_s >= 5.03 - 1e-9
 
 
+@pytest.mark.parametrize("baud", [115200, None])
+def test_lines_behind_one_that_came_in_pieces_may_have_waited_for_it(baud: int | None) -> None:
+    console = Console(None, "wired", baud=baud)
+    console.read(b"half", Stamp(10.0))
+    (half,) = console.read(b" and half\n", Stamp(10.4))
+    (behind,) = console.read(b"behind\n", Stamp(10.42))
+    (also,) = console.read(b"also behind\n", Stamp(10.44))
+    (later,) = console.read(b"later\n", Stamp(11.0))
+    for line in (half, behind, also):
+        assert line.at.at_s - line.at.error_s <= 10.0
+    assert later.at.at_s - later.at.error_s > 10.9
+
+
 @given(st.lists(st.binary(max_size=300), max_size=8))
 def test_no_bytes_raise(pieces: list[bytes]) -> None:
     console = Console(profile(WAKE, frames=FRAMES), "dev")
