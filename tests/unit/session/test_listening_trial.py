@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from harness.model.observation import (
     DeviceState,
-    HostStalled,
     LinkBack,
     LinkLost,
     ListeningProved,
@@ -395,27 +394,6 @@ def test_a_phrase_with_a_gap_in_it_is_said_again() -> None:
     play.wait(5.0)
     assert (play.ended.outcome, play.ended.deciding_attempt) == (Outcome.COUNTED, 2)
     assert [row.disturbed for row in play.attempts] == ["", ""]  # one block alone spoils no time
-
-
-def test_a_stall_of_the_host_is_noted_with_the_attempt_that_it_disturbs() -> None:
-    play = Play(BY_AIR)
-    play.starts("speaker")
-    play.feed(HostStalled("host", play.at(), 0.8, 4.0, None))
-    play.wait(TIMING.duration_s)
-    play.ends("speaker")
-    play.wait(5.0)
-    assert play.attempts[0].outcome is Outcome.COUNTED
-    assert play.attempts[0].disturbed == "the host stood still for 800 ms"
-
-
-def test_a_stall_of_the_host_moves_nothing_over_a_wire() -> None:
-    play = Play(WIRED)
-    play.starts(WIRED.player, audio_s=0.0)
-    play.feed(HostStalled("host", play.at(), 0.8, 4.0, None))
-    play.wait(TIMING.duration_s)
-    play.ends(WIRED.player)
-    play.wait(5.0)
-    assert play.attempts[0].disturbed == ""
 
 
 @pytest.mark.parametrize(
