@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.plugins import installed
+from harness.base.refractory import Separated
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, number
 from harness.model.errors import InputError, Place
@@ -238,14 +239,13 @@ class _Search:
 
     def __init__(self, decoder: Any, refractory_samples: int) -> None:
         self._decoder = decoder
-        self._refractory = refractory_samples
         decoder.reinit_feat()  # Otherwise means and noise level carry over from the previous file.
         decoder.start_utt()
         self._open = True
         self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self._samples = 0
         self._told = 0
-        self._last_end: dict[str, int] = {}
+        self._separated = Separated(refractory_samples)
         self._spots: list[OfflineSpot] = []
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
@@ -279,9 +279,7 @@ class _Search:
             start = min(segment.start_frame * FRAME_SAMPLES, self._samples)
             end = min((segment.end_frame + 1) * FRAME_SAMPLES, self._samples)
             phrase = segment.word.strip()
-            last = self._last_end.get(phrase)
-            self._last_end[phrase] = end
-            if start < self._samples and (last is None or end - last >= self._refractory):
+            if start < self._samples and self._separated.counts(phrase, end):
                 self._spots.append(OfflineSpot(phrase, start, end, float(segment.prob)))
 
 

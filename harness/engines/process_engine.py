@@ -15,10 +15,11 @@ from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
 from harness.base.program_lines import ProtocolFault
 from harness.base.program_pipe import ProgramPipe, program_command, shown
+from harness.base.refractory import Separated
 from harness.engines import process_protocol as protocol
 from harness.engines.offline_loading import fingerprint
 from harness.engines.process_protocol import DeclaredScores, Done, EngineEvent, EngineHello, EngineScores, Refused
-from harness.engines.settings import LEAD_IN, OF_SCORES, SPOT_DURATION, number, operating_points, spot_rule
+from harness.engines.settings import LEAD_IN, OF_SCORES, REFRACTORY, SPOT_DURATION, number, operating_points, spot_rule
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import (
     EngineFacts,
@@ -314,6 +315,7 @@ class ProcessEngine:
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         hello = self._talk.hello
         self._spot_samples = round(number(settings, SPOT_DURATION) / 1000 * hello.rate_hz)
+        self._refractory_samples = round(number(settings, REFRACTORY) / 1000 * hello.rate_hz)
         try:
             _agree(settings, hello)
             rule, point, points = _rule(settings, hello.scores, hello.rate_hz)
@@ -358,7 +360,7 @@ class SpottingProcess(ProcessEngine):
     """A program that reports detections."""
 
     def listen(self) -> _Spots:
-        return _Spots(self._talk.file(), self._spot_samples)
+        return _Spots(self._talk.file(), self._spot_samples, self._refractory_samples)
 
 
 class ScoringProcess(ProcessEngine):
@@ -386,15 +388,17 @@ class UnderstandingProcess(ProcessEngine):
 
 
 class _Spots:
-    def __init__(self, file: FileTalk, spot_samples: int) -> None:
+    def __init__(self, file: FileTalk, spot_samples: int, refractory_samples: int) -> None:
         self._file = file
         self._spot_samples = spot_samples
+        self._separated = Separated(refractory_samples)
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         self._file.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        return tuple(self._spot(one) for one in self._file.take(flush=flush) if isinstance(one, EngineEvent))
+        events = [one for one in self._file.take(flush=flush) if isinstance(one, EngineEvent)]
+        return tuple(self._spot(one) for one in events if self._separated.counts(one.text, one.end or 0))
 
     def _spot(self, event: EngineEvent) -> OfflineSpot:
         end = event.end or 0
@@ -437,7 +441,7 @@ def _rule(
 ) -> tuple[SpotRule | None, int | None, tuple[OperatingPoint, ...]]:
     if scores is not None:
         return (*spot_rule(settings, scores.threshold, rate_hz), operating_points(scores.threshold))
-    of_scores = {one.name for one in OF_SCORES} - {LEAD_IN.name, SPOT_DURATION.name}
+    of_scores = {one.name for one in OF_SCORES} - {LEAD_IN.name, SPOT_DURATION.name, REFRACTORY.name}
     vain = sorted(of_scores & settings.keys())
     if vain:
         raise InputError(

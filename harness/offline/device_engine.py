@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.refractory import Separated
 from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.engines.settings import LEAD_IN, SPOT_DURATION, number
 from harness.model.bench import DeviceProfile, Framing
@@ -168,12 +169,12 @@ class DeviceStream:
     """Sends one file to a device, in pieces of 20 s that the device takes as one stream."""
 
     def __init__(self, link: DeviceLink, gap: npt.NDArray[np.int16], spot: int, refractory: int) -> None:
-        self._link, self._gap, self._spot, self._refractory = link, gap, spot, refractory
+        self._link, self._gap, self._spot = link, gap, spot
+        self._separated = Separated(refractory)
         self._waiting: list[npt.NDArray[np.int16]] = []
         self._held = 0
         self._given = 0  # samples of the file so far
         self._began_s: float | None = None  # on the device's audio line
-        self._last: int | None = None
         self._found: list[OfflineSpot] = []
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
@@ -222,10 +223,8 @@ class DeviceStream:
         if sample <= 0:
             return  # from before this file
         end = min(sample, self._given)
-        last, self._last = self._last, end
-        if last is not None and end - last < self._refractory:
-            return
-        self._found.append(OfflineSpot(wake.phrase, max(0, end - self._spot), end, wake.score))
+        if self._separated.counts("", end):  # of a device, whatever its phrases
+            self._found.append(OfflineSpot(wake.phrase, max(0, end - self._spot), end, wake.score))
 
 
 def _fingerprint(one: Reached, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:

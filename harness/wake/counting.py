@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.refractory import is_same
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -85,11 +87,6 @@ def merge_sources(events: Sequence[SourceEvent], within_s: float) -> tuple[tuple
         groups += [[at] for at in new if at not in matched]
         groups.sort(key=lambda group: events[group[0]].at_s)
     return tuple(map(tuple, groups))
-
-
-def is_same(at_s: float, stands_s: float, refractory_s: float) -> bool:
-    """Whether an event belongs to the last separate one."""
-    return at_s - stands_s < refractory_s
 
 
 def merge(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from harness.base.refractory import is_same
 from harness.model.bench import ObservationKind
 from harness.model.observation import HostStalled, Intent, ListeningProved, Proof, Transcript, stalled_s
 from harness.model.record import AttemptStarted
@@ -18,7 +19,7 @@ from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target, Trial
 from harness.transcripts.recognition import recognised
-from harness.wake.counting import SourceEvent, Window, is_same, match_events, merge_sources
+from harness.wake.counting import SourceEvent, Window, match_events, merge_sources
 
 Span = tuple[float, float]
 

@@ -1,0 +1,26 @@
+"""Which detections are the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.base.refractory import Separated
+
+
+@pytest.mark.parametrize(
+    ("refractory", "places", "separate"),
+    [
+        (1000, [0, 80, 160, 999, 1000], [0, 1000]),
+        (1000, [0, 900, 1800, 2700], [0, 1800]),  # the time runs from the event that counts
+        (0, [5, 5, 6], [5, 5, 6]),
+    ],
+)
+def test_the_time_runs_from_the_event_that_counts(refractory: int, places: list[int], separate: list[int]) -> None:
+    separated = Separated(refractory)
+    assert [place for place in places if separated.counts("hey lab", place)] == separate
+
+
+def test_phrases_are_separate() -> None:
+    separated = Separated(1000)
+    assert all(separated.counts(phrase, 0) for phrase in ("hey lab", "stop"))
+    assert not separated.counts("stop", 1)
