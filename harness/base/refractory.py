@@ -12,7 +12,7 @@ def is_same(at: float, stands: float, refractory: float) -> bool:
 
 
 class Separated:
-    """Tells separate events of each phrase from further parts of them. refractory: in the unit of the places."""
+    """The separate events of each phrase. refractory: in the unit of the places."""
 
     def __init__(self, refractory: float) -> None:
         self._refractory = refractory

@@ -25,6 +25,7 @@ class ObservationKind(StrEnum):
 
     NOT_UNDERSTOOD: it heard something, and understood nothing (an intent without a name).
     STATE: a piece of what it is about (a timer, a list), for effect checks. ABOUT: its firmware, its serial number.
+    LOST: lines of it were lost before they reached us.
     """
 
     WAKE = "wake"
@@ -37,6 +38,7 @@ class ObservationKind(StrEnum):
     LOG = "log"
     LISTENING = "listening"
     ABOUT = "about"
+    LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)

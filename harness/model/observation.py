@@ -190,7 +190,7 @@ class LogLine(Sighting):
 
 @dataclass(frozen=True, slots=True)
 class Unread(Sighting):
-    """Words of a device were lost on our side (a line that is too long): whatever they said is not known.
+    """Words of a device were lost on our side (a line that is too long), or before: whatever they said is not known.
 
     count: lines or messages since the last such observation.
     """

@@ -214,7 +214,7 @@ def bench_lines(progress: Progress) -> list[str]:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     lines += [f"{'' if number else 'host':21}{line}" for number, line in enumerate(disturbance_lines(progress))]
     if progress.unread:
-        lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices (console: max_line_bytes)")
+        lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices")
     return lines
 
 

@@ -214,6 +214,7 @@ class GivesKeys(Keys):
     detail: str = preset("", "status: the detail.")
     firmware: str = preset("", "about: its firmware.")
     serial: str = preset("", "about: its serial number.")
+    count: int = preset(1, "lost: how many lines.")
     device_s: float | None = optional("Device time of the line, s. Default: not compared.")
 
 
@@ -241,6 +242,7 @@ FIELDS: dict[ObservationKind, tuple[str, ...]] = {
     ObservationKind.LOG: ("text",),
     ObservationKind.LISTENING: (),
     ObservationKind.ABOUT: ("firmware", "serial"),
+    ObservationKind.LOST: ("count",),
 }
 """The fields that a rule of each kind may fill in."""
 

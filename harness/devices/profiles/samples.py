@@ -21,6 +21,7 @@ from harness.model.observation import (
     StateTold,
     Status,
     Transcript,
+    Unread,
     Wake,
 )
 from harness.model.time import Stamp
@@ -38,8 +39,9 @@ _KINDS: dict[type, ObservationKind] = {
     LogLine: ObservationKind.LOG,
     ListeningProved: ObservationKind.LISTENING,
     DeviceDescribed: ObservationKind.ABOUT,
+    Unread: ObservationKind.LOST,
 }
-_EMPTY: Fields = {"score": None, "final": True, "slots": {}}
+_EMPTY: Fields = {"score": None, "final": True, "slots": {}, "count": 1}
 """Value of a field that is not named; all others are empty texts."""
 
 

@@ -24,6 +24,7 @@ from harness.model.observation import (
     StateTold,
     Status,
     Transcript,
+    Unread,
     Wake,
 )
 from harness.model.time import Stamp
@@ -134,6 +135,16 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
             return ListeningProved(source, at, Proof.HEARTBEAT)
         case ObservationKind.ABOUT:
             return DeviceDescribed(source, at, fields.text(mapping, "firmware"), fields.text(mapping, "serial"))
+        case ObservationKind.LOST:
+            return Unread(source, at, LOST, lines_lost(fields.text(mapping, "count")))
+
+
+LOST = "the device says that lines were lost"
+
+
+def lines_lost(count: str) -> int:
+    """How many, as a device says it; 1 where it does not."""
+    return int(count) if count.isascii() and count.isdecimal() and 0 < len(count) < 10 else 1
 
 
 SEARCH_LIMIT_S = 0.05

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import regex
 
 from harness.base.foreign import as_shown
-from harness.devices.wire.lines import SLOT, LineFields, Unmapped, observation
+from harness.devices.wire.lines import LOST, SLOT, LineFields, Unmapped, lines_lost, observation
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
     DeviceDescribed,
@@ -29,6 +29,7 @@ from harness.model.observation import (
     StateTold,
     Status,
     Transcript,
+    Unread,
     Wake,
 )
 from harness.model.time import Stamp
@@ -242,6 +243,8 @@ def _observation(
             return ListeningProved(source, at, Proof.HEARTBEAT)
         case ObservationKind.ABOUT:
             return DeviceDescribed(source, at, text("firmware", None), text("serial", None))
+        case ObservationKind.LOST:
+            return Unread(source, at, LOST, lines_lost(text("count", None)))
 
 
 def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:
