@@ -29,6 +29,7 @@ from harness.devices.serial.port import (
     hold_back_s,
     is_pty,
     no_answer,
+    open_port,
     ports,
 )
 from harness.devices.wire.adpcm import InjectionPace
@@ -408,10 +409,10 @@ class SerialSource:
             yield rate, b"".join(one.data for one in source.queue.take(HELD_BYTES))
 
     def _opened(self) -> serial.SerialBase:
+        if "://" not in self._path:
+            return open_port(self._path, self.baud, timeout=0.1)
         try:
-            if "://" in self._path:
-                return serial.serial_for_url(self._path, baudrate=self.baud, timeout=0.1)
-            return serial.Serial(self._path, self.baud, timeout=0.1, exclusive=True)
+            return serial.serial_for_url(self._path, baudrate=self.baud, timeout=0.1)
         except (OSError, ValueError) as error:  # SerialException is an OSError
             remedy = "List the ports: harness doctor"
             raise DeviceError(f"{self._path} cannot be opened: {error}", remedy=remedy) from error

@@ -123,12 +123,7 @@ class SerialLine:
             self._port = _connected(path)
             self._file = self._port.fileno()
             return
-        try:
-            self._port = serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
-        except (OSError, termios.error, ValueError) as error:
-            if os.path.exists(path) and not stat.S_ISCHR(os.stat(path).st_mode):
-                raise DeviceError(f"{path} is not a serial port", remedy="Correct `port`") from error
-            raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(path, error)) from error
+        self._port = open_port(path, baud, timeout=0, write_timeout=0)
         with contextlib.suppress(OSError, ValueError, NotImplementedError):
             # Otherwise USB adapters gather bytes for 16 ms. A pty does not have this mode.
             self._port.set_low_latency_mode(True)
@@ -188,12 +183,33 @@ def is_pty(path: str) -> bool:
     return os.path.realpath(path).startswith("/dev/pts/")
 
 
-def _remedy(path: str, error: Exception) -> str:
-    code = getattr(error, "errno", None)
-    if code in (errno.EACCES, errno.EPERM):
+def open_port(path: str, baud: int, *, timeout: float, write_timeout: float | None = None) -> serial.Serial:
+    """Opens a port exclusively. DeviceError, which names the program that has it, when that fails."""
+    try:
+        return serial.Serial(path, baud, timeout=timeout, write_timeout=write_timeout, exclusive=True)
+    except (OSError, termios.error, ValueError) as error:  # SerialException is an OSError
+        if os.path.exists(path) and not stat.S_ISCHR(os.stat(path).st_mode):
+            raise DeviceError(f"{path} is not a serial port", remedy="Correct `port`") from error
+        code = getattr(error, "errno", None)
+        if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "lock" in str(error):
+            user = next(_users(path), "another program")
+            raise DeviceError(f"{path} is in use: {user} has it open", remedy="End that program") from error
+        raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(error)) from error
+
+
+def _users(path: str, processes: Path = Path("/proc")) -> Iterator[str]:
+    """Programs that have a port open, as far as this user may see them: `minicom (process 4711)`."""
+    target = os.path.realpath(path)
+    for file in processes.glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(file) == target and (pid := file.parts[-3]) != str(os.getpid()):
+                name = (file.parents[1] / "comm").read_text(encoding="utf-8", errors="replace").strip()
+                yield f"{plain_text(name, 40)} (process {pid})"
+
+
+def _remedy(error: Exception) -> str:
+    if getattr(error, "errno", None) in (errno.EACCES, errno.EPERM):
         return "Join the group that may use it: sudo usermod -aG dialout $USER, then log in again"
-    if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "lock" in str(error):
-        return f"Another program has it open; find it with: fuser {path}"
     if isinstance(error, ValueError):
         return "Choose a rate that the port supports"
     return "Check the cable, and `port` in the bench"
