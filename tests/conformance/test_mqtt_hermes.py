@@ -203,8 +203,6 @@ def test_a_device_with_ears_only_is_given_nothing(broker: Broker, tmp_path: Path
 
 def test_a_stimulus_is_what_the_sites_microphone_hears_in_real_time(broker: Broker, tmp_path: Path) -> None:
     with Site(broker) as site, opened(broker, tmp_path, MICROPHONE) as device:
-        until(lambda: site.frames >= 5)
-        assert not site.samples.any(), "it hears silence while nothing is played"
         sound = np.random.default_rng(3).integers(-9000, 9000, 16000).astype(np.int16)
         began_s = time.monotonic()
         device.driver.play("one", Waveform((sound / 32768).astype(np.float32), 16000))
@@ -213,9 +211,22 @@ def test_a_stimulus_is_what_the_sites_microphone_hears_in_real_time(broker: Brok
         assert (start.audio_s, end.audio_s) == (None, None)
         assert -0.04 <= start.at.at_s - began_s < 0.5
         assert end.at.at_s - start.at.at_s == pytest.approx(1.02, abs=0.03 + start.at.error_s + end.at.error_s)
-        until(lambda: len(site.samples) and not site.samples[-480:].any())
+        until(lambda: site.samples.any() and not site.samples[-480:].any(), 10, "the silence after it")
         (heard,) = np.nonzero(site.samples)
         assert np.array_equal(site.samples[heard[0] : heard[0] + len(sound)], sound), "sample for sample"
+
+
+def test_a_site_that_is_given_no_sound_keeps_its_own_microphone(broker: Broker, tmp_path: Path) -> None:
+    with Site(broker) as site, opened(broker, tmp_path, MICROPHONE) as device:
+        wav = io.BytesIO()
+        soundfile.write(wav, np.ones(480, np.int16), 16000, format="WAV", subtype="PCM_16")
+        for count in range(1, 11):  # the time of ten frames, by the device's own
+            site.client.publish(FRAMES, wav.getvalue())
+            until(lambda count=count: site.frames >= count, 10, "its own frame")
+            time.sleep(0.03)
+        assert site.frames == 10
+        assert site.samples.all(), "nothing was sent to it"
+        assert not [one for one in device.of(LogLine) if "another microphone" in one.text]
 
 
 def test_another_microphone_on_the_same_site_is_named_and_nothing_is_mixed_with_it(

@@ -29,6 +29,8 @@ FRAME_S = 0.03
 OWN_S = 5.0
 """Latest return of the harness's own frame from the broker."""
 FOREIGN_S = 2.0
+QUIET_AFTER_S = 30.0
+"""Silence that a site hears after a stimulus: longer than its services listen for the end of a query."""
 LATEST_S = 1.0
 _FRAME_ERROR_S = 0.005
 _RATE_HZ = 16000
@@ -101,6 +103,7 @@ class HermesSound:
 class HermesMicrophone(HermesSound):
     """Replaces the microphone of a site: publishes one WAV per frame, in real time, with silence between stimuli.
 
+    It sends from the first stimulus until QUIET_AFTER_S after the last: a site that hears a loudspeaker keeps its own.
     A frame is published when its last sample would have been recorded. The device reports no positions, so there is
     no audio line. Nothing is played while another microphone feeds the site, since its frames would be mixed in.
     """
@@ -114,6 +117,7 @@ class HermesMicrophone(HermesSound):
         self._sent: deque[int] = deque(maxlen=round(OWN_S / FRAME_S))
         self._foreign_s = float("-inf")
         self._told_foreign = False
+        self._until_s = float("-inf")
         self._closing = threads.event()
         self._thread: threading.Thread | None = None
 
@@ -131,6 +135,7 @@ class HermesMicrophone(HermesSound):
             if self._clock.now_s() - self._foreign_s < FOREIGN_S:
                 raise DeviceError(f"{self._id}: {self._foreign()}", remedy="Switch off the site's own microphone")
             self._playing, self._given = Playing(play_id, samples, self._rate_hz, 0, len(samples)), 0
+            self._until_s = self._clock.now_s() + QUIET_AFTER_S
 
     def take(self, topic: str, payload: bytes, at: Stamp) -> None:
         """Takes a frame from the broker, which also returns the harness's own."""
@@ -138,7 +143,7 @@ class HermesMicrophone(HermesSound):
             return
         with self._outlet.lock:
             self._foreign_s = at.at_s
-            if not self._told_foreign:
+            if not self._told_foreign and at.at_s < self._until_s:
                 self._told_foreign = True
                 self._outlet.remark(self._foreign())
             self._end(at, complete=False, why=self._foreign())
@@ -171,10 +176,11 @@ class HermesMicrophone(HermesSound):
     def _give(self, due_s: float, late_s: float) -> None:
         """Publishes the frame whose last sample is due at due_s."""
         with self._outlet.lock:
-            if not self._outlet.linked:
-                return
             frame, playing = np.zeros(self._frame, np.int16), self._playing
+            if not self._outlet.linked or (playing is None and due_s > self._until_s):
+                return
             if playing is not None:
+                self._until_s = due_s + QUIET_AFTER_S
                 part = playing.samples[self._given : self._given + self._frame]
                 frame[: len(part)] = part
                 if not self._given:
