@@ -331,8 +331,9 @@ class AssistLink:
             return
         self._tell(kind, data, at)
         if kind == "intent-end":
-            if data["intent_output"]["response"].get("data", {}).get("code") == "no_intent_match":
-                self._tell("no-intent", {}, at)
+            response = data["intent_output"]["response"]
+            if response.get("response_type") == "error":  # no_intent_match, no_valid_targets and others
+                self._tell("no-intent", {"code": response.get("data", {}).get("code", "")}, at)
             elif data.get("processed_locally", True):
                 self._tell_intent(next(one["data"] for one in events if one["type"] == "intent-start"), at)
 

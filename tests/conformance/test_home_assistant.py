@@ -64,14 +64,16 @@ def test_a_run_gives_its_stages_and_the_satellite_its_states(tmp_path: Path) -> 
         far_end.query("1", "turn on the kitchen light", "Turned on the light")
         seen.wait(lambda: seen.of(Intent), 30, "the intent")
         far_end.query("2", "purple monkey dishwasher", "Sorry, no", code="no_intent_match")
-        far_end.query("3", "", "")
-        seen.wait(lambda: len(seen.of(Intent)) == 3 and len(seen.of(Wake)) == 3, 30, "the third run")
+        far_end.query("3", "turn on the cellar light", "There is none", code="no_valid_targets")
+        far_end.query("4", "", "")
+        seen.wait(lambda: len(seen.of(Intent)) == 4 and len(seen.of(Wake)) == 4, 30, "the fourth run")
         states = [one.state.value for one in seen.of(Status)]
-        assert states == ["idle", *(["listening", "thinking", "speaking", "idle"] * 2), "listening", "idle"]
-        assert [one.text for one in seen.of(Transcript)] == ["turn on the kitchen light", "purple monkey dishwasher"]
-        assert [one.text for one in seen.of(ResponseText)] == ["Turned on the light", "Sorry, no"]
+        assert states == ["idle", *(["listening", "thinking", "speaking", "idle"] * 3), "listening", "idle"]
+        said = ["turn on the kitchen light", "purple monkey dishwasher", "turn on the cellar light"]
+        assert [one.text for one in seen.of(Transcript)] == said
+        assert [one.text for one in seen.of(ResponseText)] == ["Turned on the light", "Sorry, no", "There is none"]
         named = [(one.name, one.slots) for one in seen.of(Intent)]
-        assert named == [("HassTurnOn", (("name", "kitchen light"),)), ("", ()), ("", ())]
+        assert named == [("HassTurnOn", (("name", "kitchen light"),)), ("", ()), ("", ()), ("", ())]
         assert seen.of(DeviceDescribed)[0].firmware == "2025.9.4"
         allowed = ("assist_pipeline/pipeline", "conversation/agent/homeassistant/debug", "get_", "subscribe_entities")
         others = {one for one in far_end.asked if not one.startswith(allowed)}
