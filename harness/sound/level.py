@@ -128,15 +128,19 @@ def at_level_unclipped(waveform: Waveform, level_dbfs: float) -> Waveform:
     return amplify(waveform, min(level_dbfs - found.level_dbfs, headroom_db))
 
 
-def refuse_clipping(waveform: Waveform, level_dbfs: float, what: str) -> None:
-    """Raises InputError with the highest possible level if a sample exceeds full scale."""
+def refuse_clipping(waveform: Waveform, level_dbfs: float, what: str, *, as_recorded: bool = False) -> None:
+    """Raises InputError with the highest possible level if a sample exceeds full scale.
+
+    as_recorded: the level is that of a recording, which the user did not set.
+    """
     peak = float(np.abs(waveform.samples).max(initial=0.0))
     if peak > FULL_SCALE:
         over_db = 20 * math.log10(peak / FULL_SCALE)
         highest = math.floor((level_dbfs - over_db) * 10) / 10
         raise InputError(
             f"{what} would clip at {level_dbfs:g} dBFS: its peak would be {over_db:.1f} dB above full scale",
-            remedy=f"Set level_dbfs to {highest:.1f} or lower, and turn up the loudspeaker instead",
+            remedy=f"Set level_dbfs to {highest:.1f} or lower{' in place of `level`' if as_recorded else ''}, "
+            "and turn up the loudspeaker instead",
         )
 
 

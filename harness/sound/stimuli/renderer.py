@@ -41,7 +41,7 @@ from harness.model.stimulus import (
     Utterance,
     Waveform,
 )
-from harness.sound.level import a_weighting_of, active_speech_level, amplify, at_level, refuse_clipping
+from harness.sound.level import FULL_SCALE, a_weighting_of, active_speech_level, amplify, at_level, refuse_clipping
 from harness.sound.recordings import at_rate, content_sha256
 from harness.sound.recordings import read as read_recording
 from harness.sound.stimuli import channel, rooms
@@ -337,13 +337,14 @@ class Renderer:
             waveform = at_level(waveform, level_dbfs, _label(recipe))
         # Checked before the noise, so that the advice fits what the user can change.
         if not recipe.whole:
-            refuse_clipping(waveform, level_dbfs, _label(recipe))
+            refuse_clipping(waveform, level_dbfs, _label(recipe), as_recorded=recipe.as_recorded)
         if recipe.placement is not None:
             speech_ends = len(waveform.samples) if recipe.whole else parts[-1].end_sample
             waveform, level_dbfs = _in_room(waveform, level_dbfs, recipe.placement, speech_ends, _label(recipe))
             length = len(waveform.samples)
             if not recipe.whole:
-                refuse_clipping(waveform, level_dbfs, f"{_label(recipe)} in the room {recipe.placement.label()}")
+                where = f"{_label(recipe)} in the room {recipe.placement.label()}"
+                refuse_clipping(waveform, level_dbfs, where, as_recorded=recipe.as_recorded)
         if listening:
             waveform = Waveform(_with_floor(waveform.samples, seed), rate)
         if recipe.noise is None or recipe.noise.players:
@@ -354,7 +355,7 @@ class Renderer:
         mixed[margin : margin + length] += waveform.samples
         loud = Waveform(mixed, rate)
         if not recipe.whole:
-            refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise")
+            refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise", as_recorded=recipe.as_recorded)
         moved = (Part(p.role, p.start_sample + margin, p.end_sample + margin, p.text) for p in parts)
         return channel.through(_turned_down(loud), recipe.channel), tuple(moved)
 
@@ -435,7 +436,9 @@ class Renderer:
                     ends_at = round(phrase_end_s * recipe.rate_hz / recipe.channel.speed)
         sound = channel.at_speed(at_rate(source, recipe.rate_hz), recipe.channel.speed)
         as_it_is = recorded and recipe.as_recorded
-        if not as_it_is:
+        if as_it_is:  # another rate lifts the peaks of a recording at full scale a little beyond it
+            sound = Waveform(np.clip(sound.samples, -FULL_SCALE, FULL_SCALE), sound.rate_hz)
+        else:
             sound = at_level(sound, recipe.level_dbfs, what)
         cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, whole=as_it_is)
         if cut is None:

@@ -237,6 +237,15 @@ def test_a_recording_as_it_was_recorded_is_the_file_itself(tmp_path: Path) -> No
     np.testing.assert_array_equal(rendered.waveform.samples[lead : lead + len(samples)], samples)
 
 
+def test_a_recording_at_full_scale_keeps_its_level_at_another_rate(tmp_path: Path) -> None:
+    square = np.where(np.arange(16_000) // 8 % 2, 32767, -32768).astype(np.int16)
+    soundfile.write(tmp_path / "loud.wav", square, 16_000)
+    said = Recording(str(tmp_path / "loud.wav"))
+    recipe = replace(RECIPE, query=said, wake_phrase=None, as_recorded=True)
+    peak = float(np.abs(Renderer(None).render(recipe).waveform.samples).max())
+    assert 0.98 <= peak <= 1.0
+
+
 def test_a_stated_end_of_the_phrase_decides_and_not_the_energy(tmp_path: Path) -> None:
     """Speech, then a door: by energy the phrase would end 0.6 s late."""
     samples = np.concatenate([burst(0.5, 0.2, 0.3), burst(0.1, 0.0, 0.2)])
