@@ -351,8 +351,8 @@ FAULTS = (
 """, "a response is measured from the end of the stimulus, and not from that of the query",
         "session/test_query_trial.py::test_outcomes"),
     Planted("no_refractory_time", "", Area.MERGING, """
-@ wake/counting.py
--    return at_s - stands_s < refractory_s
+@ base/refractory.py
+-    return at - stands < refractory
 +    return False
 """, "events within the refractory time are events of their own",
         "wake/test_sources.py::test_a_running_ambient_trial_shows_one_event_and_moves_it"),
