@@ -49,7 +49,7 @@ def as_shown(line: str) -> str:
                 cursor = min(len(shown), max(1, count) - 1)
             case "J" | "K" if count == 0:
                 del shown[cursor:]
-            case "J" | "K" if count == 2:
+            case "K" if count == 2:
                 shown.clear()  # an erased line begins anew
                 cursor = 0
     return "".join(shown)

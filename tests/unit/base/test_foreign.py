@@ -22,6 +22,7 @@ ESC = "\x1b"
         (f"> ls{ESC}[1G{ESC}[KX", "X"),
         (f"abc{ESC}[2KX", "X"),
         (f"abc{ESC}[1;2DX", "abX"),
+        (f"kept{ESC}[2J", "kept"),  # who clears the screen does not take the line back
         (f"{ESC}[999999999999D\x08\x08x", "x"),
     ],
 )
