@@ -85,7 +85,7 @@ def test_a_port_that_somebody_else_has(short: Path) -> None:
     with posix_board(short) as board, serial.Serial(board.port, exclusive=True):
         status, said = refused(short, f"{{driver: serial, port: {board.port}}}")
     assert status == 3
-    assert re.search(rf"bench\.yaml:6:5: {board.port} cannot be opened: .*Another program has it open; .* fuser", said)
+    assert re.search(rf"bench\.yaml:6:5: {board.port} is in use: \S+ \(process \d+\) has it open", said), said
 
 
 def test_a_broker_that_refuses_or_is_not_there(short: Path) -> None:
