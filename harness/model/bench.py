@@ -327,6 +327,11 @@ class DeviceProfile:
     heartbeat: Heartbeat | None = None
     lines_of: tuple[DeviceProfile, ...] = ()
 
+    @property
+    def files(self) -> tuple[DeviceProfile, ...]:
+        """The profile, and those that it takes lines of: each is a file."""
+        return self, *self.lines_of
+
 
 @dataclass(frozen=True, slots=True)
 class Equipment:

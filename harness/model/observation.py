@@ -281,7 +281,7 @@ class Overrun(Sighting):
 
 @dataclass(frozen=True, slots=True)
 class HostStalled(Sighting):
-    """The host let no thread of the harness run since `at`. Told when one runs again; source "host".
+    """The host let no thread of the harness run since `at`. Reported when one runs again; source "host".
 
     load: processes that ran or wanted to, over the last minute. steal: share of the processors' time that the machine's
     own host took since the last look, 0–1; None where the system does not say.

@@ -231,6 +231,6 @@ def _fingerprint(one: Reached, profile: DeviceProfile, firmware: str, settings: 
     """Everything known that events depend on: firmware version as reported, profile, settings."""
     known = {each.name for each in DeviceEngine.settings if each.scores}
     relevant = [f"{name}={value}" for name, value in sorted(settings.items()) if name in known]
-    rules = [part.sha256 for part in (profile, *profile.lines_of)]
+    rules = [file.sha256 for file in profile.files]
     parts = [one.driver, profile.id, *rules, firmware, str(getattr(one.options, "encoding", "")), *relevant]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -39,8 +39,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def _happenings(folder: Path) -> str:
-    told = Happenings()
-    lines = [(entry.at_s, told.line(entry.record)) for entry in rows(folder)]
+    happenings = Happenings()
+    lines = [(entry.at_s, happenings.line(entry.record)) for entry in rows(folder)]
     return "\n".join([f"{at_s:10.2f}  {line}" for at_s, line in lines if line][-LINES_SHOWN:])
 
 

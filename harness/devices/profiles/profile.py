@@ -109,9 +109,7 @@ def transport_of(keys: ProfileKeys) -> str:
     """The transport as written, otherwise the one that the rules are for."""
     if keys.transport is not None:
         return keys.transport
-    if any(rule.topic for rule in keys.mappings):
-        return "mqtt"
-    if keys.console.topic is not None:
+    if keys.console.topic or any(rule.topic for rule in keys.mappings):
         return "mqtt"
     rules = keys.lines or keys.lines_of or keys.mappings or keys.thresholds
     return "serial" if rules or keys.console.framing is Framing.VH else "none"
@@ -408,10 +406,12 @@ def _line(rule: LineKeys) -> LineMapping:
 
 def _of_messages(lines: Sequence[LineMapping], topic: str | None) -> Iterator[MessageMapping]:
     """Rules for messages that are lines. Those over several lines, or with a condition, have none."""
-    for line in lines if topic else ():
+    if topic is None:
+        return
+    for line in lines:
         if not line.more and not line.when:
             yield MessageMapping(
-                topic or "", line.kind, line.fields, line.values, score_scale=line.score_scale, match=line.match
+                topic, line.kind, line.fields, line.values, score_scale=line.score_scale, match=line.match
             )
 
 

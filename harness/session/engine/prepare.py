@@ -303,8 +303,8 @@ def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:
     _copy(bench.path, bench.sha256, folder / "bench.yaml")
     for device in bench.devices:
         for profile in (device.profile, *(one.profile for one in device.also)):
-            for part in (profile, *profile.lines_of):
-                _copy(part.path, part.sha256, folder / "profiles" / f"{part.id}.yaml")
+            for file in profile.files:
+                _copy(file.path, file.sha256, folder / "profiles" / f"{file.id}.yaml")
         if device.earcons is not None:
             with disk_errors(f"{folder} cannot be made"):
                 (folder / "earcons").mkdir(exist_ok=True)
@@ -328,9 +328,7 @@ def _summary(started: SessionStarted, bench: Bench) -> bytes:
         "made": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "scenario": {"id": started.scenario_id, "title": started.title, "sha256": started.scenario_sha256},
         "bench": {"id": started.bench_id, "sha256": started.bench_sha256, "labels": dict(bench.labels)},
-        "profiles": {
-            part.id: part.sha256 for device in bench.devices for part in (device.profile, *device.profile.lines_of)
-        },
+        "profiles": {file.id: file.sha256 for device in bench.devices for file in device.profile.files},
         "seed": started.seed,
         "sound_path": started.sound_path,
         "trials": len(started.trials),
