@@ -209,12 +209,14 @@ def counted_events(entries: list[Entry]) -> Events:
         for row in records(entries, AttemptFinished)
         if row.outcome is Outcome.COUNTED
     }
-    starts: dict[tuple[str, str], float] = {}
+    starts = {
+        (row.observation.source, row.observation.play_id): row.observation.audio_s
+        for row in records(entries, Observed)
+        if isinstance(row.observation, StimulusStarted) and row.observation.audio_s is not None
+    }
     found: Events = {}
     for entry in entries:
         match entry.record:
-            case Observed(observation=StimulusStarted(source=source, play_id=play_id, audio_s=float(audio_s))):
-                starts[source, play_id] = audio_s
             case Observed(observation=Wake(source=source, audio_s=float(audio_s))) as row:
                 if counted.get(row.trial_id) == (row.take, row.attempt):
                     play_id = f"{row.trial_id}.t{row.take}.a{row.attempt}"

@@ -12,6 +12,7 @@ from harness.dashboard.widgets.bars import large, small
 from harness.model.effect import EffectWord
 from harness.model.feed import (
     Abort,
+    Answered,
     AnswerEffect,
     AnswerOperator,
     Goodbye,
@@ -22,6 +23,7 @@ from harness.model.feed import (
     Resume,
     SetMark,
     Skip,
+    StateChanged,
     StateWord,
     TalkerPrompt,
     WriteNote,
@@ -167,6 +169,21 @@ async def test_a_question_can_be_put_aside_and_brought_back_and_closes_by_itself
         engine.say(StateWord.LISTENING, trial_id="kitchen-09", attempt=1)
         await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
         assert engine.commands(AnswerOperator) == []
+
+
+async def test_a_question_that_is_answered_and_over_at_once_closes_once(tmp_path: Path) -> None:
+    async with opened(double(tmp_path)) as (engine, app, pilot):
+        engine.silent = True
+        await ask(app, engine)
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+        await pilot.press("y")
+        await until(pilot, lambda: engine.commands(AnswerOperator))
+        (sent,) = engine.commands(AnswerOperator)
+        app.watch_.receive(StateChanged(StateWord.LISTENING, START_S, None, "kitchen-09", 1))
+        app.redraw()
+        app.watch_.receive(Answered(sent.id, True, ""))
+        app.redraw()  # before Textual has taken the closed panel down
+        await until(pilot, shows(pilot, "7 of 12"))
 
 
 PROMPT = TalkerPrompt(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen, Screen
@@ -63,6 +64,13 @@ class Panel(ModalScreen[Any]):
 
     def show(self, view: View) -> None:
         """Most panels do not change while they are open."""
+
+    def dismiss(self, result: object = None) -> AwaitComplete:
+        """Closes this panel, at most once: Textual would close whatever screen is on top, under a closed panel too.
+
+        A redraw runs beside the keys, so that a question may be answered and be over at the same moment.
+        """
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
     def action_leave(self) -> None:
         self.dismiss(None)
