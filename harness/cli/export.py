@@ -101,6 +101,11 @@ def command(
     if not (logs or as_json):
         return
     found = read_session(folder)
+    for name, count in found.wake.unaccounted().items():
+        raise HarnessError(
+            f"the wake events of {name} do not add up: its results lack {count}",
+            remedy="Please report this; nothing was written",
+        )
     devices = () if as_json and target is None and not found.devices and device is None else found.demand(device)
     if logs:
         if target and len(devices) > 1:

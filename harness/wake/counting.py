@@ -5,6 +5,7 @@ All times are on one line (the host's clock, or a device's audio line) and in as
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,8 +30,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Indices of windows and events. pairs: (window, event), ascending. same: further event → the event it is part of.
-    Every event is in exactly one of pairs, unmatched and same."""
+    """Indices of windows and events. pairs: (window, event), ascending. same: further event → the event it is part of,
+    -1 for the one before the first. Every event is in exactly one of pairs, unmatched and same."""
 
     pairs: tuple[tuple[int, int], ...] = ()
     missed: tuple[int, ...] = ()
@@ -38,16 +39,29 @@ class Matching:
     same: tuple[tuple[int, int], ...] = ()
 
 
-def match_events(windows: Sequence[Window], events_s: Sequence[float], refractory_s: float) -> Matching:
+def match_events(
+    windows: Sequence[Window],
+    events_s: Sequence[float],
+    refractory_s: float | Sequence[float],
+    *,
+    others: Sequence[Window] = (),
+    before_s: float = -math.inf,
+) -> Matching:
     """Merges events within the refractory time, then matches the rest one to one with windows.
 
     It forms as many pairs as possible. Among equal choices it takes the least total distance from `near_s`. Windows
     must be ordered by their starts, events by time; else ValueError.
+
+    - refractory_s: one for all events, or one for each.
+    - others: windows of further stimuli, which also keep their events separate.
+    - before_s: the last separate event before all of these.
     """
     starts = [window.start_s for window in windows]
     if starts != sorted(starts) or list(events_s) != sorted(events_s):
         raise ValueError("windows and events must be in order of time")
-    kept, same = merge(windows, events_s, refractory_s)
+    times_s = [refractory_s] * len(events_s) if isinstance(refractory_s, int | float) else refractory_s
+    every = sorted((*windows, *others), key=lambda window: window.start_s) if others else windows
+    kept, same = _merge(every, events_s, times_s, before_s)
     pairs = _pairs(windows, [(index, events_s[index]) for index in kept])
     matched = {event for _, event in pairs}
     heard = {window for window, _ in pairs}
@@ -89,25 +103,27 @@ def merge_sources(events: Sequence[SourceEvent], within_s: float) -> tuple[tuple
     return tuple(map(tuple, groups))
 
 
-def merge(
-    windows: Sequence[Window], events_s: Sequence[float], refractory_s: float
+def _merge(
+    windows: Sequence[Window], events_s: Sequence[float], refractory_s: Sequence[float], before_s: float
 ) -> tuple[list[int], tuple[tuple[int, int], ...]]:
     """Separate events, and pairs (further event, the event that it is part of).
 
-    An event within `refractory_s` of the last separate one is part of it, unless it lies in a stimulus's window that
-    the other precedes. So an event in the lead-in does not hide that of the phrase. The first event is always separate.
-    The time runs from the separate event, so a stuck device keeps adding events.
+    An event within the refractory time of the last separate one is part of it. It is not if it lies in a stimulus's
+    window that the other precedes. So an event in the lead-in does not hide that of the phrase. The time runs from the
+    separate event, so a stuck device keeps adding events.
     """
     starts = [window.start_s for window in windows]
     kept: list[int] = []
     same: list[tuple[int, int]] = []
+    stands, stands_s = -1, before_s
     for index, at_s in enumerate(events_s):
-        if kept and is_same(at_s, events_s[kept[-1]], refractory_s):
-            opened = windows[bisect_right(starts, events_s[kept[-1]]) : bisect_right(starts, at_s)]
-            if not (opened and any(window.end_s >= at_s for window in opened)):
-                same.append((index, kept[-1]))
+        if is_same(at_s, stands_s, refractory_s[index]):
+            opened = windows[bisect_right(starts, stands_s) : bisect_right(starts, at_s)]
+            if not any(window.end_s >= at_s for window in opened):
+                same.append((index, stands))
                 continue
         kept.append(index)
+        stands, stands_s = index, at_s
     return kept, tuple(same)
 
 

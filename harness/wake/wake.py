@@ -118,6 +118,14 @@ class WakeFigures:
         """All events of a device that matched no stimulus, in their order."""
         return self._events.every(device)
 
+    def unaccounted(self) -> dict[str, int]:
+        """Devices whose events do not add up, and how many more they have than their results: {} if all is right.
+
+        Results are hits, parts of other events, events of openings, and unmatched ones.
+        """
+        left = {name: device.unaccounted() for name, device in self._devices.items()}
+        return {name: count for name, count in left.items() if count}
+
     def false_accept(self, event: UnmatchedWake, reviewed: bool) -> bool:
         """Does an event count as a false accept: by the rules alone, or by the reviews too?"""
         return self._events.counted(event, reviewed)
@@ -193,13 +201,13 @@ class WakeFigures:
         device = self._devices.get(name) if name is not None else None
         match seen:
             case seen_by.Wake() if name is not None and device is not None:  # most observations
+                apart = row.trial_id is not None and row.trial_id not in self._trials
                 event = HeardWake(
                     entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s, seen.source, (),
-                    seen.inferred,
+                    seen.inferred, apart,
                 )  # fmt: skip
                 self._speech.woke(name, seen.at.at_s)
-                # A query trial and a life check have wake events of their own.
-                device.heard(event, stray=row.trial_id is None or row.trial_id in self._trials)
+                device.heard(event)
             case seen_by.StimulusStarted() | seen_by.StimulusEnded():
                 self._stimulus(seen, plays)
             case seen_by.StimulusHeard():

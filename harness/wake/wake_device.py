@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.model.observation import DeviceState, HostStalled, StimulusHeard, StimulusStarted
@@ -14,18 +14,18 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import Target
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
-from harness.wake.counting import match_events
+from harness.wake.proofs import Listened, Proofs
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_plays import (
     CommandWord,
+    Fates,
     HeardWake,
-    Listened,
     Merging,
     Play,
     PlayReading,
     PlayState,
-    Proofs,
+    assign,
     proven_s,
     read,
 )
@@ -63,7 +63,9 @@ class Sums:
     commands: Counter[CommandWord] = field(default_factory=Counter)
     speakers: Tally = field(default_factory=dict)
     cells: dict[str, Tally] = field(default_factory=dict)
+    matched: int = 0
     suppressed: int = 0
+    expected: int = 0
     exposure_ns: int = 0
     unproven_ns: int = 0
     seen_by: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -93,7 +95,9 @@ class Sums:
                 self.seen_by[event.sources] += sign
             if event.inferred:
                 self.inferred[event.inferred] += sign
+        self.matched += sign * (reading.hit is not None)
         self.suppressed += sign * reading.suppressed
+        self.expected += sign * reading.expected
         # Whole nanoseconds, so that subtracting is exact and a sample keeps its length.
         self.exposure_ns += sign * round(reading.exposure_s * 1e9)
         self.unproven_ns += sign * round(reading.unproven_s * 1e9)
@@ -132,6 +136,7 @@ class DeviceFigures:
         self._homes: dict[int, Play | None] = {}
         self._strays: deque[HeardWake] = deque(maxlen=RECENT)
         """Events in no play."""
+        self._counted = 0
 
     def begin_run(self, *, same_time: bool) -> None:
         """Another process resumes the session. Its audio lines begin at 0.
@@ -147,57 +152,64 @@ class DeviceFigures:
             self._strays.clear()
 
     def begin(self, play: Play) -> None:
-        play.previous = self._recent[-1] if self._recent else None
         self._recent.append(play)
         self._shown.append(play)
         self.changed = True
 
-    def heard(self, report: HeardWake, *, stray: bool = True) -> None:
-        """Adds a report of a wake event. stray: it counts also if it lies in no play."""
+    def heard(self, report: HeardWake) -> None:
+        """Adds a report of a wake event."""
         self.changed = True
         if not self._merging.several:  # each report is an event
-            self._place(report, stray, False)
+            self._place(report, False)
             return
         change = self._merging.add(report)
-        placed = {event.seq for event in change.gone if self._homes.get(event.seq) is not None}
         shown = {event.seq for event in change.gone if self._forget(event)}
         for event in change.new:
-            self._place(event, stray or event.seq in placed, event.seq in shown)
+            self._place(event, event.seq in shown)
 
     def _forget(self, event: HeardWake) -> bool:
         """Removes an event, in whose place others come; whether it was shown as unmatched."""
         shown = self._events.of(event.seq) is not None
         self._events.drop(event.seq)
+        self._counted -= not event.apart or self._homes.get(event.seq) is not None
         self._strays = deque((other for other in self._strays if other.seq != event.seq), RECENT)
         play = self._homes.pop(event.seq, None)
         if play is not None:
             play.remove(event.seq)
-            if play.state is PlayState.COUNTED:
+            if play.whole:
                 self._settle(play)
         return shown
 
-    def _place(self, event: HeardWake, stray: bool, shown: bool) -> None:
-        # Each report can place the event: the best time may lie just beyond what a play reaches.
-        play = next(filter(None, map(self._owner, (event, *event.reports))), None)
+    def _place(self, event: HeardWake, shown: bool) -> None:
+        play = self._owner(event)
         if self._merging.several:
             self._homes[event.seq] = play
+        self._counted += not event.apart or play is not None
         if play is None:
             self._strays.append(event)
-            if not stray and not shown:
+            if event.apart:
                 return
             self._put(event, None, exposed=False)
             if not shown:
                 self._shown.append(event.seq)
+            self._settle_near(event, None)
             return
         play.add(event)
-        match play.state:
-            case PlayState.COUNTED:
-                self._settle(play)
-            case PlayState.OUTSIDE:
-                self._put(event, play, exposed=False)
-            case PlayState.RUNNING:
-                if play.kind is TrialKind.AMBIENT and (shown or play.stands(event)):
-                    self._put(event, play, exposed=True, pending=True)
+        if play.state is PlayState.OUTSIDE:
+            self._put(event, play, exposed=False)
+        if play.whole:
+            self._settle(play)
+        elif play.state is PlayState.OUTSIDE:
+            self._settle_near(event, play)
+        elif play.kind is TrialKind.AMBIENT and (shown or play.stands(event)):
+            self._put(event, play, exposed=True, pending=True)
+
+    def unaccounted(self) -> int:
+        """How many more events there are than in the results: 0, or they are counted wrong."""
+        open_plays = [play for play in self._recent if play.state is PlayState.RUNNING]
+        waiting = sum(self._events.of(event.seq) is None for play in open_plays for event in play.events)
+        sums, listed = self._sums, len(self._events.every(self.device))
+        return self._counted - sums.matched - sums.suppressed - sums.expected - listed - waiting
 
     def explained(self, seq: int) -> bool | None:
         """Whether an event matches a stimulus or is part of an earlier event; None while this is open."""
@@ -219,11 +231,12 @@ class DeviceFigures:
         """Ends the attempt, and settles whether it counts."""
         if play.started is not None:
             self._sort_out(play)
-            self._lend(play)
         if play.started is None or not counted:
             self.leave(play)
+            for event in play.events.copy():
+                self._settle_near(event, play)
             return
-        play.state = PlayState.COUNTED
+        play.state, play.whole = PlayState.COUNTED, True
         if play.kind is TrialKind.AMBIENT and self.proofs.woken is not None:
             self.proofs.doubtful.append(play)
         self._settle(play, new=True)
@@ -236,11 +249,11 @@ class DeviceFigures:
             return
         strays = self._strays.copy()
         self._strays.clear()
-        from_s, reach_s = play.from_s, play.reach_s
         for event in strays:
-            if any(from_s <= play.place(report) <= reach_s for report in (event, *event.reports)):
+            if play.reaches(event):
+                self._counted -= not event.apart
                 self._events.drop(event.seq)
-                self._place(event, False, False)
+                self._place(event, False)
             else:
                 self._strays.append(event)
 
@@ -248,10 +261,11 @@ class DeviceFigures:
         """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
         play.events.sort(key=play.place)
         for event in play.events.copy():
-            if not any(play.from_s <= play.place(report) <= play.reach_s for report in (event, *event.reports)):
+            if not play.reaches(event):
+                self._counted -= 1
                 play.remove(event.seq)
                 self._events.drop(event.seq)
-                self._place(event, True, False)
+                self._place(event, False)
 
     def leave(self, play: Play) -> None:
         """Removes a play that was interrupted, or whose trial was played again."""
@@ -272,7 +286,7 @@ class DeviceFigures:
         self.changed = True
         self._gather(play)
         self._sort_out(play)
-        if play.state is PlayState.COUNTED:
+        if play.whole:
             self._settle(play)
 
     def proved(self) -> None:
@@ -289,7 +303,7 @@ class DeviceFigures:
             if stall.falls_within(play.started.at_s, until_s):
                 play.stalls.append(stall)
                 if play.state is PlayState.COUNTED:
-                    self._settle(play)
+                    self._read(play)
 
     def cut(self, at_s: float) -> None:
         """The device restarted, or its link was lost. Reported late, this leaves less of the last plays proved."""
@@ -302,7 +316,7 @@ class DeviceFigures:
             if play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED:
                 listened_s = proven_s(play, self.proofs.of(play))
                 if listened_s > play.reading.exposure_s or (fewer and listened_s < play.reading.exposure_s):
-                    self._settle(play)
+                    self._read(play)
 
     def snapshot(self) -> DeviceWake:
         if not self.changed:
@@ -361,7 +375,11 @@ class DeviceFigures:
                 yield Disagreement(tuple(map(label, seen)), missing, count)
 
     def _owner(self, event: HeardWake) -> Play | None:
-        """The play that an event belongs to, by its place alone: it may arrive during another one, or after all."""
+        """The play that an event belongs to. Each report can place it: the best time may lie just beyond a play."""
+        return next(filter(None, map(self._reached, (event, *event.reports))), None)
+
+    def _reached(self, event: HeardWake) -> Play | None:
+        """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""
         for play in reversed(self._recent):
             if play.started is not None and play.from_s <= play.place(event):
                 # How slowly sound is sent is not known before its end: until then the host's clock places too far.
@@ -371,50 +389,90 @@ class DeviceFigures:
                     return play
         return None
 
-    def _lend(self, play: Play) -> None:
-        """Assigns an event to the previous play, although it arrived after that play's end."""
-        before = self._before(play)
-        if before is None or before.window is None or before.reading.hit is not None or not play.events:
-            return
-        windows = [before.window, *([play.window] if play.window else [])]
-        if windows != sorted(windows, key=lambda one: one.start_s):
-            return
-        matching = match_events(windows, [play.place(event) for event in play.events], 0.0)
-        for window, index in matching.pairs:
-            if window == 0:
-                moved = play.events.pop(index)
-                before.add(moved)
-                if moved.reports:
-                    self._homes[moved.seq] = before
-                self._settle(before)
-                return
-
-    def _before(self, play: Play) -> Play | None:
-        """The previous counted play on the same line; those that count nowhere are passed over."""
-        found = play.previous
-        while found is not None and found.state is PlayState.OUTSIDE:
-            found = found.previous
-        same_line = found is not None and found.on_audio_line is play.on_audio_line
-        return found if found is not None and found.state is PlayState.COUNTED and same_line else None
-
-    def _settle_next(self, play: Play) -> None:
-        """Works out the next counted play again, whose first events may be parts of one of this play."""
-        following = [
-            later for later in self._recent if later.state is PlayState.COUNTED and later.start_s > play.start_s
-        ]
-        if following and self._before(following[0]) is play:
-            self._settle(following[0])
+    def _settle_near(self, event: HeardWake, owner: Play | None) -> None:
+        """An event outside of the plays that were heard in full may lie in the window of one, or be part of its last
+        event. owner: the broken play that it lies in."""
+        near = (
+            play
+            for play in reversed(self._recent)
+            if play.whole and (_places(play, event) if owner is None else owner.on_audio_line is play.on_audio_line)
+            if play.from_s <= (owner or play).place(event) <= play.reach_s + play.settings.refractory_s
+        )
+        if (play := next(near, None)) is not None:
+            self._settle(play)
 
     def _settle(self, play: Play, new: bool = False) -> None:
-        """Works out a counted play, again unless it is new: counted nowhere yet."""
+        """Works out what became of the events around a play that was heard in full, and the results of these plays.
+
+        new: the play counts nowhere yet.
+        """
+        line = [other for other in self._recent if other.whole and other.on_audio_line is play.on_audio_line]
+        if play not in line:  # too long ago for its neighbours to be known
+            line = [play]
+        first, from_s = line.index(play), play.from_s - play.settings.refractory_s
+        while first and line[first - 1].reach_s >= from_s:
+            first -= 1
+            if window := line[first].window:
+                from_s = min(from_s, window.start_s)
+        before = (last_s for other in reversed(line[:first]) if (last_s := other.last_s) is not None)
+        plays = line[first:]
+        broken = [other for other in self._recent if other.state is PlayState.OUTSIDE and not other.whole]
+        broken = [other for other in broken if other.on_audio_line is play.on_audio_line]
+        loose = [(other.place(event), event) for other in broken for event in other.events]
+        loose += [(play.place(event), event) for event in self._strays if not event.apart and _places(play, event)]
+        fates = assign(plays, loose, next(before, -math.inf))
+        returned = self._move(fates, broken)
+        woke: list[HeardWake] = []
+        for other in plays:
+            if other is not play and fates[other] == other.fates:
+                continue
+            hit = fates[other].hit
+            if hit is not None and hit != other.fates.hit:
+                woke.append(hit)
+            other.fates = fates[other]
+            if other.state is PlayState.COUNTED:
+                self._read(other, new=new and other is play)
+            else:
+                for event in other.events:
+                    self._put(event, other, exposed=False)
+        for event in returned:
+            self._counted -= 1
+            self._place(event, True)
+        for hit in woke:
+            self._prove([*self.proofs.woke(play.target.connection, hit.at), *self._recent])
+
+    def _move(self, fates: Mapping[Play, Fates], broken: Sequence[Play]) -> list[HeardWake]:
+        """Moves events to the plays that they belong to now; returns those that belong to none of them any more.
+
+        broken: interrupted plays, which keep the events that these plays do not take.
+        """
+        homes = {event.seq: home for home, fate in fates.items() for event in fate.every}
+        returned: list[HeardWake] = []
+        held = [(play, event) for play in (*fates, *broken) for event in play.events]
+        for play, event in (*held, *((None, event) for event in self._strays.copy())):
+            home = homes.get(event.seq, None if play in fates else play)
+            if home is play:
+                continue
+            place_s = None if play is None else play.place(event)
+            self._events.drop(event.seq)
+            if play is None:
+                self._strays.remove(event)
+            else:
+                play.remove(event.seq)
+            if home is None:
+                returned.append(event)
+                continue
+            home.add(event, place_s)
+            if self._merging.several:
+                self._homes[event.seq] = home
+        return returned
+
+    def _read(self, play: Play, new: bool = False) -> None:
+        """Works out the result of a play that counts. new: it counts nowhere yet."""
         self._withdraw(play)
         if not new:
             self._sums.add(play, -1)
-        stood_s = play.last_s
-        play.reading = reading = read(play, self.proofs.of(play), play.earlier_s())
-        play.last_s = max((play.place(event) for event in play.separate), default=None)
-        if not new and play.last_s != stood_s:
-            self._settle_next(play)
+        play.reading = reading = read(play, self.proofs.of(play))
         self._sums.add(play, 1)
         for event, exposed in zip(reading.unmatched, reading.exposed, strict=True):
             self._put(event, play, exposed)
@@ -422,8 +480,6 @@ class DeviceFigures:
             self._delays[id(play)] = reading.delay
         if play.transcribes:
             self._words[id(play)] = (play.trial.query_id, reading.counts)
-        if reading.hit is not None:
-            self._prove([*self.proofs.woke(play.target.connection, reading.hit.at), *self._recent])
         self._latency = None
         self.changed = True
 
@@ -495,6 +551,11 @@ class DeviceFigures:
         for seq in seqs:
             if (event := self._events.of(seq)) is not None:
                 yield TimelineMark(MarkKind.UNMATCHED, event.at.at_s, event.at.at_s, trial_id, seq)
+
+
+def _places(play: Play, event: HeardWake) -> bool:
+    """Whether an event in no play has a place on the line of this one."""
+    return event.audio_s is not None or not play.on_audio_line
 
 
 def _tally(tally: Tally, speaker: str, missed: bool, sign: int) -> None:

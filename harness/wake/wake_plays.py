@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from harness.base.refractory import is_same
 from harness.model.bench import ObservationKind
-from harness.model.observation import HostStalled, Intent, ListeningProved, Proof, Transcript, stalled_s
+from harness.model.observation import HostStalled, Intent, Transcript, stalled_s
 from harness.model.record import AttemptStarted
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Recording
@@ -45,6 +45,7 @@ class HeardWake(NamedTuple):
 
     source: id of what reported it. reports: of each source, when the device has several; they were merged into this.
     inferred: what all of them were inferred from, such as network traffic; weak evidence.
+    apart: reported during a query trial or a life check, which have wake events of their own: it counts only in a play.
     """
 
     seq: int
@@ -56,6 +57,7 @@ class HeardWake(NamedTuple):
     source: str = ""
     reports: tuple[HeardWake, ...] = ()
     inferred: str = ""
+    apart: bool = False
 
     @property
     def error_s(self) -> float:
@@ -72,8 +74,9 @@ class PlayReading:
     """The result of one play for one device.
 
     - hit: the event of the phrase. None: a false reject (wake) or no wake event (command, ambient).
-    - doubled: further events follow that of the phrase, also within the refractory time.
+    - doubled: further events follow that of the phrase, also within the refractory time, and also after the play.
     - unmatched, exposed: further events, and for each whether it fell into exposure.
+    - suppressed: events that are part of another one. expected: events of further phrases.
     - exposure_s: counts as audio without the phrase. unproven_s: played without proof of listening.
     - spot_s: length of the phrase up to its event.
     - heard, heard_s: what was understood of a command, and where in the stimulus. counts: of its words, None for an
@@ -86,6 +89,7 @@ class PlayReading:
     unmatched: tuple[HeardWake, ...] = ()
     exposed: tuple[bool, ...] = ()
     suppressed: int = 0
+    expected: int = 0
     exposure_s: float = 0.0
     unproven_s: float = 0.0
     spot_s: float = 0.0
@@ -95,6 +99,21 @@ class PlayReading:
     counts: WordCounts | None = None
 
 
+@dataclass(slots=True)
+class Fates:
+    """What became of the events of a play, which are all in one of these. doubled: further events follow the hit."""
+
+    hit: HeardWake | None = None
+    doubled: bool = False
+    unmatched: list[HeardWake] = field(default_factory=list)
+    parts: list[HeardWake] = field(default_factory=list)
+    expected: list[HeardWake] = field(default_factory=list)
+
+    @property
+    def every(self) -> tuple[HeardWake, ...]:
+        return (*([self.hit] if self.hit else []), *self.unmatched, *self.parts, *self.expected)
+
+
 @dataclass(slots=True, eq=False)
 class Play:
     """One attempt as one device heard it; grows during the attempt.
@@ -102,9 +121,9 @@ class Play:
     - started, ended: host times. audio_…: places on the device's audio line; None where it hears the room.
     - stalls: of the host, during it.
     - heard: where the harness's microphone found the first sample, through the air only.
-    - previous: the device's previous play.
     - stood_s: place of the last event that was shown during the play.
-    - last_s: place of the last separate event of a play that was heard in full, also when it is replaced.
+    - moved: places of events without a sample number that came from a neighbouring play, by their rows.
+    - whole: heard in full, also when a later take replaces it. Its events then stay what they are.
     """
 
     trial: Trial
@@ -122,9 +141,10 @@ class Play:
     events: list[HeardWake] = field(default_factory=list)
     words: list[Transcript | Intent] = field(default_factory=list)
     reading: PlayReading = PlayReading()
-    previous: Play | None = field(default=None, repr=False)
-    last_s: float | None = None
+    fates: Fates = field(default_factory=Fates)
+    moved: dict[int, float] = field(default_factory=dict)
     stood_s: float | None = None
+    whole: bool = False
 
     @property
     def transcribes(self) -> bool:
@@ -179,6 +199,11 @@ class Play:
         )
 
     @property
+    def refractory_s(self) -> float:
+        """Where the phrase follows another one, events may follow each other as fast."""
+        return 0.0 if self.row.other_phrases else self.settings.refractory_s
+
+    @property
     def from_s(self) -> float:
         """The earliest place of an event of its own: a window may begin before the sound."""
         window = self.window
@@ -200,7 +225,8 @@ class Play:
         return self.start_s + (at.at_s - (self.started.at_s if self.started else 0.0)) * self._audio_per_host()
 
     def place(self, event: HeardWake) -> float:
-        return self.position_s(event.at, event.audio_s)
+        moved_s = self.moved.get(event.seq) if self.moved else None
+        return self.position_s(event.at, event.audio_s) if moved_s is None else moved_s
 
     def host_s(self, offset_s: float) -> float:
         begun_s = self.origin.at_s if self.origin else 0.0
@@ -213,8 +239,10 @@ class Play:
         took_s = self.ended.at_s - self.started.at_s
         return (self.end_s - self.start_s) / took_s if took_s > 0 and self.end_s > self.start_s else 1.0
 
-    def add(self, event: HeardWake) -> None:
-        """Adds an event, in the order of places."""
+    def add(self, event: HeardWake, moved_s: float | None = None) -> None:
+        """Adds an event, in the order of places. moved_s: its place in the play that it comes from."""
+        if moved_s is not None and self.on_audio_line and event.audio_s is None:
+            self.moved[event.seq] = moved_s
         at = len(self.events)
         place = self.place(event)
         while at and self.place(self.events[at - 1]) > place:
@@ -225,72 +253,145 @@ class Play:
         return any(event.seq == seq for event in reversed(self.events))
 
     def remove(self, seq: int) -> None:
+        self.moved.pop(seq, None)
         self.events = [event for event in self.events if event.seq != seq]
+
+    def reaches(self, event: HeardWake) -> bool:
+        """Whether one of its reports lies in the play: the best time may lie just beyond what it reaches."""
+        from_s, reach_s = self.from_s, self.reach_s
+        return any(from_s <= self.place(report) <= reach_s for report in (event, *event.reports))
 
     @property
     def separate(self) -> tuple[HeardWake, ...]:
         """Its events that are not part of another one."""
         return (*([self.reading.hit] if self.reading.hit else []), *self.reading.unmatched)
 
-    def earlier_s(self) -> float | None:
-        """Place of the last separate event of earlier plays, which the first events of this one may be part of."""
-        found = self.previous
-        while found is not None and found.last_s is None and found.reach_s > self.from_s - self.settings.refractory_s:
-            found = found.previous
-        return found.last_s if found is not None and found.on_audio_line is self.on_audio_line else None
+    @property
+    def last_s(self) -> float | None:
+        """Place of its last event that is not part of another one, also when the play is replaced."""
+        hit, unmatched = self.fates.hit, self.fates.unmatched
+        return max(map(self.place, (*([hit] if hit else []), *unmatched)), default=None)
 
     def stands(self, event: HeardWake) -> bool:
         """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
         place_s = self.place(event)
-        if self.stood_s is not None and is_same(place_s, self.stood_s, self.settings.refractory_s):
+        if self.stood_s is None:
+            self.stood_s = place_s
+            return True
+        if place_s < self.stood_s:  # reported late; whether it counts by itself is settled at the end
+            return True
+        if is_same(place_s, self.stood_s, self.settings.refractory_s):
             return False
         self.stood_s = place_s
         return True
 
 
-def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> PlayReading:
-    """The result of a play.
+def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], before_s: float) -> dict[Play, Fates]:
+    """What became of the events on a device's line: merged first, then matched with the windows of all plays.
 
-    - proven: where on its line the device was known to listen.
-    - before_s: place of the previous play's last event, which the first events of this one may be part of.
+    - plays: neighbours on one line that were heard in full, in their order.
+    - loose: events outside of them, with their places. Those in a window of one of these plays, or part of an event
+      of one, belong to it. The others are in none of the results.
+    - before_s: place of the last separate event before these plays, which the first events may be part of.
     """
-    places = [play.place(event) for event in play.events]
-    # A separate line for each play keeps sums small, and results independent of its place.
-    start_s, end_s = play.start_s, play.end_s
-    offsets = [place - start_s for place in places]
-    window = play.window
-    duration_s = end_s - start_s
-    others = play.other_windows
-    spans = sorted((*([window] if window else []), *others), key=lambda one: one.start_s)
-    windows = tuple(Window(one.start_s - start_s, one.end_s - start_s, one.near_s - start_s) for one in spans)
-    # The earlier event is merged as event 0, and then removed.
-    earlier: list[float] = []
-    if before_s is not None and before_s < min([*(start_s + one.start_s for one in windows), *places], default=start_s):
-        earlier = [before_s - start_s]
-    # Where the phrase follows another one, events may follow each other as fast.
-    matching = match_events(windows, [*earlier, *offsets], 0.0 if others else play.settings.refractory_s)
-    pairs = {spans[at]: index - len(earlier) for at, index in matching.pairs}
-    found = pairs.get(window) if window is not None else None
-    expected = set(pairs.values())
-    missed = [index - len(earlier) for index in matching.unmatched if index >= len(earlier)]
-    ends = [min(places[index], end_s) for index in missed]
+    # A line that begins at the plays keeps sums small.
+    origin_s = plays[0].start_s
+    fates = {play: Fates(expected=_expected(play)) for play in plays}
+    windows = sorted(
+        ((_moved(window, origin_s), play) for play in plays if (window := play.window) is not None),
+        key=lambda pair: pair[0].start_s,
+    )
+    line = [
+        (play.place(event) - origin_s, event, play if play.reaches(event) else None)
+        for play in plays
+        for event in play.events
+        if event not in fates[play].expected
+    ]
+    line += [(place_s - origin_s, event, None) for place_s, event in loose]
+    placed: list[tuple[float, HeardWake, Play]] = []
+    outside: list[tuple[float, HeardWake]] = []
+    for at_s, event, owner in sorted(line, key=lambda item: item[0]):
+        # In the window of an earlier play, an event belongs to that one, although a later play has begun.
+        home = next((play for window, play in windows if window.start_s <= at_s <= window.end_s), owner)
+        if home is None:
+            outside.append((at_s, event))
+        else:
+            placed.append((at_s, event, home))
+    others = tuple(_moved(window, origin_s) for play in plays for window in play.other_windows)
+    firsts_s = [*(window.start_s for window, _ in windows), *(window.start_s for window in others)]
+    firsts_s += [at_s for at_s, _, _ in placed[:1]]
+    matching = match_events(
+        [window for window, _ in windows],
+        [at_s for at_s, _, _ in placed],
+        [play.refractory_s for _, _, play in placed],
+        others=others,
+        before_s=before_s - origin_s if before_s - origin_s < min(firsts_s, default=math.inf) else -math.inf,
+    )
+    hits = {index: windows[number][1] for number, index in matching.pairs}
+    parts = dict(matching.same)
+    for index, play in hits.items():
+        fates[play].hit = placed[index][1]
+    for index, (at_s, event, play) in enumerate(placed):
+        if index in hits:
+            continue
+        (fates[play].parts if index in parts else fates[play].unmatched).append(event)
+        hit = fates[play].hit
+        fates[play].doubled |= hit is not None and at_s >= play.place(hit) - origin_s
+        if (doubled := hits.get(parts.get(index, -1))) is not None:
+            fates[doubled].doubled = True
+    stands = [index for index in range(len(placed)) if index not in parts]
+    stands_s = [placed[index][0] for index in stands]
+    for at_s, event in outside:
+        if not (before := bisect_right(stands_s, at_s)):
+            continue
+        index = stands[before - 1]
+        play = hits.get(index, placed[index][2])
+        if is_same(at_s, stands_s[before - 1], play.refractory_s):
+            fates[play].parts.append(event)
+            fates[play].doubled |= index in hits
+    return fates
+
+
+def _moved(window: Window, by_s: float) -> Window:
+    return Window(window.start_s - by_s, window.end_s - by_s, window.near_s - by_s)
+
+
+def _expected(play: Play) -> list[HeardWake]:
+    """The events of its further phrases."""
+    if not play.other_windows or play.window is None:
+        return []
+    spans = sorted((play.window, *play.other_windows), key=lambda window: window.start_s)
+    matching = match_events(spans, [play.place(event) for event in play.events], 0.0)
+    return [play.events[index] for number, index in matching.pairs if spans[number] != play.window]
+
+
+def read(play: Play, proven: Sequence[Span]) -> PlayReading:
+    """The result of a play from what became of its events. proven: where on its line it was known to listen."""
+    fates, hit = play.fates, play.fates.hit
+    duration_s = play.end_s - play.start_s
+    ends = [min(play.place(event), play.end_s) for event in fates.unmatched]
     inside = [any(low <= at_s <= high for low, high in proven) for at_s in ends]
-    hit = None if found is None else play.events[found]
-    spot_s = 0.0 if found is None else max(0.0, offsets[found] - play.row.query_start_s)
+    offset_s = 0.0 if hit is None else play.place(hit) - play.start_s
+    spot_s = 0.0 if hit is None else max(0.0, offset_s - play.row.query_start_s)
     ambient = play.kind is TrialKind.AMBIENT
     heard_s = proven_s(play, proven) if ambient else 0.0
     reading = PlayReading(
         hit=hit,
-        doubled=found is not None and any(index not in expected for index in range(found + 1, len(play.events))),
-        delay=None if found is None or hit is None else _delay(play, hit, offsets[found]),
-        unmatched=tuple([play.events[index] for index in missed]),
-        exposed=tuple([not ambient or one for one in inside]),
-        suppressed=len(matching.same),
+        doubled=fates.doubled,
+        delay=None if hit is None else _delay(play, hit, offset_s),
+        unmatched=tuple(fates.unmatched),
+        exposed=tuple([not ambient or lies_inside for lies_inside in inside]),
+        suppressed=len(fates.parts),
+        expected=len(fates.expected),
         exposure_s=heard_s if ambient else max(0.0, duration_s - spot_s) * play.settings.count_in_vocabulary,
         unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
         spot_s=spot_s,
     )
-    return reading if play.kind is not TrialKind.COMMAND or window is None else _of_command(play, reading, window)
+    return (
+        reading
+        if play.kind is not TrialKind.COMMAND or play.window is None
+        else _of_command(play, reading, play.window)
+    )
 
 
 def proven_s(play: Play, proven: Sequence[Span]) -> float:
@@ -329,152 +430,6 @@ def _of_command(play: Play, reading: PlayReading, window: Window) -> PlayReading
     # The name of an intent does not count as a transcript.
     counts = found.counts if transcript is not None else None
     return replace(reading, delay=None, command=word, heard=text, heard_s=at_s, counts=counts)
-
-
-SPANS_KEPT = 1000
-
-
-@dataclass(slots=True)
-class Proofs:
-    """A device's proofs of listening, in their order. Between two proofs on the host's clock it listened when they lie
-    no further apart than `within_s` and the link was not lost between them. A device that acknowledges audio has heard
-    all of it, whenever it was given."""
-
-    within_s: float
-    spans: list[Span] = field(default_factory=list)
-    heard_to_s: float | None = None
-    last_s: float | None = None
-    cuts_s: list[float] = field(default_factory=list)
-    moments_s: list[float] = field(default_factory=list)
-
-    def add(self, proof: ListeningProved) -> None:
-        at_s = proof.at.at_s
-        insort(self.moments_s, at_s)
-        del self.moments_s[:-SPANS_KEPT]
-        if proof.proof is Proof.ACKNOWLEDGED and proof.audio_s is not None:
-            self.heard_to_s = max(proof.audio_s, -math.inf if self.heard_to_s is None else self.heard_to_s)
-        if self.last_s is not None and at_s < self.last_s:
-            self._add_late(at_s)
-            return
-        if self.last_s is None or not self._listened(self.last_s, at_s):
-            self.spans.append((at_s, at_s))
-        else:
-            self.spans.append((self.spans.pop()[0], at_s))
-        self.last_s = at_s
-        del self.spans[:-SPANS_KEPT]
-
-    def cut(self, at_s: float) -> bool:
-        """Two proofs prove nothing across this moment. True if they did so before: it was reported late."""
-        if at_s != self.last_s:
-            at_s = math.nextafter(at_s, -math.inf)  # a proof of the same moment that follows is of after it
-        insort(self.cuts_s, at_s)
-        del self.cuts_s[:-SPANS_KEPT]
-        number = bisect_left(self.spans, at_s, key=lambda span: span[1])
-        if number == len(self.spans) or not self.spans[number][0] <= at_s < self.spans[number][1]:
-            return False
-        low_s, high_s = self.spans[number]
-        earlier_s = max((moment_s for moment_s in self.moments_s if low_s <= moment_s <= at_s), default=low_s)
-        later_s = min((moment_s for moment_s in self.moments_s if at_s < moment_s <= high_s), default=high_s)
-        self.spans[number : number + 1] = [(low_s, earlier_s), (later_s, high_s)]
-        return True
-
-    def _add_late(self, at_s: float) -> None:
-        """A proof whose report comes after that of a later one. It joins its neighbours as if it had come in time."""
-        after = bisect_left(self.spans, (at_s, at_s))
-        low_s = high_s = at_s
-        first = last = after
-        if after and self._listened(self.spans[after - 1][1], at_s):
-            first, low_s, high_s = after - 1, self.spans[after - 1][0], max(at_s, self.spans[after - 1][1])
-        if after < len(self.spans) and self._listened(high_s, self.spans[after][0]):
-            last, high_s = after + 1, self.spans[after][1]
-        self.spans[first:last] = [(low_s, high_s)]
-
-    def _listened(self, from_s: float, to_s: float) -> bool:
-        """Whether two proofs prove the time between them."""
-        cut = bisect_left(self.cuts_s, from_s) < bisect_right(self.cuts_s, to_s)
-        return to_s - from_s <= self.within_s and not cut
-
-    def of(self, play: Play) -> list[Span]:
-        """Spans of a play's line during which the device was known to listen."""
-        if not play.on_audio_line:
-            return list(self._since(play.start_s))
-        if self.heard_to_s is not None:
-            return [(play.start_s, self.heard_to_s)] if self.heard_to_s > play.start_s else []
-        began_s = play.started.at_s if play.started else 0.0
-        place = play.position_s
-        return [(place(Stamp(low), None), place(Stamp(high), None)) for low, high in self._since(began_s)]
-
-    def _since(self, at_s: float) -> list[Span]:
-        found: list[Span] = []
-        for span in reversed(self.spans):
-            if span[1] < at_s:
-                break
-            found.append(span)
-        return found[::-1]
-
-
-PROBE_REACH = 2.0
-"""Two probes prove what lies between them up to so many times the declared time apart (pauses, other trials)."""
-PROBE_SLACK_S = 60.0
-
-
-@dataclass(slots=True)
-class Listened:
-    """All proofs that a device listened: its own, and with probes also the phrases that woke it.
-
-    doubtful: ambient plays since the last phrase that woke it; the next one may prove them.
-    """
-
-    own: Proofs
-    woken: Proofs | None = None
-    doubtful: list[Play] = field(default_factory=list)
-
-    def expect_probes(self, every_s: float) -> None:
-        within_s = PROBE_REACH * every_s + PROBE_SLACK_S
-        if self.woken is None:
-            self.woken = Proofs(within_s)
-        self.woken.within_s = max(self.woken.within_s, within_s)
-
-    def woke(self, source: str, at: Stamp) -> list[Play]:
-        """Handles a phrase that woke the device; returns the plays that this may prove."""
-        if self.woken is None:
-            return []
-        self.woken.add(ListeningProved(source, at, Proof.PROBE))
-        plays, self.doubtful = self.doubtful, []
-        return plays
-
-    def begin_run(self) -> None:
-        """Another process resumes the session. Audio lines, and after a restart of the host its clock, begin at 0."""
-        self.own = Proofs(self.own.within_s)
-        self.woken = Proofs(self.woken.within_s) if self.woken is not None else None
-        self.doubtful.clear()
-
-    def cut(self, at_s: float) -> bool:
-        """As `Proofs.cut`."""
-        changed = self.own.cut(at_s)
-        return self.unheard(at_s) or changed
-
-    def unheard(self, at_s: float) -> bool:
-        """Handles a missed probe. Phrases prove nothing since the last one that woke the device."""
-        self.doubtful.clear()
-        return self.woken is not None and self.woken.cut(at_s)
-
-    def of(self, play: Play) -> list[Span]:
-        """Separate spans of a play's line during which the device was known to listen, in order."""
-        if self.woken is None:
-            return self.own.of(play)
-        merged: list[Span] = []
-        for low, high in sorted([*self.own.of(play), *self.woken.of(play)]):
-            if merged and low <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], high))
-            else:
-                merged.append((low, high))
-        return merged
-
-    @property
-    def last_s(self) -> float | None:
-        found = [one.last_s for one in (self.own, self.woken) if one is not None and one.last_s is not None]
-        return max(found, default=None)
 
 
 KEPT = 64
@@ -551,6 +506,7 @@ def merged(reports: list[HeardWake]) -> HeardWake:
         score=next((score for score in scores if score is not None), None),
         reports=tuple(reports),
         inferred=best.inferred if all(one.inferred for one in reports) else "",
+        apart=all(report.apart for report in reports),
     )
 
 

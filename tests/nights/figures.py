@@ -44,6 +44,7 @@ def _of_device(device: DeviceWake, wake: WakeFigures) -> Json:
         "false_accepts": device.false_accepts.count,
         "after_review": device.after_review.count,
         "suppressed": device.suppressed,
+        "unaccounted": wake.unaccounted().get(device.device, 0),
         "in_vocabulary_events": device.in_vocabulary_events,
         "ambient_events_outside": device.ambient_events_outside,
         "uncounted_events": device.uncounted_events,

@@ -124,7 +124,7 @@ class Play:
 class Event:
     """A wake event. seen: its report with the least error. stray: shown if it lies in no play. spoken: a device spoke.
 
-    home: the play that it belongs to. fate: hit, part (of another event), opening, unmatched; "" if it counts nowhere.
+    home: the play that it belongs to. fate: hit, part (of the event `of`), opening, unmatched; "" if it counts nowhere.
     """
 
     seq: int
@@ -135,6 +135,7 @@ class Event:
     home: Play | None = None
     place_s: float = 0.0
     fate: str = ""
+    of: Event | None = None
 
 
 _Heard = tuple[list[Row], list[Play], list[Event]]
@@ -323,7 +324,7 @@ class Recount:
 
     def _tally(self, device: DeviceCount, plays: Sequence[Play], events: Sequence[Event]) -> None:
         for play in (play for play in plays if play.counts):
-            tally_play(device, play, [event for event in events if event.home is play])
+            tally_play(device, play, [event for event in events if event.home is play], events)
         for event in events:
             home = event.home
             if not event.stray if home is None else home.running or (home.counts and event.fate != "unmatched"):
@@ -365,16 +366,25 @@ def match(plays: Sequence[Play], events: Sequence[Event]) -> None:
             opened = any(last_s < first <= event.place_s <= last for first, last, _ in starts)
             event.fate = "unmatched"
             if event.home and event.place_s - last_s < event.home.refractory_s and not opened:
-                event.fate = "part"
+                event.fate, event.of = "part", separate[-1]
             else:
                 last_s = event.place_s
                 separate.append(event)
         for number, index in best_pairs([window for window, _ in windows], [event.place_s for event in separate]):
             play, event = windows[number][1], separate[index]
             play.hit, event.home, event.fate = event, play, "hit"
+        # What lies in no play that was heard in full may still be part of an event in one.
+        for event in (event for event in events if not event.fate and event.home not in whole):
+            place_s = event.place_s if event.home else event.seen["audio_s"] if wire else event.seen["at"]["at_s"]
+            broken = event.home is not None and not event.home.running and event.home.wire is wire
+            earlier = [other for other in separate if place_s is not None and other.place_s <= place_s]
+            if earlier and (broken if event.home else event.stray):
+                home = earlier[-1].home
+                if home and place_s - earlier[-1].place_s < home.refractory_s:
+                    event.home, event.fate, event.of = home, "part", earlier[-1]
 
 
-def tally_play(device: DeviceCount, play: Play, events: Sequence[Event]) -> None:
+def tally_play(device: DeviceCount, play: Play, events: Sequence[Event], every: Sequence[Event]) -> None:
     count, hit, recipe = device.count, play.hit, play.trial["recipe"]
     count["suppressed"] += sum(event.fate == "part" for event in events)
     count["of_openings"] += sum(event.fate == "opening" for event in events)
@@ -404,7 +414,9 @@ def tally_play(device: DeviceCount, play: Play, events: Sequence[Event]) -> None
         count.update(wake_trials=1, hits=int(hit is not None))
         if hit:
             further = [event for event in events if event is not hit and event.fate != "opening"]
-            count["double_wakes"] += any(event.place_s >= hit.place_s for event in further)
+            count["double_wakes"] += any(
+                [*(event.place_s >= hit.place_s for event in further), *(event.of is hit for event in every)]
+            )
             if not recordings or recordings[0]["phrase_end_s"] is not None:
                 exact = play.wire and hit.seen["audio_s"] is not None
                 ends_s = play.first["at"]["at_s"] + play.row["query_end_s"] / play.rate

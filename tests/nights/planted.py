@@ -91,18 +91,18 @@ FAULTS = (
     # The seven defects of the live path that the first simulated nights found
     Planted("late_report_of_a_life_check", "88aefb99", Area.MATCHING, """
 @ wake/wake.py
--                device.heard(event, stray=row.trial_id is None or row.trial_id in self._trials)
-+                if row.trial_id is None or row.trial_id in self._trials:
+-                device.heard(event)
++                if not apart:
 +                    device.heard(event)
 """, "a late report that arrives during a life check or a query trial counts nowhere",
         "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
     Planted("credit_by_arrival", "88aefb99", Area.MATCHING, """
 @ wake/wake.py
--                device.heard(event, stray=row.trial_id is None or row.trial_id in self._trials)
-+                device.heard(event, plays.get(name), stray=row.trial_id is None or row.trial_id in self._trials)
+-                device.heard(event)
++                device.heard(event, plays.get(name))
 @ wake/wake_device.py
--    def heard(self, report: HeardWake, *, stray: bool = True) -> None:
-+    def heard(self, report: HeardWake, credited: Play | None = None, *, stray: bool = True) -> None:
+-    def heard(self, report: HeardWake) -> None:
++    def heard(self, report: HeardWake, credited: Play | None = None) -> None:
 @ wake/wake_device.py
 -        self.changed = True
 +        self.changed, self._credited = True, credited
@@ -256,18 +256,22 @@ FAULTS = (
         "wake/test_wake_exposure.py::test_through_the_air_a_phrase_lies_where_our_microphone_found_it"),
     Planted("double_wakes_only_beyond_the_refractory_time", "9ba46d82", Area.MERGING, """
 @ wake/wake_plays.py
--        doubled=found is not None and any(index not in expected for index in range(found + 1, len(play.events))),
-+        doubled=found is not None and any(index > found for index in missed),
+-        fates[play].doubled |= hit is not None and at_s >= play.place(hit) - origin_s
+-        if (doubled := hits.get(parts.get(index, -1))) is not None:
+-            fates[doubled].doubled = True
++        fates[play].doubled |= hit is not None and index not in parts and at_s >= play.place(hit) - origin_s
+@ wake/wake_plays.py
+-            fates[play].doubled |= index in hits
 """, "a second wake event within the refractory time makes no double wake",
         "wake/test_wake.py::test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake"),
     Planted("clip_by_the_last_event", "bbfecaed", Area.MERGING, """
 @ wake/wake_plays.py
--        if self.stood_s is not None and is_same(place_s, self.stood_s, self.settings.refractory_s):
+-        if is_same(place_s, self.stood_s, self.settings.refractory_s):
 -            return False
 -        self.stood_s = place_s
 -        return True
 +        last_s, self.stood_s = self.stood_s, place_s
-+        return last_s is None or not is_same(place_s, last_s, self.settings.refractory_s)
++        return not is_same(place_s, last_s, self.settings.refractory_s)
 """, "a false accept that follows a merged event has no clip",
         "wake/test_wake.py::test_every_event_that_counts_is_the_one_whose_sound_is_kept"),
     Planted("endless_wait_for_a_restless_device", "ebf665a6", Area.EVIDENCE, """
@@ -375,14 +379,14 @@ FAULTS = (
 """, "sound that was played while the device booted counts as exposure",
         "wake/test_wake_exposure.py::test_a_restart_breaks_the_proof"),
     Planted("exposure_without_heartbeats", "", Area.EXPOSURE, """
-@ wake/wake_plays.py
+@ wake/proofs.py
 -        return to_s - from_s <= self.within_s and not cut
 +        return not cut
 """, "two proofs prove everything between them, however far they are apart",
         "wake/test_wake.py::test_time_without_proof_is_no_exposure"),
     Planted("false_accepts_outside_exposure", "", Area.EXPOSURE, """
 @ wake/wake_plays.py
--        exposed=tuple([not ambient or one for one in inside]),
+-        exposed=tuple([not ambient or lies_inside for lies_inside in inside]),
 +        exposed=tuple([True] * len(inside)),
 """, "events count as false accepts while nothing shows that the device listened",
         "wake/test_wake.py::test_time_without_proof_is_no_exposure"),

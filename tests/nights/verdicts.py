@@ -194,6 +194,7 @@ def _of_device(recount: Recount, name: str) -> Json:
     names = ("hits", "wake_trials", "double_wakes", "false_accepts", "after_review", "suppressed")
     return {
         **{key: count[key] for key in names},
+        "unaccounted": 0,
         "speakers": len(device.speakers) if len(device.speakers) > 1 else 0,
         "in_vocabulary_events": events[True, True],
         "ambient_events_outside": events[False, False],

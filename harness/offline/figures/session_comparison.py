@@ -5,6 +5,7 @@ The same functions count both sides (docs/explanation/wake-statistics.md), the o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,7 @@ from harness.statistics.intervals import LatencyFigures, exact_enough, latency_f
 from harness.statistics.significance import Discordance, PairedDifference, paired_difference
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures, discordance
-from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, read
+from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, assign, read
 
 TOGETHER_S = 1.0
 """A live and an offline event in ambient sound within this distance are the same."""
@@ -179,7 +180,8 @@ def read_offline(play: Play, found: HeardOffline) -> PlayReading:
     for number, spot in enumerate(found.spots):
         at_s = spot.end / found.rate_hz
         shadow.add(HeardWake(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
-    return read(shadow, [(0.0, duration_s)], found.before_s)
+    shadow.fates = assign([shadow], (), found.before_s if found.before_s is not None else -math.inf)[shadow]
+    return read(shadow, [(0.0, duration_s)])
 
 
 def _trial(

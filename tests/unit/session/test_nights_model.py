@@ -264,15 +264,11 @@ def is_wake(entry: Entry) -> bool:
     return isinstance(entry.record, Observed) and isinstance(entry.record.observation, Wake)
 
 
-UNLIKE = {139, 482, 650, 903}
-"""Seeds whose sessions the product counts otherwise. In each, a report comes seconds late, and it belongs to an attempt
-that was replaced meanwhile, or one of its sources places it outside of the sound."""
-
-
 @pytest.mark.parametrize("first", range(0, 1000, 100))
 def test_drawn_sessions(first: int) -> None:
-    for seed in sorted(set(range(first, first + 100)) - UNLIKE):
-        assert_agree(Drawn(seed).session())
+    for seed in range(first, first + 100):
+        # Sounds may follow each other so fast that the window of one lies in the next.
+        assert_agree(Drawn(seed, short_tail=seed % 2 == 1).session())
 
 
 LIMITS = Limits(

@@ -24,8 +24,8 @@ from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.figures.progress import Totals, check_limits
 from harness.statistics.intervals import Share
+from harness.wake.proofs import PROBE_REACH, PROBE_SLACK_S, Proofs
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_plays import PROBE_REACH, PROBE_SLACK_S, Proofs
 from harness.wake.wake_progress import LOOKS, Looks, MarkKind, WakeProgress
 from tests.known import known
 from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, played, rows_of, wake_trial

@@ -1,0 +1,156 @@
+"""When a device was known to listen: its proofs, and the time that two of them prove."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right, insort
+from dataclasses import dataclass, field
+
+from harness.model.observation import ListeningProved, Proof
+from harness.model.time import Stamp
+from harness.wake.wake_plays import Play, Span
+
+SPANS_KEPT = 1000
+
+
+@dataclass(slots=True)
+class Proofs:
+    """A device's proofs of listening, in their order. Between two proofs on the host's clock it listened when they lie
+    no further apart than `within_s` and the link was not lost between them. A device that acknowledges audio has heard
+    all of it, whenever it was given."""
+
+    within_s: float
+    spans: list[Span] = field(default_factory=list)
+    heard_to_s: float | None = None
+    last_s: float | None = None
+    cuts_s: list[float] = field(default_factory=list)
+    moments_s: list[float] = field(default_factory=list)
+
+    def add(self, proof: ListeningProved) -> None:
+        at_s = proof.at.at_s
+        insort(self.moments_s, at_s)
+        del self.moments_s[:-SPANS_KEPT]
+        if proof.proof is Proof.ACKNOWLEDGED and proof.audio_s is not None:
+            self.heard_to_s = max(proof.audio_s, -math.inf if self.heard_to_s is None else self.heard_to_s)
+        if self.last_s is not None and at_s < self.last_s:
+            self._add_late(at_s)
+            return
+        if self.last_s is None or not self._listened(self.last_s, at_s):
+            self.spans.append((at_s, at_s))
+        else:
+            self.spans.append((self.spans.pop()[0], at_s))
+        self.last_s = at_s
+        del self.spans[:-SPANS_KEPT]
+
+    def cut(self, at_s: float) -> bool:
+        """Two proofs prove nothing across this moment. True if they did so before: it was reported late."""
+        if at_s != self.last_s:
+            at_s = math.nextafter(at_s, -math.inf)  # a proof of the same moment that follows is of after it
+        insort(self.cuts_s, at_s)
+        del self.cuts_s[:-SPANS_KEPT]
+        number = bisect_left(self.spans, at_s, key=lambda span: span[1])
+        if number == len(self.spans) or not self.spans[number][0] <= at_s < self.spans[number][1]:
+            return False
+        low_s, high_s = self.spans[number]
+        earlier_s = max((moment_s for moment_s in self.moments_s if low_s <= moment_s <= at_s), default=low_s)
+        later_s = min((moment_s for moment_s in self.moments_s if at_s < moment_s <= high_s), default=high_s)
+        self.spans[number : number + 1] = [(low_s, earlier_s), (later_s, high_s)]
+        return True
+
+    def _add_late(self, at_s: float) -> None:
+        """A proof whose report comes after that of a later one. It joins its neighbours as if it had come in time."""
+        after = bisect_left(self.spans, (at_s, at_s))
+        low_s = high_s = at_s
+        first = last = after
+        if after and self._listened(self.spans[after - 1][1], at_s):
+            first, low_s, high_s = after - 1, self.spans[after - 1][0], max(at_s, self.spans[after - 1][1])
+        if after < len(self.spans) and self._listened(high_s, self.spans[after][0]):
+            last, high_s = after + 1, self.spans[after][1]
+        self.spans[first:last] = [(low_s, high_s)]
+
+    def _listened(self, from_s: float, to_s: float) -> bool:
+        """Whether two proofs prove the time between them."""
+        cut = bisect_left(self.cuts_s, from_s) < bisect_right(self.cuts_s, to_s)
+        return to_s - from_s <= self.within_s and not cut
+
+    def of(self, play: Play) -> list[Span]:
+        """Spans of a play's line during which the device was known to listen."""
+        if not play.on_audio_line:
+            return list(self._since(play.start_s))
+        if self.heard_to_s is not None:
+            return [(play.start_s, self.heard_to_s)] if self.heard_to_s > play.start_s else []
+        began_s = play.started.at_s if play.started else 0.0
+        place = play.position_s
+        return [(place(Stamp(low), None), place(Stamp(high), None)) for low, high in self._since(began_s)]
+
+    def _since(self, at_s: float) -> list[Span]:
+        found: list[Span] = []
+        for span in reversed(self.spans):
+            if span[1] < at_s:
+                break
+            found.append(span)
+        return found[::-1]
+
+
+PROBE_REACH = 2.0
+"""Two probes prove what lies between them up to so many times the declared time apart (pauses, other trials)."""
+PROBE_SLACK_S = 60.0
+
+
+@dataclass(slots=True)
+class Listened:
+    """All proofs that a device listened: its own, and with probes also the phrases that woke it.
+
+    doubtful: ambient plays since the last phrase that woke it; the next one may prove them.
+    """
+
+    own: Proofs
+    woken: Proofs | None = None
+    doubtful: list[Play] = field(default_factory=list)
+
+    def expect_probes(self, every_s: float) -> None:
+        within_s = PROBE_REACH * every_s + PROBE_SLACK_S
+        if self.woken is None:
+            self.woken = Proofs(within_s)
+        self.woken.within_s = max(self.woken.within_s, within_s)
+
+    def woke(self, source: str, at: Stamp) -> list[Play]:
+        """Handles a phrase that woke the device; returns the plays that this may prove."""
+        if self.woken is None:
+            return []
+        self.woken.add(ListeningProved(source, at, Proof.PROBE))
+        plays, self.doubtful = self.doubtful, []
+        return plays
+
+    def begin_run(self) -> None:
+        """Another process resumes the session. Audio lines, and after a restart of the host its clock, begin at 0."""
+        self.own = Proofs(self.own.within_s)
+        self.woken = Proofs(self.woken.within_s) if self.woken is not None else None
+        self.doubtful.clear()
+
+    def cut(self, at_s: float) -> bool:
+        """As `Proofs.cut`."""
+        changed = self.own.cut(at_s)
+        return self.unheard(at_s) or changed
+
+    def unheard(self, at_s: float) -> bool:
+        """Handles a missed probe. Phrases prove nothing since the last one that woke the device."""
+        self.doubtful.clear()
+        return self.woken is not None and self.woken.cut(at_s)
+
+    def of(self, play: Play) -> list[Span]:
+        """Separate spans of a play's line during which the device was known to listen, in order."""
+        if self.woken is None:
+            return self.own.of(play)
+        merged: list[Span] = []
+        for low, high in sorted([*self.own.of(play), *self.woken.of(play)]):
+            if merged and low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+            else:
+                merged.append((low, high))
+        return merged
+
+    @property
+    def last_s(self) -> float | None:
+        found = [one.last_s for one in (self.own, self.woken) if one is not None and one.last_s is not None]
+        return max(found, default=None)
