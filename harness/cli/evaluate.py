@@ -123,6 +123,14 @@ _ASKED = together(
     resample=flag("Resample files with another sample rate (default: reject them)."),
     continuous=flag("Keep the engine's state from one out-of-vocabulary file to the next."),
     lead_in_ref=option("Which edge of a detection must follow the lead-in.", default=LeadInRef.END),
+    tail_s=option(
+        "Add silence behind each recording with the phrase or a reference, for clips that end with their speech.",
+        "--tail",
+        within=(0, 10),
+        callback=_finite,
+        default=0.0,
+        metavar="SECONDS",
+    ),
     hang_after_s=option(
         "End a worker that takes this much longer than its file can explain.",
         "--hang-after",

@@ -28,7 +28,7 @@ def command(
     """
     from harness.offline.evaluating import EvaluationFiles
     from harness.offline.journal import JournalFile
-    from harness.offline.reports.log import summary_line, writing_line
+    from harness.offline.reports.log import clip_warnings, summary_line, writing_line
     from harness.offline.shards import demand_parts, merged_header, merged_lines
 
     journals = [JournalFile(Path(name if name.endswith(".jsonl") else f"{name}.jsonl")) for name in logs]
@@ -43,4 +43,5 @@ def command(
         file.keep()
     if verbose:
         print_lines([writing_line(log)])
-    print_lines([summary_line(*written.write())])
+    run, found = written.write()
+    print_lines([summary_line(run, found), *(f"Warning: {warning}." for warning in clip_warnings(found))])

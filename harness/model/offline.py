@@ -121,6 +121,8 @@ class FileOutcome:
     samples, rate_hz: of the file before resampling, exact; spots and said are at engine_rate_hz.
     rejected: why it cannot be used, with `detail` for people. error: the engine's own words, which make an ERROR line.
     said: None where nothing was understood. sha256: of the file's bytes, if computed. labels: of the file.
+    tail_ms: the quiet at the end of a file in which nothing was detected; None if it was not measured, or noise hides
+    it.
     """
 
     kind: ListKind
@@ -137,6 +139,7 @@ class FileOutcome:
     cpu_s: float = 0.0
     sha256: str = ""
     labels: tuple[LabelledPhrase, ...] = ()
+    tail_ms: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -242,7 +245,8 @@ class Evaluation:
     resample: files of another rate are brought to the engine's. continuous: the engine's state is carried over the
     out-of-vocabulary files. vad: a speech detector cuts silence off before a recogniser (-a). hashes: work out each
     file's sha256. cache: folder of cached scores, or "". conditions: in each of which every file is played; the file of
-    number n in condition n mod len(conditions). () for files as they are.
+    number n in condition n mod len(conditions). () for files as they are. tail_s: silence that is added behind each
+    file with the phrase or a reference.
     """
 
     task: Task
@@ -252,6 +256,7 @@ class Evaluation:
     hashes: bool = False
     cache: str = ""
     conditions: tuple[SoundCondition, ...] = ()
+    tail_s: float = 0.0
 
     def condition(self, number: int) -> SoundCondition | None:
         """The condition in which the file of that number is played; None for the file as it is."""

@@ -58,6 +58,7 @@ class EvaluationAsked:
     resample: bool = False
     continuous: bool = False
     lead_in_ref: LeadInRef = LeadInRef.END
+    tail_s: float = 0.0
     hang_after_s: float = HANG_AFTER_S
     cache: str = ""
     cluster: str = ""
@@ -83,6 +84,10 @@ class EvaluationAsked:
             raise InputError("-w needs -c", remedy="Give a list of audio and reference files: -c list.csv")
         if self.count_in_vocabulary and self.words:
             raise InputError("-u cannot be used with -w", remedy="Leave -u out; word errors have no false accepts")
+        if self.tail_s and not (self.inv or self.inside or self.referenced):
+            raise InputError("--tail pads recordings with the phrase", remedy="Give some with --in, -i or -c")
+        if self.tail_s and self.vad:
+            raise InputError("--tail cannot be used with -a, which removes silence", remedy="Leave one of them out")
         if self.resume and self.force:
             raise InputError("--resume and --force cannot be used together", remedy="Give one of them")
         if self.continuous and not (self.oov or self.outside):
@@ -119,8 +124,9 @@ class EvaluationAsked:
 
             conditions = load_conditions(self.conditions)
         return Evaluation(
-            task, self.resample, self.continuous, self.vad, hashes=bool(cache), cache=cache, conditions=conditions
-        )
+            task, self.resample, self.continuous, self.vad, hashes=bool(cache), cache=cache, conditions=conditions,
+            tail_s=self.tail_s,
+        )  # fmt: skip
 
     def demand_fit(self, task: str, facts: EngineFacts) -> None:
         """InputError if this kind of engine does not fit the lists or options. task: as given."""

@@ -354,10 +354,16 @@ class EvaluationSitting:
             self._screen.warn(f"{self._written.log} holds the files evaluated so far; continue with --resume")
 
     def _told(self) -> EvaluationEnding:
-        from harness.offline.figures.counts import Key
         from harness.offline.figures.figures import limit_failures
         from harness.offline.reports.groups import group_lines
-        from harness.offline.reports.log import fault_lines, head_of, point_lines, sound_lines, summary_line
+        from harness.offline.reports.log import (
+            clip_warnings,
+            fault_lines,
+            head_of,
+            point_lines,
+            sound_lines,
+            summary_line,
+        )
 
         screen, asked = self._screen, self._asked
         done, found = self._written.write(self._breakdowns, self._limits)
@@ -371,17 +377,13 @@ class EvaluationSitting:
             for line in point_lines(facts.operating_point, [one.number for one in facts.operating_points]):
                 screen.say(line)
         screen.say(summary_line(done, found))
+        for warning in clip_warnings(found):
+            screen.say(f"Warning: {warning}.")
         for one in done.breakdowns:
             for line in group_lines(one, screen.width):
                 screen.say(line)
         for line in fault_lines(found.counts, "the ERROR lines of the log say", resampling=asked.resample):
             screen.warn(line)
-        early, rejects = found.counts.count(Key.INVFA), found.counts.count(Key.INVFR)
-        if early and 2 * early >= rejects > 0 and found.counting.lead_in_ms:
-            screen.warn(
-                f"{counted(early, 'detection')} in recordings with the phrase came in the lead-in, or twice. If they "
-                f"begin with the phrase, set -s min-in-vocab-duration=0 (it is {found.counting.lead_in_ms:g} ms)"
-            )
         if not (found.counts.inv_files or found.counts.oov_files):
             screen.warn("no file was usable")
         if found.clustered and found.clustering is not None:

@@ -91,6 +91,7 @@ def differences(
     look("settings are", one.evaluation.task.settings, other.evaluation.task.settings)
     for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref", "tolerance_s"):
         look(f"{name.replace('_', ' ')} is", getattr(one.counting, name), getattr(other.counting, name))
+    look("the tail is", f"{one.evaluation.tail_s:g} s", f"{other.evaluation.tail_s:g} s")
     if one.evaluation.conditions != other.evaluation.conditions:
         then, now = ([each.label() for each in of.evaluation.conditions] for of in (one, other))
         before = _differing(then, now) if then != now else "others of the same names"
@@ -240,6 +241,8 @@ def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
         told["spots"] = [[one.phrase, one.start, one.end, one.score] for one in outcome.spots]
     if outcome.said is not None:
         told["said"] = [outcome.said.text, outcome.said.start, outcome.said.end, outcome.said.score]
+    if outcome.tail_ms is not None:
+        told["tail_ms"] = outcome.tail_ms
     if outcome.labels:
         told["labels"] = labels_written(outcome.labels)
     if outcome.rejected is not None:
@@ -289,6 +292,7 @@ def outcome_of(line: bytes) -> JournalledOutcome:
                 told.get("cpu_s", 0.0),
                 told.get("sha256", ""),
                 labels_of(told.get("labels", ())),
+                told.get("tail_ms"),
             ),
             told["file"],
         )

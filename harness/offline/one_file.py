@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 import time
@@ -18,6 +19,7 @@ from harness.engines.settings import LEAD_IN
 from harness.model.errors import DeviceError, EngineError, HarnessError
 from harness.model.offline import (
     EngineFacts,
+    EngineKind,
     Evaluation,
     FileOutcome,
     ListedFile,
@@ -29,6 +31,7 @@ from harness.model.offline import (
     SpotRule,
 )
 from harness.offline.score_cache import ScoreCache
+from harness.sound.level import quiet_end_s
 from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
 from harness.sound.sound_stores import local_file
 
@@ -40,6 +43,8 @@ LARGEST_BLOCK = 1 << 19
 """Samples that an engine is given at once, so that its intermediate results stay within some megabytes."""
 
 LONGEST_TEXT = 1 << 20
+_LAST_S = 10.0
+"""Of a file, in which the quiet at its end is measured."""
 FARTHEST = 1 << 53
 """Samples: the largest integer range that a float holds exactly."""
 _REMEDY = "Report this to the author of the engine: positions must be whole samples of the file, scores finite"
@@ -194,6 +199,24 @@ class SoundInCondition:
         return quantised(self._renderer.render(self._recipe).waveform, self.rate_hz)
 
 
+class PaddedSound:
+    """A sound with silence behind it, for the engine only. samples: without that silence. sha256: of both, or ""."""
+
+    def __init__(self, sound: OpenSound | SoundInCondition, tail_s: float, engine_rate_hz: int) -> None:
+        self._sound, self._tail = sound, np.zeros(round(tail_s * engine_rate_hz), np.int16)
+        self.samples, self.rate_hz = sound.samples, sound.rate_hz
+        key = f"{sound.sha256} with a tail of {len(self._tail)} samples"
+        self.sha256 = sound.sha256 and hashlib.sha256(key.encode()).hexdigest()
+
+    def blocks(self) -> Iterator[npt.NDArray[np.int16]]:
+        yield from self._sound.blocks()
+        yield self._tail
+
+
+_PlayedSound = OpenSound | SoundInCondition | PaddedSound
+_WITH_TAIL = (ListKind.INV, ListKind.REFERENCED)
+
+
 class FilePlayer:
     """An engine that plays files one by one, each from fresh state."""
 
@@ -251,6 +274,7 @@ class FilePlayer:
                 said = _understood(self._engine, evaluation, sound, facts.rate_hz)
             else:
                 spots, _ = spots_heard(self._engine, sound.blocks())
+            cpu_s = time.process_time() - began_s
             return FileOutcome(
                 file.kind,
                 file.number,
@@ -260,13 +284,32 @@ class FilePlayer:
                 spots,
                 said,
                 reference,
-                cpu_s=time.process_time() - began_s,
+                cpu_s=cpu_s,
                 sha256=sound.sha256,
                 labels=file.labels,
+                tail_ms=None if spots or said is not None else self._tail_ms(file),
             )
 
+    def _tail_ms(self, file: ListedFile) -> int | None:
+        """The quiet at the end of a file in which a phrase was missed; None if it has no influence."""
+        facts, evaluation = self._facts, self._evaluation
+        if file.kind not in _WITH_TAIL or facts.kind is EngineKind.TRANSCRIPT or evaluation.tail_s:
+            return None
+        last, length = np.zeros(0, np.int16), round(_LAST_S * facts.rate_hz)
+        with open_sound(file.path, facts.rate_hz, resample=evaluation.resample) as sound:
+            for block in sound.blocks():
+                last = np.concatenate([last, block[-length:]])[-length:]
+        quiet_s = quiet_end_s(last, facts.rate_hz)
+        return None if quiet_s is None else round(quiet_s * 1000)
+
     @contextmanager
-    def _opened(self, file: ListedFile) -> Iterator[OpenSound | SoundInCondition]:
+    def _opened(self, file: ListedFile) -> Iterator[_PlayedSound]:
+        with self._opened_alone(file) as sound:
+            tail_s = self._evaluation.tail_s if file.kind in _WITH_TAIL else 0.0
+            yield PaddedSound(sound, tail_s, self._facts.rate_hz) if tail_s else sound
+
+    @contextmanager
+    def _opened_alone(self, file: ListedFile) -> Iterator[OpenSound | SoundInCondition]:
         facts, evaluation = self._facts, self._evaluation
         condition = evaluation.condition(file.number)
         hashed = condition is None and (evaluation.hashes or self._cache is not None)
@@ -284,7 +327,7 @@ class FilePlayer:
         known = None if self._cache is None or self._scores is None else self._cache.length(facts.fingerprint, key)
         yield SoundInCondition(self._renderer, recipe, key, known)
 
-    def _scored(self, engine: ScoresSound, sound: OpenSound | SoundInCondition) -> tuple[OfflineSpot, ...]:
+    def _scored(self, engine: ScoresSound, sound: _PlayedSound) -> tuple[OfflineSpot, ...]:
         rule, facts, cache = _rule_of(self._facts), self._facts, self._cache
         tracks = None if cache is None else cache.get(facts.fingerprint, sound.sha256)
         if tracks is not None:
@@ -296,9 +339,7 @@ class FilePlayer:
         return spots_in(tracks, rule)
 
 
-def _understood(
-    engine: Understands, evaluation: Evaluation, sound: OpenSound | SoundInCondition, rate_hz: int
-) -> Said | None:
+def _understood(engine: Understands, evaluation: Evaluation, sound: _PlayedSound, rate_hz: int) -> Said | None:
     seconds = sound.samples / sound.rate_hz
     if seconds > LONGEST_UNDERSTOOD_S:
         raise EngineError(

@@ -24,7 +24,7 @@ from harness.offline.figures.sweep import PointFigures, figures_at
 from harness.offline.reports import engines as tables
 from harness.offline.reports.det import Curve
 from harness.offline.reports.groups import gap_texts
-from harness.offline.reports.log import EvaluationRun, interval_info, run_of, summary_line
+from harness.offline.reports.log import EvaluationRun, clip_warnings, interval_info, run_of, summary_line
 from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
@@ -44,6 +44,7 @@ class EvaluationSection:
     number: int
     run: EvaluationRun
     summary: str
+    warnings: tuple[str, ...]
     verdict: ReportVerdict
     verdict_why: str
     limits: tuple[ReportLimit, ...]
@@ -105,8 +106,8 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
     points = () if engine.sweep is None else tuple(figures_at(engine.sweep, one.threshold) for one in engine.points)
     groups = tuple(restored(FileBreakdown, one) for one in written.get("groups", ()))
     cases = tuple(EvaluationCases(engine, number, sounds, most).listed())
-    summary = summary_line(run, engine.counted)
-    return EvaluationSection(engine, number, run, summary, verdict, why, limits, points, groups, cases)
+    summary, warnings = summary_line(run, engine.counted), tuple(clip_warnings(engine.counted))
+    return EvaluationSection(engine, number, run, summary, warnings, verdict, why, limits, points, groups, cases)
 
 
 def _summary(engine: EvaluatedEngine) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Key(StrEnum):
 ACCEPTED = tuple(map(Key, wake_log.ACCEPTED))
 MISSED = tuple(map(Key, wake_log.MISSED))
 MISTAKEN = tuple(map(Key, wake_log.MISTAKEN))
+NEEDED_TAIL_MS = 500
+"""Sound behind a phrase. Engines detect it up to 0.4 s after its end, and never if the sound ends before that."""
 TARGETS = frozenset({*ACCEPTED, *MISSED, *MISTAKEN})
 """One of these stands for each phrase or file that should be found."""
 
@@ -213,6 +215,8 @@ class OfflineCounts:
     integers, so that their order does not matter. phrases: labelled ones.
 
     accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
+
+    without_tail: false rejects in files that end less than NEEDED_TAIL_MS after their last loud sound.
     """
 
     lines: Counter[Key] = field(default_factory=Counter)
@@ -225,6 +229,7 @@ class OfflineCounts:
     accepted: Counter[int] = field(default_factory=Counter)
     words: WordCounts = field(default_factory=WordCounts)
     cpu_s: float = 0.0
+    without_tail: int = 0
 
     def count(self, *keys: Key) -> int:
         return sum(self.lines[key] for key in keys)
@@ -323,6 +328,8 @@ class Tally:
         if verdict.rejected is not None:
             counts.rejected[verdict.rejected] += 1
             return verdict
+        if outcome.tail_ms is not None and outcome.tail_ms < NEEDED_TAIL_MS:
+            counts.without_tail += any(fact.key in MISSED for fact in verdict.facts)
         spot = 0 if verdict.accepted is None else within(verdict.accepted, outcome)
         if spot:
             counts.accepted[outcome.engine_rate_hz] += spot

@@ -42,6 +42,7 @@ _SETTINGS = {
     "x-refractory-ms": "the refractory time (ms)",
     "x-normalisation": "the normalisation of texts (-n)",
     "x-resample": "--resample",
+    "x-tail-s": "--tail (s)",
     "x-continuous": "--continuous",
     "x-processor": "the processor",
     "x-instruction-set": "the instruction set",
@@ -101,6 +102,7 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
         "x-refractory-ms": None if rule is None else f"{rule.refractory_samples * 1000 / header.facts.rate_hz:g}",
         "x-normalisation": "plain" if counting.normalise else "verbatim",
         "x-resample": "yes" if header.evaluation.resample else "no",
+        "x-tail-s": f"{header.evaluation.tail_s:g}",
         "x-continuous": "yes" if header.evaluation.continuous else "no",
         **dict(host_info(journal.used)),
     }

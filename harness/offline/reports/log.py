@@ -19,7 +19,7 @@ from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReas
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
 from harness.offline.asked import DeclaredLimits
-from harness.offline.figures.counts import Fact, FileVerdict, Key, OfflineCounts, Tally
+from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, Key, OfflineCounts, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.figures.groups import FileBreakdown
 from harness.offline.journal import JournalFile
@@ -51,6 +51,7 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str
             wer = None if said.wer is None else 100 * said.wer
             return wake_log.Words(key, file, *span, spot.phrase, fact.reference, *counts, wer=wer, extras=extras)
         case "INVFR" | "CMDFR" | "STTFR" as key:
+            extras += () if outcome.tail_ms is None else (("x-tail-ms", str(outcome.tail_ms)),)
             return wake_log.Missed(key, file, fact.reference, extras)
         case "INVTX":
             return wake_log.ManySpots(file, fact.spots)
@@ -127,6 +128,8 @@ def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledO
     found = figures(tally, counting)
     for name, detail in (*sound_info(found.counts), *_ending(run, found), *interval_info(found)):
         stream.write(wake_log.info_line(name, detail) + "\n")
+    for warning in clip_warnings(found):
+        stream.write(wake_log.info_line("x-warning", warning) + "\n")
     for key in wake_log.TOTALS:
         if key in found.totals:
             stream.write(wake_log.total_line(key, found.totals[key]) + "\n")
@@ -176,6 +179,7 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     yield "x-false-accept-rate", wake_log.FORMULA_WITH_U if counting.count_in_vocabulary else wake_log.FORMULA
     yield "x-normalisation", (Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM).value
     yield "x-resample", _yes(evaluation.resample)
+    yield "x-tail-s", f"{evaluation.tail_s:g}"
     yield "x-continuous", _yes(evaluation.continuous)
     yield "x-vad", _yes(evaluation.vad)
     for one in header.lists:
@@ -292,11 +296,31 @@ def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resamp
     """Warnings about rejected files and errors. where: names the place of details ("the log says"). what: name of a
     file."""
     if counts.rejected_files:
-        reasons = ", ".join(f"{count} {reason.value}" for reason, count in sorted(counts.rejected.items()))
-        hint = " (--resample takes them)" if counts.rejected.get(RejectReason.RATE) and not resampling else ""
-        yield f"{counted(counts.rejected_files, what)} rejected: {reasons}{hint}"
+        hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 takes them)"}
+        if not resampling:
+            hints[RejectReason.RATE] = " (--resample takes them)"
+        rejected = sorted(counts.rejected.items())
+        reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejected)
+        yield f"{counted(counts.rejected_files, what)} rejected: {reasons}"
     if errors := counts.count(Key.ERROR):
         yield f"{counted(errors, 'error')}: {where} what went wrong"
+
+
+def clip_warnings(found: Figures) -> Iterator[str]:
+    """False rejects that may be due to recordings which begin or end with the phrase, not to the engine."""
+    early, rejects = found.counts.count(Key.INVFA), found.counts.count(Key.INVFR)
+    if early and 2 * early >= rejects > 0 and found.counting.lead_in_ms:
+        yield (
+            f"{counted(early, 'detection')} in recordings with the phrase came in the lead-in, or twice. If they "
+            f"begin with the phrase, set -s min-in-vocab-duration=0 (it is {found.counting.lead_in_ms:g} ms)"
+        )
+    if short := found.counts.without_tail:
+        recordings = "is in a recording that ends" if short == 1 else "are in recordings that end"
+        yield (
+            f"{short} of {counted(found.counts.false_rejects, 'false reject')} {recordings} less than "
+            f"{NEEDED_TAIL_MS / 1000:g} s after the last speech. If that is the phrase, add silence with --tail 1, "
+            "since most engines need sound after it"
+        )
 
 
 def head_of(run: EvaluationRun, found: Figures) -> wake_log.WakeLog:
@@ -359,6 +383,7 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
             "FR+SBRATIO_wilson": found.with_substitutions_wilson,
             "WER": found.word_errors,
         },
+        "warnings": list(clip_warnings(found)),
         "limits": plain(run.limits, sparse=True),
         "groups": [plain(one) for one in run.breakdowns],
         "clustering": None

@@ -20,6 +20,7 @@ from harness.sound.level import (
     active_speech_level,
     amplify,
     at_level,
+    quiet_end_s,
     refuse_clipping,
 )
 from harness.sound.stimuli.renderer import renderer
@@ -215,3 +216,18 @@ def test_a_tone_of_100_hz_has_19_db_less_by_a() -> None:
     tone = np.sin(2 * np.pi * 100 * np.arange(48_000) / 48_000).astype(np.float32)
     assert a_weighting_of(Waveform(tone, 48_000)) == pytest.approx(-19.1, abs=0.1)
     assert a_weighting_of(Waveform(np.zeros(480, np.float32), 48_000)) == 0.0
+
+
+@pytest.mark.parametrize(("noise", "tail_s"), [(0.0, 0.0), (0.0, 0.3), (0.0003, 0.1), (0.003, 0.0), (0.03, 0.6)])
+def test_the_quiet_at_the_end_of_a_clip_is_measured_in_noise(noise: float, tail_s: float) -> None:
+    at = np.arange(RATE) / RATE
+    words = 0.5 * np.sin(2 * np.pi * 300 * at) * (np.sin(2 * np.pi * 3 * at) ** 2 > 0.1)
+    sound = np.concatenate([np.zeros(RATE), words[: RATE * 2 // 5], np.zeros(round(tail_s * RATE))])
+    sound += np.random.default_rng(3).normal(0, noise, len(sound)) if noise else 0
+    assert quiet_end_s((32767 * sound).astype(np.int16), RATE) == pytest.approx(tail_s, abs=0.021)
+
+
+def test_steady_noise_and_silence_hide_where_speech_ends() -> None:
+    noise = np.random.default_rng(4).normal(0, 3000, 2 * RATE)
+    for sound in (noise, np.zeros(RATE), np.zeros(10)):
+        assert quiet_end_s(sound.astype(np.int16), RATE) is None
