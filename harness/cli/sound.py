@@ -51,7 +51,14 @@ def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
 
 
 @verb("recordings", of=command)
-def list_recordings(*, paths: tuple[Path, ...] = argument(required=True), as_json: bool = _JSON) -> None:
+def list_recordings(
+    *,
+    paths: tuple[Path, ...] = argument(required=True),
+    rescue: Path | None = option(
+        "Decode damaged recordings up to the damage, and write them to this folder as FLAC.", type=A_FOLDER
+    ),
+    as_json: bool = _JSON,
+) -> None:
     """Read recordings completely, and list those that a run would reject, each with the reason.
 
     PATHS are sound files, or folders that are searched with their subfolders. `harness validate` does the same for
@@ -62,26 +69,56 @@ def list_recordings(*, paths: tuple[Path, ...] = argument(required=True), as_jso
     from harness.base.text_table import counted
 
     found = list(_sound_files(paths))
-    refused = [error for path in found if (error := _refusal(path)) is not None]
+    refused = [(*file, error) for file in found if (error := _refusal(file[0])) is not None]
+    rows: list[dict[str, object]] = []
+    for path, name, error in refused:
+        row: dict[str, object] = {"file": str(error.place), "what": error.what, "remedy": error.remedy}
+        line = str(error)
+        if rescue is not None:
+            row["rescued"] = rescued = _rescued(path, rescue / name)
+            line = f"{error.place}: {error.what}. {_rescue_words(rescued)}"
+        rows.append(row)
+        if not as_json:
+            click.echo(plain_text(line, 2000))
     if as_json:
-        rows = [{"file": str(one.place), "what": one.what, "remedy": one.remedy} for one in refused]
         click.echo(json.dumps({"files": len(found), "refused": rows}))
     else:
-        for one in refused:
-            click.echo(plain_text(str(one), 2000))
-        click.echo(f"{counted(len(found), 'recording')}, {len(refused)} cannot be played")
+        kept = f", {sum(row['rescued'] is not None for row in rows)} rescued" if rescue is not None else ""
+        click.echo(f"{counted(len(found), 'recording')}, {len(refused)} cannot be played{kept}")
     if refused or not found:
         sys.exit(2)
 
 
-def _sound_files(paths: Iterable[Path]) -> Iterator[Path]:
+def _rescued(path: Path, target: Path) -> dict[str, object] | None:
+    """What was written of a damaged recording: the file, the seconds in it, and those of the original; or None."""
+    from harness.sound import recordings
+
+    kept = recordings.rescue(str(path), target)
+    return None if kept is None else {"file": str(target), "seconds": kept[0], "of_seconds": kept[1]}
+
+
+def _rescue_words(rescued: dict[str, object] | None) -> str:
+    if rescued is None:
+        return "Nothing of it can be rescued"
+    of = "" if rescued["of_seconds"] is None else f" of {rescued['of_seconds']:.2f}"
+    return f"Rescued {rescued['seconds']:.2f}{of} s: {rescued['file']}"
+
+
+def _sound_files(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
+    """Each file, and the name of what is rescued of it: in the same subfolder, as FLAC."""
     from harness.scenario.assets import SOUND_SUFFIXES
 
     for path in paths:
         if path.is_dir():
-            yield from sorted(one for one in path.rglob("*") if one.suffix.lower() in SOUND_SUFFIXES)
+            files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SOUND_SUFFIXES)
+            yield from ((file, _as_flac(file.relative_to(path))) for file in files)
         else:
-            yield path
+            yield path, _as_flac(Path(path.name))
+
+
+def _as_flac(name: Path) -> Path:
+    """`a.flac` as it is, and `a.wav` as `a.wav.flac`, so that neither replaces the other."""
+    return name if name.suffix.lower() == ".flac" else name.with_name(f"{name.name}.flac")
 
 
 def _refusal(path: Path) -> InputError | None:

@@ -7,7 +7,9 @@ damaged or contain no usable sound.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,6 +20,7 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
+from harness.base.whole_file import write_whole
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import Waveform
 from harness.sound.level import SILENCE_PEAK
@@ -27,6 +30,9 @@ from harness.sound.wave_file import UnusableSound, demand_whole
 Block = npt.NDArray[np.float32]
 
 LONGEST_S = 3600.0
+_FRAME = 4096
+"""Samples that are read at once from a damaged file: those of the call that fails are lost."""
+_FLAC_MOST_HZ = 655_350
 _BLOCK = 1 << 18
 
 
@@ -130,8 +136,48 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
 
 
 def _refused(path: str, detail: str) -> InputError:
-    what = f"the recording is {detail}" if detail.startswith(("truncated", "damaged")) else detail
-    return InputError(what, place=Place(path), remedy=f"Copy or export {Path(path).name} again")
+    place, remedy = Place(path), f"Copy or export {Path(path).name} again"
+    if not detail.startswith(("truncated", "damaged")):
+        return InputError(detail, place=place, remedy=remedy)
+    rescue = f"keep what can be decoded: harness sound recordings {shlex.quote(path)} --rescue FOLDER"
+    return InputError(f"the recording is {detail}", place=place, remedy=f"{remedy}, or {rescue}")
+
+
+def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
+    """Writes what can be decoded of a mono recording, up to its damage or end, to a new FLAC file.
+
+    Returns the seconds that were kept, and those that the header declares if that is known to be more. Returns None if
+    nothing can be kept, or the recording is refused for another reason than damage. InputError if the target exists.
+    """
+    if target.exists():
+        raise InputError("this file already exists", place=Place(str(target)), remedy="Choose another folder")
+    content = io.BytesIO()
+    count = 0
+    try:
+        with Forward(path) as damaged:
+            rate_hz, declared = int(damaged.samplerate), int(damaged.frames)
+            if damaged.channels != 1 or rate_hz not in RATES_HZ or rate_hz > _FLAC_MOST_HZ:
+                return None
+            subtype = "PCM_16" if damaged.subtype in ("PCM_16", "PCM_S8", "PCM_U8") else "PCM_24"
+            with soundfile.SoundFile(content, "w", rate_hz, 1, subtype, format="FLAC") as kept:
+                try:
+                    for block in decoded(damaged, declared, _FRAME, "float32"):
+                        kept.write(block)
+                        count += len(block)
+                except soundfile.LibsndfileError:
+                    pass  # what comes behind the damage cannot be placed in time
+    except (soundfile.LibsndfileError, OSError, ValueError):
+        return None
+    if not count:
+        return None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, content.getvalue())
+    try:
+        check(str(target))
+    except InputError:  # it is silent, say
+        target.unlink()
+        return None
+    return count / rate_hz, declared / rate_hz if count < declared < NO_TOTAL else None
 
 
 def content_sha256(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import soundfile
+from click.testing import CliRunner
 
+from harness.cli import group
 from harness.model.errors import InputError
 from harness.sound import recordings
 from harness.sound.sound_files import UnusableSound, open_sound
@@ -138,3 +141,50 @@ def test_the_memory_is_a_blocks_however_long_it_is(tmp_path: Path) -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 8_000_000, "the samples are 19 MB"
+
+
+def damaged(form: str) -> bytes:
+    """A recording of 3 s that cannot be read after its middle."""
+    samples = TONE + np.random.default_rng(1).normal(0, 0.01, len(TONE)).astype(np.float32)
+    content = sound(form, samples)
+    middle = len(content) // 2
+    return content[:middle] + bytes(200) + content[middle + 200 :] if form == "flac" else content[:middle]
+
+
+@pytest.mark.parametrize("form", ["flac", "wav"])
+def test_what_can_be_decoded_of_a_damaged_recording_is_kept(tmp_path: Path, form: str) -> None:
+    path, target = tmp_path / f"r.{form}", tmp_path / "new" / "r.flac"
+    path.write_bytes(damaged(form))
+    with pytest.raises(InputError, match=r"recording is (damaged|truncated).*--rescue FOLDER"):
+        recordings.check(str(path))
+    kept = recordings.rescue(str(path), target)
+    assert kept is not None
+    assert kept == (pytest.approx(1.5, abs=0.3), SECONDS if form == "flac" else None)
+    assert recordings.check(str(target)) == kept[0]
+    samples = recordings.read(str(target)).samples
+    assert np.abs(samples - TONE[: len(samples)]).max() < 0.06
+    with pytest.raises(InputError, match="already exists"):
+        recordings.rescue(str(path), target)
+
+
+def test_a_recording_that_is_refused_for_another_reason_is_not_rescued(tmp_path: Path) -> None:
+    stereo, text, silent = tmp_path / "stereo.wav", tmp_path / "text.wav", tmp_path / "silent.wav"
+    soundfile.write(stereo, np.stack([TONE, TONE], axis=1), RATE_HZ)
+    soundfile.write(silent, np.zeros(RATE_HZ, np.float32), RATE_HZ)
+    text.write_text("no sound")
+    for path in (stereo, text, silent):
+        assert recordings.rescue(str(path), tmp_path / "new.flac") is None
+    assert not (tmp_path / "new.flac").exists()
+
+
+def test_a_folder_is_rescued_into_the_same_subfolders(tmp_path: Path) -> None:
+    (tmp_path / "people" / "ann").mkdir(parents=True)
+    for name, content in (("ann/1.flac", damaged("flac")), ("ann/1.wav", damaged("wav")), ("2.wav", sound("wav"))):
+        (tmp_path / "people" / name).write_bytes(content)
+    arguments = ["sound", "recordings", str(tmp_path / "people"), "--rescue", str(tmp_path / "new"), "--json"]
+    result = CliRunner().invoke(group, arguments)
+    assert result.exit_code == 2
+    rows = json.loads(result.stdout)["refused"]
+    written = sorted(path.relative_to(tmp_path / "new") for path in (tmp_path / "new").rglob("*.flac"))
+    assert written == [Path("ann/1.flac"), Path("ann/1.wav.flac")]
+    assert [row["rescued"]["of_seconds"] for row in rows] == [SECONDS, None]
