@@ -527,8 +527,8 @@ class Desk:
                 confidence=row.confidence,
                 sub_flags=tuple(SubFlag(name) for name in row.sub_flags),
                 effect_claimed=row.effect_claimed,
-                transcript_shown=self._draft.transcript_shown or row.transcript_shown,
-                plays=row.plays,
+                transcript_shown=self._draft.transcript_shown or bool(row.transcript_shown),
+                plays=row.plays or 0,
                 heard_ms=row.heard_ms or 0,
                 heard_to_end=row.category is not None,
             )

@@ -124,7 +124,7 @@ class _Plan:
         judgment = _judgment(row, place, self._path.name)
         there = responses.rows.get(judgment.id)
         if there is not None and judgment.id not in self._lines:
-            if _content(there) != _content(judgment):
+            if _content(there, judgment) != _content(judgment, judgment):
                 raise WrongCell(
                     f"the judgment {shown(judgment.id)} is already there, with other content",
                     "Leave out the id to add a new judgment, and use --replace to replace the earlier one",
@@ -227,7 +227,7 @@ def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
     values = row.values
     span = values.get("span_start_s"), values.get("span_end_s")
     effect, proposed, unaided = row.text("effect"), row.text("proposed"), row.text("unaided")
-    written: dict[str, Any] = {column: values[column] for column in _SAME if column in values}
+    written: dict[str, Any] = _UNKNOWN | {column: values[column] for column in _SAME if column in values}
     return Judgment(
         id=row.text("id") or _id_of(row, place),
         trial_id=place.trial,
@@ -258,6 +258,10 @@ _SAME = (
 """Columns that are fields of a judgment, with the same name."""
 
 
+_UNKNOWN: dict[str, Any] = {"transcript_shown": None, "plays": None, "guideline_version": ""}
+"""Of a file without these columns: the defaults of a judgment are those of the harness's own desk."""
+
+
 def _id_of(row: WrittenJudgment, place: _Place) -> str:
     """An id from the content; the file and the line do not matter."""
     content = {
@@ -278,6 +282,7 @@ def _owner(judgment: Judgment) -> tuple[str, str, str, bool]:
     return judgment.rater, judgment.trial_id, judgment.clip_sha256, bool(judgment.adjudicates)
 
 
-def _content(judgment: Judgment) -> Judgment:
-    """Its content, without what a file may leave out or add."""
-    return replace(judgment, imported_from="", session_id="", replaces=None)
+def _content(judgment: Judgment, written: Judgment) -> Judgment:
+    """Its content, without what a file may leave out or add. written: of the file, in which columns may be missing."""
+    unknown = {name: value for name, value in _UNKNOWN.items() if getattr(written, name) == value}
+    return replace(judgment, imported_from="", session_id="", replaces=None, **unknown)

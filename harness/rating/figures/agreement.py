@@ -64,7 +64,7 @@ class RaterFigures:
     `submitted`, `skipped`, `flagged`, `held`: judgments in force on responses that count. `withdrawn`: rows that took
     one back. `outdated`: judgments in force on responses that no longer count, since their trial was run again.
     `too_fast`: answers in less time than the response lasts, of those with a time. `heard_whole`: of those with a known
-    play time. `transcript_shown`: of all submitted. `gold`: right known answers. `exercises`: right first answers.
+    play time. `transcript_shown`: of those of which this is known. `gold`: right known answers. `exercises`: right first answers.
     `others`: labels equal to the consensus of the other raters (see `agreement`). `first_half`, `second_half`: the
     same, in the order of giving. `program`: a program, whose labels count in no number of the others.
     """
@@ -151,7 +151,7 @@ def _of(
             for response, one in submitted
             if one.heard_ms is not None
         ),
-        _share(one.transcript_shown for _, one in submitted),
+        _share(one.transcript_shown for _, one in submitted if one.transcript_shown is not None),
         _share(
             known.is_right(one.category)
             for response, one in submitted

@@ -179,6 +179,19 @@ def test_rows_from_elsewhere(folder: Path, tmp_path: Path) -> None:
     assert len(rows_in(copy)) == 3
 
 
+def test_what_a_file_does_not_state_stays_unknown(folder: Path, tmp_path: Path) -> None:
+    copy = bare(folder, tmp_path / "copy")
+    wanted(copy, tmp_path, "q1-kitchen,eve,wrong")
+    (judgment,) = rows_in(copy)
+    assert (judgment.transcript_shown, judgment.plays, judgment.guideline_version) == (None, None, "")
+    (row,) = csv.DictReader(io.StringIO(harness("export", copy, "--csv", "-").stdout))
+    assert (row["transcript_shown"], row["plays"], row["guideline_version"]) == ("", "", "")
+    # Earlier versions wrote the defaults of the desk for the same row.
+    earlier = bare(folder, tmp_path / "earlier")
+    give(earlier, [replace(judgment, transcript_shown=True, plays=0, guideline_version="2020-09-20")])
+    assert wanted(earlier, tmp_path, "q1-kitchen,eve,wrong").output == "0 new judgments, 1 already there\n"
+
+
 @pytest.mark.parametrize(
     ("row", "head", "what"),
     [

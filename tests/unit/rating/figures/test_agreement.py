@@ -134,6 +134,15 @@ def test_pace_and_care(folder: Path) -> None:
     assert (bob.pace.times, bob.pace.per_hour, bob.heard_whole.value, bob.gold.value) == (0, None, None, None)
 
 
+def test_a_share_of_transcripts_read_leaves_out_judgments_of_which_it_is_unknown(folder: Path) -> None:
+    rows = labelled(folder, ann="0000", bob="0")
+    shown = (True, False, None, None)
+    rows = [replace(row, transcript_shown=known) for row, known in zip(rows, (*shown, None), strict=True)]
+    give(folder, rows)
+    ann, bob = figures(folder).raters
+    assert (ann.transcript_shown, bob.transcript_shown.value) == (Share(1, 2), None)
+
+
 def test_one_name_in_several_sessions_is_one_rater(tmp_path: Path) -> None:
     folders = []
     for session in ("s1", "s2"):
