@@ -163,7 +163,8 @@ def test(
 ) -> None:
     """Run the samples of PROFILE (an id or a path). With --port, --address or --driver, also watch a real device.
 
-    Exit status: 0 all samples pass · 1 a sample fails, or no line from the device is mapped · 2 the profile is invalid.
+    Exit status: 0 all samples pass · 1 a sample fails, or the device sends nothing that is mapped · 2 the profile is
+    invalid.
     """
     from harness.devices.device_sources import HasRate
     from harness.devices.profiles.profile import load_profile, profile_paths
@@ -214,13 +215,14 @@ def _samples(profile: DeviceProfile) -> bool:
 
 
 def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
-    """Watches, then prints what was mapped and what was not. Returns True if anything was mapped."""
+    """Watches, then prints what was mapped and what was not. Returns True if any current event was mapped."""
     from harness.devices.device_monitor import shape_of
-    from harness.devices.device_sources import CHUNK_BYTES, heard_from
+    from harness.devices.device_sources import CHUNK_BYTES, HasRate, heard_from
 
     click.echo(f"watching {plain_text(source.name)} for {seconds:g} s")
     made: Counter[str] = Counter()
     unmapped: Counter[str] = Counter()
+    retained: Counter[str] = Counter()
     source.open()
     try:
         limit_s = time.monotonic() + seconds
@@ -231,24 +233,33 @@ def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bo
             over = source.ended or time.monotonic() >= limit_s
             for heard in heard_from(source, 64 * CHUNK_BYTES):
                 for row in monitor.take(heard):
-                    if row.mapped:
+                    if row.retained:
+                        retained[row.made or shape_of(row.said)] += 1
+                    elif row.mapped:
                         made[row.made] += 1
                     else:
                         unmapped[shape_of(row.said)] += 1
     finally:
         source.close()
-    click.echo(f"  {monitor.lines} lines: {monitor.mapped} mapped, {monitor.unmapped} not")
+    click.echo(f"  {monitor.counts}")
     if source.trouble:
         click.echo(f"  {plain_text(source.trouble, LONGEST)}")
-    for heading, counts in (("mapped to", made), ("not mapped (numbers as #)", unmapped)):
+    for heading, counts in (
+        ("mapped to", made),
+        ("not mapped (numbers as #)", unmapped),
+        ("retained: the broker stored these earlier, and a session does not count them", retained),
+    ):
         if counts:
             click.echo(f"  {heading}:")
         for text, count in counts.most_common(SHOWN_UNMAPPED):
             click.echo(f"    {count:6} × {plain_text(text, LONGEST)}")
     if monitor.noise:
         click.echo(f"  {monitor.noise}")
-    elif not monitor.lines:
-        click.echo("  no data received. Check the baud rate, and that the device writes to this port.")
+    elif not monitor.lines and not source.trouble:
+        if isinstance(source, HasRate):
+            click.echo("  no data received. Check the baud rate, and that the device writes to this port.")
+        else:
+            click.echo("  the device sent nothing. Check that it is on, and that it sends to this place.")
     return monitor.mapped > 0
 
 
@@ -361,7 +372,7 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
                     show(one)
                 stream.flush()
         show(watched.rest())
-        note(f"{watched.lines} lines: {watched.mapped} mapped, {watched.unmapped} not")
+        note(watched.counts)
         stream.flush()
 
 

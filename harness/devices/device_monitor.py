@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.text_table import counted
 from harness.devices.device_sources import HeardBytes, now_heard
 from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
@@ -63,7 +64,8 @@ class MonitorRow:
 class DeviceMonitor:
     """Applies a profile that may change meanwhile. While the file is invalid, the last valid version stays in use.
 
-    problem: the file's current error, with its place; empty when it is valid.
+    problem: the file's current error, with its place; empty when it is valid. lines, mapped, unmapped: without
+    retained messages, which are counted separately.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class DeviceMonitor:
         self.bytes = 0
         self.profile: DeviceProfile = load_profile(profile, beside=folder)
         self.problem = ""
-        self.lines = self.mapped = self.unmapped = 0
+        self.lines = self.mapped = self.unmapped = self.retained = 0
         self.device = device or self.profile.id
         self._path = Path(self.profile.path)
         self._seen = self._state_of_file()
@@ -110,7 +112,7 @@ class DeviceMonitor:
     def again(self) -> list[MonitorRow]:
         """The rows for recent output under the current profile; counts restart with these rows."""
         self._begin()
-        self.lines = self.mapped = self.unmapped = self.bytes = 0
+        self.lines = self.mapped = self.unmapped = self.retained = self.bytes = 0
         return [row for heard in self._recent for row in self._rows(heard)]
 
     def _rows(self, heard: HeardBytes) -> list[MonitorRow]:
@@ -118,6 +120,13 @@ class DeviceMonitor:
         rows = self._message(heard) if heard.topic else self._bytes(heard)
         self._count(rows)
         return rows
+
+    @property
+    def counts(self) -> str:
+        """`8 lines: 5 mapped, 3 not; 1 retained message, not current`."""
+        retained = counted(self.retained, "retained message")
+        after = f"; {retained}, not current" if self.retained else ""
+        return f"{counted(self.lines, 'line')}: {self.mapped} mapped, {self.unmapped} not{after}"
 
     @property
     def held_back_s(self) -> float | None:
@@ -140,6 +149,9 @@ class DeviceMonitor:
 
     def _count(self, rows: list[MonitorRow]) -> None:
         for row in rows:
+            if row.retained:
+                self.retained += 1
+                continue
             self.lines += bool(row.said)
             self.mapped += row.mapped and bool(row.said)
             self.unmapped += not row.mapped

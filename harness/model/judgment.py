@@ -85,8 +85,7 @@ class Judgment:
     id: a UUID made by the client, so that a repeated send is seen. category is None unless status is SUBMITTED.
     rater: a pseudonym. clip_sha256: what was judged. time_to_answer_s: from the response being shown to the key.
     sub_flags: values of SubFlag; flags: of Flag. confidence: 1 unsure to 3 sure. item_id, round, position: where in
-    whose queue it was met (position from 1). plays, heard_ms: of the response. transcript_shown: None if it is unknown,
-    as plays and heard_ms may be of an imported judgment; its guideline_version is then "". span_s: start and end of the response on
+    whose queue it was met (position from 1). plays, heard_ms: of the response. span_s: start and end of the response on
     the host's clock. aid_path: answers given in the decision aid, "question=answer". effect_claimed: whether the
     response says that something was done; effect: what was known of it. shown_wall_s, given_wall_s: Unix times.
     adjudicates: ids of the judgments that this one settles. imported_from: the file it came from, if elsewhere.
@@ -94,6 +93,8 @@ class Judgment:
     after this choice. unaided: what the rater had chosen before they saw it; agreement is computed from that.
     program: a program judged, whose name and version are the rater. program_confidence: its confidence, 0–1; its reason
     is the comment.
+
+    Of an imported judgment, plays and transcript_shown may be unknown (None), and guideline_version too ("").
     """
 
     id: str

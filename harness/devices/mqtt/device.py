@@ -511,7 +511,7 @@ class MqttSource:
         self._folder.cleanup()
 
     def _up(self) -> None:
-        self.trouble = ""
+        self.trouble = self._link.rival
 
     def _down(self, what: str) -> None:
         self.trouble = what

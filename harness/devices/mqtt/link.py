@@ -168,6 +168,8 @@ T = TypeVar("T")
 _OPEN_LIMIT_S = 5.0
 _END_LIMIT_S = 0.7
 _BACK_OFF_S = (0.2, 3.0)
+_RIVAL_WITHIN_S = 30.0
+"""Two connections that the broker accepted and ended within this time: another client took them over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +217,23 @@ class BrokerLink:
         self._answered = threads.event()
         self._refusal = ""
         self._lost = False
+        self._ends_s: deque[float] = deque(maxlen=2)
         self._lock = threads.lock()
         self._closing = False
+
+    @property
+    def rival(self) -> str:
+        """The problem if another client seems to use this connection's `client_id`; "" otherwise.
+
+        A broker ends the older of two connections of one id. Each client then connects again, and ends the other's.
+        """
+        recent = [end_s for end_s in self._ends_s if self._clock.now_s() - end_s <= _RIVAL_WITHIN_S]
+        if not self._options.client_id or len(recent) < 2:
+            return ""
+        return (
+            "the broker ends the connection again and again, as it does when another client uses the same id. "
+            f"Write another client_id than {self._client_id!r}"
+        )
 
     @property
     def acknowledged(self) -> int:
@@ -437,7 +454,9 @@ class BrokerLink:
             self._refuse(self._refusal or f"it closed the connection: {reason}")
         # paho reports "Unspecified error" when a connection ends without DISCONNECT.
         why = "" if str(reason) == "Unspecified error" else f": {reason}"
-        self._lose(f"the connection to the broker is gone: {client.host}:{client.port}{why}")
+        if self.up:
+            self._ends_s.append(self._clock.now_s())
+        self._lose(self.rival or f"the connection to the broker is gone: {client.host}:{client.port}{why}")
         self._follow(client)
 
     def _frozen(self, silent_s: float) -> None:

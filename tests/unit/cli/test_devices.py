@@ -280,3 +280,57 @@ def test_held_back_lines_are_measured(tmp_path: Path) -> None:
         late_s = dice.uniform(0.0, 0.04)
         monitor.take(HeardBytes(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
     assert 0.035 < known(monitor.held_back_s) < 0.045
+
+
+RADIO = """\
+device: radio
+transport: mqtt
+wake_phrases: [hey radio]
+reports: [wake]
+mappings:
+  - {topic: '{device}/wake', kind: wake, fields: {phrase: ''}}
+"""
+
+
+class Stored:
+    """A broker's messages, each with whether it is retained."""
+
+    live, ended, trouble, name = True, False, "", "broker radio/wake"
+
+    def __init__(self, *retained: bool, trouble: str = "") -> None:
+        self.queue, self.trouble = HeardQueue(), trouble
+        for one in retained:
+            self.queue.put(now_heard(b"hey radio", "radio/wake", retained=one))
+
+    def open(self) -> None:
+        """Is open."""
+
+    def close(self) -> None:
+        self.queue.close()
+
+
+def watched(folder: Path, monkeypatch: pytest.MonkeyPatch, source: Stored) -> Result:
+    (folder / "radio.yaml").write_text(RADIO, encoding="utf-8")
+    monkeypatch.setattr("harness.cli.devices.DeviceReach.source", lambda *_: source)
+    return harness("devices", "test", folder / "radio.yaml", "--address", "lab", "--seconds", "0.5")
+
+
+def test_a_retained_wake_is_no_current_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = watched(tmp_path, monkeypatch, Stored(True))
+    assert stored.exit_code == 1
+    assert "0 lines: 0 mapped, 0 not; 1 retained message, not current" in stored.stdout
+    told, _, kept = stored.stdout.partition("retained: the broker stored these earlier")
+    assert "kind: wake" in kept
+    assert "kind: wake" not in told
+    both = watched(tmp_path, monkeypatch, Stored(True, False))
+    assert both.exit_code == 0
+    assert "1 line: 1 mapped, 0 not; 1 retained message, not current" in both.stdout
+
+
+def test_a_source_without_a_baud_rate_has_advice_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = watched(tmp_path, monkeypatch, Stored())
+    assert "the device sent nothing. Check that it is on" in silent.stdout
+    assert "baud" not in silent.stdout
+    lost = watched(tmp_path, monkeypatch, Stored(trouble="the broker is gone"))
+    assert "the broker is gone" in lost.stdout
+    assert "sent nothing" not in lost.stdout

@@ -176,7 +176,7 @@ def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
     words = shlex.split(line.removeprefix("#").replace("devices monitor", "devices test"))[1:]
     watched = harness(*(str(tmp_path / one) if one == "device.yaml" else one for one in words), "--seconds", "5")
     assert watched.exit_code == 0, watched.output
-    assert "1 lines: 1 mapped" in watched.stdout
+    assert "1 line: 1 mapped" in watched.stdout
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,29 @@ def test_messages_of_a_lost_connection_come_later_and_say_so(broker: SimulatedBr
     contained(seen, box.said_s)
 
 
+@pytest.mark.parametrize(("client_id", "rival"), [("lab-1", True), ("", False)])
+def test_two_clients_of_one_id_are_named(broker: SimulatedBroker, client_id: str, rival: bool) -> None:
+    with watching(broker, client_id=client_id) as (_, seen):
+        for _ in range(3):  # as the broker does when the other client connects again
+            threads.sleep(5.0)
+            broker.cut(client_id or "harness-")
+        threads.sleep(5.0)
+        first, *others = [lost.what for lost in seen.of(LinkLost)]
+    assert "the connection to the broker is gone" in first
+    assert len(others) == 2
+    for what in others:
+        assert (f"another client uses the same id. Write another client_id than {client_id!r}" in what) is rival
+
+
+def test_losses_far_apart_are_no_rival(broker: SimulatedBroker) -> None:
+    with watching(broker, client_id="lab-1") as (_, seen):
+        for _ in range(3):
+            threads.sleep(60.0)
+            broker.cut("lab-1")
+        threads.sleep(5.0)
+        assert not [lost for lost in seen.of(LinkLost) if "another client" in lost.what]
+
+
 def test_a_frozen_broker_is_noticed_and_its_messages_are_not_lost(broker: SimulatedBroker) -> None:
     box = Box(broker)
     with watching(broker, keepalive_s=3.0) as (_, seen):
