@@ -7,6 +7,7 @@ Each direction of a connection has its own thread, so a slow receiver slows its 
 from __future__ import annotations
 
 import contextlib
+import json
 import queue
 import select
 import socket
@@ -28,7 +29,7 @@ from harness.devices.text_streams import FarEnd, FarEndFile, TextStream
 from harness.devices.wire.console import Console, ProofPace
 from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.segments import WyomingEvents
-from harness.devices.wyoming_server import ServerLink, connected, who_answers
+from harness.devices.wyoming_server import PIPELINE_ENDED, PLAYED_LATE_S, ServerLink, connected, who_answers
 from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
 from harness.model.time import Stamp
@@ -43,6 +44,11 @@ TICK_S = 0.05
 EVENT_BYTES = 65_536
 _SOUND = b'{"type": "audio-chunk"'
 _PINGS = (b'{"type": "ping"', b'{"type": "pong"')
+_OF_RUN = tuple(
+    b'{"type": "%b"' % kind
+    for kind in (b"run-pipeline", b"transcript", b"error", b"audio-start", b"audio-stop", b"played")
+)
+_LONGEST_ANSWER_MS = 600_000
 _CONNECTION, _SILENCE = "connection", "silence"
 
 
@@ -134,8 +140,52 @@ class _Joined:
                 end.shutdown(socket.SHUT_RDWR)
 
 
+class PipelineEnd:
+    """Finds the end of a pipeline run that no event of the satellite reports.
+
+    An error is the end, and so is a transcript where the satellite speaks no answer. An answer ends with `played`, or,
+    without it, when the sound is over: `audio-stop` has its length.
+    """
+
+    def __init__(self) -> None:
+        self._answers = True
+        self._sounds_from_s = 0.0
+        self._due_s: float | None = None
+
+    def ends(self, event: bytes, at_s: float) -> bool:
+        """Whether this event ends the run. event: an event as a line of JSON, in order of arrival."""
+        if not event.startswith(_OF_RUN):
+            return False
+        parsed = json.loads(event)
+        data = parsed["data"]
+        match parsed["type"]:
+            case "run-pipeline":
+                self._answers, self._due_s = data.get("end_stage") == "tts", None
+            case "transcript":
+                return not self._answers
+            case "error":
+                self._due_s = None
+                return True
+            case "audio-start":
+                self._sounds_from_s, self._due_s = at_s, None
+            case "audio-stop":
+                length_ms = data.get("timestamp")
+                if isinstance(length_ms, int | float) and 0 < length_ms < _LONGEST_ANSWER_MS:
+                    self._due_s = max(at_s, self._sounds_from_s + length_ms / 1000) + PLAYED_LATE_S
+            case _:
+                self._due_s = None
+        return False
+
+    def due(self, now_s: float) -> bool:
+        """Whether an answer is over whose end was not reported; once."""
+        if self._due_s is None or now_s < self._due_s:
+            return False
+        self._due_s = None
+        return True
+
+
 class WyomingRelay:
-    """Listens, passes bytes on in a proxy, and reports each event as a line of JSON.
+    """Listens, passes bytes on in a proxy, and reports each event as a line of JSON, and the end of a pipeline run.
 
     heard: the lines (with their ends) and when they arrived; b"" when nothing came. joined: a connection stands. left:
     none stands any more, with the reason. All three are called under one lock, in order. sound: events of the client's
@@ -162,6 +212,7 @@ class WyomingRelay:
         self._lock = threads.lock()
         self._stop = threads.event()
         self._late = Lateness()  # of the thread that accepts; the others are as late
+        self._pipeline = PipelineEnd()
         self._open: list[_Joined] = []
         self._threads: list[threading.Thread] = []
         self._listening = tcp.listen(options.address)
@@ -194,7 +245,8 @@ class WyomingRelay:
                     self._late.woke(now_s - before_s, TICK_S)
                 with self._lock:
                     self._settle(now_s)
-                    self._heard(b"", Stamp(now_s, self._late.seconds))
+                    over = self._pipeline.due(now_s)
+                    self._heard(PIPELINE_ENDED if over else b"", Stamp(now_s, self._late.seconds))
                 if ready:
                     with contextlib.suppress(OSError):
                         client, _ = self._listening.accept()
@@ -263,14 +315,18 @@ class WyomingRelay:
         # A line end before each event keeps it apart from a line that another connection left unfinished. Each
         # connection starts with a header, so events that arrive slowly are not cut off: their time does not matter.
         silent = _PINGS if sound else (_SOUND, *_PINGS)
-        found = [
-            b"\n%b\n" % segment.data if segment.is_frame else segment.data
-            for segment in events.feed(data, 0.0)
-            if not (segment.is_frame and segment.data.startswith(silent))
+        segments = [
+            segment for segment in events.feed(data, 0.0) if not (segment.is_frame and segment.data.startswith(silent))
         ]
-        if found:
-            with self._lock:
-                self._heard(b"".join(found), at)
+        if not segments:
+            return
+        lines = bytearray()
+        with self._lock:
+            for segment in segments:
+                lines += b"\n%b\n" % segment.data if segment.is_frame else segment.data
+                if segment.is_frame and self._pipeline.ends(segment.data, at.at_s):
+                    lines += PIPELINE_ENDED
+            self._heard(bytes(lines), at)
 
 
 def demand_server(options: WyomingOptions) -> None:

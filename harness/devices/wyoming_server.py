@@ -33,8 +33,10 @@ PING_S = 2.0
 PIECE_BYTES = 65_536
 EVENT_BYTES = 65_536
 _CHUNK_SAMPLES = 1024
-_PLAYED_LATE_S = 0.5
+PLAYED_LATE_S = 0.5
 """How much later than the sound ends `played` may come, as in Home Assistant. Some satellites never send it."""
+PIPELINE_ENDED = b'\n{"type": "pipeline-ended"}\n'
+"""Reported where the satellite reports no end of a run."""
 _BROKEN = "a thread of the driver ended with an error, see the engine's output"
 _CLOSED = "the satellite closed the connection"
 _INFO = b'{"type": "info"'
@@ -262,12 +264,12 @@ class ServerLink:
         for start in range(0, len(content), 2 * _CHUNK_SAMPLES):
             self._send("audio-chunk", sound, content[start : start + 2 * _CHUNK_SAMPLES])
         self._send("audio-stop", {"timestamp": 1000 * len(samples) // ANSWER_HZ})
-        if not self._played.wait(len(samples) / ANSWER_HZ + _PLAYED_LATE_S):
+        if not self._played.wait(len(samples) / ANSWER_HZ + PLAYED_LATE_S):
             self._end()
 
     def _end(self) -> None:
         """Reports the end of a command for which the satellite reports none."""
-        self._put(b'\n{"type": "pipeline-ended"}\n', self._use.now_s())
+        self._put(PIPELINE_ENDED, self._use.now_s())
 
     # Both
 

@@ -295,8 +295,8 @@ class DeviceProfile:
 
     reports: what its own reports are evidence for, e.g. {TRANSCRIPT, WAKE}.
     context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
-    mappings: of MQTT messages. messages: of lines of JSON. lines: of console lines, with those of the profiles in
-    lines_of. thresholds: of numbers in lines.
+    mappings: of MQTT messages. messages: of lines of JSON. lines: of console lines. The last two include those of the
+    profiles in lines_of. thresholds: of numbers in lines.
     audio: None when it accepts no sound over its connection. heartbeat: over MQTT; None when it has none.
     listening_states: states that it reports only while it listens for the wake phrase.
     responds: it has a voice. Without one, a trial does not wait for a response if other evidence decides.

@@ -70,19 +70,24 @@ def proxied(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxied]
 def test_a_proxy_sees_the_events_of_both_directions_and_both_ends_receive_them(proxied: Proxied) -> None:
     satellite, client, seen = proxied.satellite, proxied.client, proxied.seen
     satellite.say("detection", {"name": "ok_nabu", "timestamp": 1320})
+    satellite.say("run-pipeline", {"start_stage": "asr", "end_stage": "tts"})
     satellite.say("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, 2048)
     seen.wait(lambda: seen.of(Wake), 30, "the wake event")
+    client.say("voice-stopped", {"timestamp": 900})
     client.say("transcript", {"text": "what time is it"})
     client.say("synthesize", {"text": "It is noon."})
+    client.say("audio-start", {"rate": 22050, "width": 2, "channels": 1})
     client.say("audio-chunk", {"rate": 22050, "width": 2, "channels": 1}, 200_000)
     seen.wait(lambda: seen.of(ResponseText), 30, "the answer")
     satellite.say("played")
-    seen.wait(lambda: seen.of(Status), 30, "the end of the answer")
+    seen.wait(lambda: len(seen.of(Status)) == 4, 30, "the end of the answer")
+    assert [one.state.value for one in seen.of(Status)] == ["listening", "thinking", "speaking", "idle"]
     assert [one.phrase for one in seen.of(Wake)] == ["ok_nabu"]
     assert [one.text for one in seen.of(Transcript)] == ["what time is it"]
     assert [one.text for one in seen.of(ResponseText)] == ["It is noon."]
     until(lambda: ("played", 0) in client.heard, 30)
-    assert [one for one in client.heard if one[0] != "ping"] == [("detection", 0), ("audio-chunk", 2048), ("played", 0)]
+    heard = [one for one in client.heard if one[0] != "ping"]
+    assert heard == [("detection", 0), ("run-pipeline", 0), ("audio-chunk", 2048), ("played", 0)]
     until(lambda: ("audio-chunk", 200_000) in satellite.heard, 30)
     assert not [one for one in seen.of(LogLine) if "audio-chunk" in one.text]
 
@@ -98,6 +103,15 @@ def test_a_frozen_satellite_is_a_lost_link_where_a_limit_says_so(proxied: Proxie
     assert "nothing came for" in seen.of(LinkLost)[0].what
     proxied.satellite.say("detection", {"name": "ok_nabu"})
     seen.wait(lambda: seen.of(LinkBack), 30, "the return")
+
+
+def test_an_answer_whose_end_nobody_reports_ends_with_its_sound(proxied: Proxied) -> None:
+    proxied.client.say("audio-start", {"rate": 22050, "width": 2, "channels": 1})
+    proxied.client.say("audio-stop", {"timestamp": 100})
+    proxied.seen.wait(lambda: len(proxied.seen.of(Status)) == 2, 30, "the end of the answer")
+    speaks, idle = proxied.seen.of(Status)
+    assert (speaks.state.value, idle.state.value) == ("speaking", "idle")
+    assert idle.at.at_s - speaks.at.at_s > 0.5
 
 
 def test_a_client_that_only_asks_who_is_there_loses_nothing(proxied: Proxied) -> None:

@@ -318,7 +318,9 @@ class ProfileKeys(Keys):
     )
     mappings: list[MappingKeys] = preset([], "Rules for MQTT messages and for lines of JSON.")
     lines: list[LineKeys] = preset([], "Rules for console lines, in order.")
-    lines_of: list[Id] = preset([], "Profiles whose `lines` follow these, so that all know what one program writes.")
+    lines_of: list[Id] = preset(
+        [], "Profiles whose `lines` and `mappings` with a type follow these, so that all know what one program writes."
+    )
     thresholds: list[ThresholdKeys] = preset(
         [], "Rules that turn numbers in lines (light, current, traffic) into states.", max_length=8
     )

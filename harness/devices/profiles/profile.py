@@ -74,7 +74,8 @@ def check_rules(written: Plain, found: Findings) -> None:
 def check_whole(keys: ProfileKeys, found: Findings, lines_of: Sequence[DeviceProfile] = ()) -> None:
     """Adds contradictions between the sections of a profile."""
     yielded = {rule.kind for rule in keys.mappings} | {rule.kind for rule in keys.lines}
-    yielded |= {rule.kind for profile in lines_of for rule in profile.lines}
+    for profile in lines_of:
+        yielded |= {rule.kind for rule in profile.lines} | {rule.kind for rule in profile.messages}
     for number, kind in enumerate(keys.reports):
         if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
             remedy = f"Add a rule of kind {kind.value}, or remove it from `reports`"
@@ -275,6 +276,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         found.refuse()
     lines_of = tuple(_lines_of(name, keys, number, beside, found) for number, name in enumerate(keys.lines_of))
     lines = (*map(_line, keys.lines), *(line for profile in lines_of for line in profile.lines))
+    own_messages = tuple(_mapping(rule) for rule in keys.mappings if rule.type)
     check_whole(keys, found, lines_of)
     found.refuse()
     return DeviceProfile(
@@ -286,7 +288,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         language=keys.language,
         reports=frozenset(keys.reports),
         mappings=(*(_mapping(rule) for rule in keys.mappings if rule.topic), *_of_messages(lines, keys.console.topic)),
-        messages=tuple(_mapping(rule) for rule in keys.mappings if rule.type),
+        messages=(*own_messages, *(message for profile in lines_of for message in profile.messages)),
         context_wait_s=keys.context_wait_s,
         close_dialogue_say=keys.close_dialogue.say if keys.close_dialogue else None,
         note=keys.note,

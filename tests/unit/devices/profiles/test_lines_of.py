@@ -72,3 +72,18 @@ def test_what_cannot_be_taken_is_refused(folder: Path, shared: str | None, says:
     (folder / "taking.yaml").write_text(TAKING)
     with pytest.raises(HarnessError, match=says):
         load_profile("taking", beside=folder)
+
+
+def test_rules_for_lines_of_json_follow_too(folder: Path) -> None:
+    (folder / "shared.yaml").write_text(
+        SHARED + "mappings:\n  - {type: woke, kind: wake}\n  - {type: said, kind: transcript, fields: {text: /text}}\n"
+    )
+    own = "mappings:\n  - {type: woke, kind: log, fields: {text: /type}}\n"
+    samples = """\
+samples:
+  - lines: ['{"type": "woke"}', '{"type": "said", "text": "hello"}']
+    gives: [{kind: log, text: woke}, {kind: transcript, text: hello}]
+"""
+    taking = TAKING.replace("reports: [wake]", "reports: [wake, transcript]")
+    (folder / "taking.yaml").write_text(taking + own + samples)
+    assert not any(result.wrong for result in check_samples(load_profile("taking", beside=folder)))

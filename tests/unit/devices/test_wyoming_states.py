@@ -1,0 +1,76 @@
+"""The states of a Wyoming satellite, from the events of a pipeline run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.devices.profiles.profile import load_profile
+from harness.devices.wire.console import Console
+from harness.devices.wyoming import PipelineEnd
+from harness.devices.wyoming_server import PIPELINE_ENDED
+from harness.model.observation import Intent, Status, Wake
+from harness.model.time import Stamp
+
+LOCAL = {"start_stage": "asr", "end_stage": "tts", "restart_on_end": False}
+MUTE = {**LOCAL, "end_stage": "handle"}
+REMOTE = {"start_stage": "wake", "end_stage": "tts", "restart_on_end": True}
+DETECTION = ("detection", {"name": "okay_nabu"})
+ASKED = [DETECTION, ("run-pipeline", LOCAL), ("transcribe", {}), ("voice-stopped", {}), ("transcript", {"text": "hi"})]
+NOT_HEARD = ("error", {"text": "no text", "code": "stt-no-text-recognized"})
+SOUND = [("audio-start", {}), ("audio-stop", {"timestamp": 2000})]
+
+
+def states(events: list[tuple[str, dict[str, object]]], profile: str, until_s: float = 10.0) -> tuple[list[str], int]:
+    """The states that a relay reports of events 0.1 s apart, each with its time in s, and the number of wake events."""
+    console, end = Console(load_profile(profile, beside=Path()), "satellite"), PipelineEnd()
+    seen = []
+    for step in range(round(until_s * 10)):
+        at_s = step / 10
+        lines = PIPELINE_ENDED if end.due(at_s) else b""
+        if step < len(events):
+            kind, data = events[step]
+            event = json.dumps({"type": kind, "data": data}).encode()
+            lines += event + b"\n"
+            if end.ends(event, at_s):
+                lines += PIPELINE_ENDED
+        seen += console.feed(lines, Stamp(at_s))
+    changes = [f"{one.at.at_s:.1f} {one.state.value}" for one in seen if isinstance(one, Status)]
+    return changes, sum(isinstance(one, Wake) for one in seen)
+
+
+ANSWERED = ["0.1 listening", "0.2 listening", "0.3 thinking", "0.5 speaking"]
+
+
+@pytest.mark.parametrize(
+    ("events", "wanted"),
+    [
+        ([*ASKED, *SOUND, ("played", {})], [*ANSWERED, "0.7 idle"]),
+        ([*ASKED, *SOUND], [*ANSWERED, "3.0 idle"]),  # version 1.0 does not report the end of its answer
+        ([*ASKED, ("audio-start", {}), ("audio-stop", {})], ANSWERED),
+        ([*ASKED[:4], NOT_HEARD], ["0.1 listening", "0.2 listening", "0.3 thinking", "0.4 idle"]),
+        ([DETECTION, ("run-pipeline", MUTE), ("transcript", {"text": "hi"})], ["0.1 listening", "0.2 idle"]),
+        ([("run-pipeline", REMOTE), DETECTION, ("transcribe", {})], ["0.0 idle", "0.2 listening"]),
+    ],
+)
+def test_a_run_that_passes_gives_the_states_of_the_satellite(
+    events: list[tuple[str, dict[str, object]]], wanted: list[str]
+) -> None:
+    assert states(events, "wyoming_events") == (wanted, 1)
+
+
+def test_without_a_detection_the_run_is_the_wake_event() -> None:
+    assert states([*ASKED[1:], *SOUND], "wyoming_server")[1] == 1
+    assert states([*ASKED, *SOUND], "wyoming_server")[1] == 1
+    assert states([*ASKED[1:], *SOUND], "wyoming_events")[1] == 0
+
+
+@pytest.mark.parametrize("profile", ["wyoming_events", "wyoming_server", "home_assistant"])
+def test_nothing_understood_is_evidence_in_every_profile(profile: str) -> None:
+    console = Console(load_profile(profile, beside=Path()), "satellite")
+    kind, data = NOT_HEARD
+    (seen,) = console.feed(json.dumps({"type": kind, "data": data}).encode() + b"\n", Stamp(1.0))
+    assert isinstance(seen, Intent)
+    assert seen.name == ""
