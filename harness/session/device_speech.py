@@ -1,10 +1,11 @@
-"""A device's speech in a trial: the first response, and the quiet after the last sound."""
+"""A device's speech in a trial: the first response, the quiet after the last sound, and whether the device is busy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.model.observation import DeviceState, Intent, Observation, SpeechEnded, SpeechStarted, Status
 from harness.model.scenario import RepromptRule
 from harness.model.time import Stamp
 
@@ -105,3 +106,55 @@ class Quiet:
         if self.span is not None:
             last_s = self.span.starts.at_s + self._longest_s
         return min(last_s + quiet_s, entered_s + quiet_s + 2 * self._longest_s)
+
+
+STATE_WORDS = {
+    DeviceState.LISTENING: "is listening",
+    DeviceState.THINKING: "is thinking",
+    DeviceState.SPEAKING: "is speaking",
+    DeviceState.DIALOGUE_OPEN: "waits for an answer",
+}
+
+
+@dataclass(slots=True)
+class Activity:
+    """What a device reports that it does, and when that was over although the device has not reported it.
+
+    over_s: when the microphone heard the end of an answer, or the device reported that it understood nothing. Some
+    devices report no state after that.
+    """
+
+    state: DeviceState | None = None
+    since_s: float = 0.0
+    over_s: float | None = None
+    speech_from_s: float | None = None
+
+    def see(self, observation: Observation) -> None:
+        """Takes what the device reports, and what the microphone hears, in order of arrival."""
+        match observation:
+            case Status(state=state, at=at):
+                self.state, self.since_s, self.over_s = state, at.at_s, None
+            case Intent(name="", at=at) if self.state in (DeviceState.LISTENING, DeviceState.THINKING):
+                self.over_s = at.at_s
+            case SpeechStarted(at=at) if self.speech_from_s is None:
+                self.speech_from_s = at.at_s
+            case SpeechEnded(at=at):
+                from_s, self.speech_from_s = self.speech_from_s, None
+                answered = self.state is DeviceState.THINKING and from_s is not None and from_s >= self.since_s
+                if answered or self.state is DeviceState.SPEAKING or self.over_s is not None:
+                    self.over_s = at.at_s
+            case _:
+                pass
+
+    def until(self, quiet_s: float, longest_s: float) -> float:
+        """Until when it counts as busy: `longest_s`, or so long a quiet after what ended its activity."""
+        if self.over_s is None or self.speech_from_s is not None:
+            return longest_s
+        return min(longest_s, self.over_s + quiet_s)
+
+    def in_words(self, device: str) -> str:
+        """Why a trial waits for the device."""
+        doing = STATE_WORDS.get(self.state, "is busy") if self.state is not None else "is busy"
+        if self.over_s is not None and self.speech_from_s is None:
+            return f"{device} still reports that it {doing}, but is quiet"
+        return f"{device} reports that it {doing}"

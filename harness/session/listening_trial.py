@@ -382,9 +382,21 @@ class ListeningMachine(Take):
         longest_s = self._since_s + self._rule.response_max_s
         for target in self._in_the_room():
             until_s = max(until_s, min(self._awake_until(target), longest_s))
-            if any(self._seen.states.get(source) in _BUSY for source in target.sources):
-                until_s = max(until_s, longest_s)
+            until_s = max(until_s, self._busy_until(target)[0])
         return until_s
+
+    def _busy_until(self, target: Target) -> tuple[float, str]:
+        """Until when a device counts as busy by what it reports and the microphone hears, and why."""
+        longest_s, quiet_s = self._since_s + self._rule.response_max_s, self._rule.context_wait_s
+        active = [self._seen.active[source] for source in target.sources if source in self._seen.active]
+        waits = ((one.until(quiet_s, longest_s), one.in_words(target.device)) for one in active if one.state in _BUSY)
+        return max(waits, default=(0.0, ""))
+
+    def _why(self) -> str:
+        if self._phase is not Phase.WAITING:
+            return self._reason
+        until_s, why = max((self._busy_until(target) for target in self._in_the_room()), default=(0.0, ""))
+        return why if until_s > self._now_s and until_s == self._waiting_until() else self._reason
 
     def _in_the_room(self) -> list[Target]:
         """Devices that hear through the air; the audio line of the others stands still while nothing is injected."""

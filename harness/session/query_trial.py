@@ -29,7 +29,7 @@ from harness.model.record import AttemptFinished, Observed, OperatorAsked, Quest
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.attempt import Attempt, by_device, frame_question, looks_until_s, owner_of, question, settled_s
-from harness.session.device_speech import DETECTION_LAG_S, Quiet, Response, Span
+from harness.session.device_speech import DETECTION_LAG_S, Activity, Quiet, Response, Span
 from harness.session.take import (
     UNDER_WAY,
     Action,
@@ -78,7 +78,7 @@ class TrialMachine(Take):
         self._closings = 0
         self._closing_done = False
         self._late_window = False
-        self._device_state: DeviceState | None = None
+        self._device = Activity()
         self._began_idle = False
 
     # Requests to the machine
@@ -217,6 +217,8 @@ class TrialMachine(Take):
         return any(source in self._lost for source in self.trial.sources)
 
     def _take_in(self, observation: Observation, owner: Attempt | None) -> None:
+        if by_device(self.trial, observation.source) or observation.source == self.trial.microphone:
+            self._device.see(observation)
         if owner is not None and owner.take_in(observation, self._now_s):
             self._revise(owner)
         match observation:
@@ -231,7 +233,6 @@ class TrialMachine(Take):
             case Earcon(ends=ends):
                 self._quiet.sounded(ends.at_s)
             case Status(state=state, source=source) if by_device(self.trial, source):
-                self._device_state = state
                 if state is DeviceState.GONE:
                     self._lose(THE_DEVICE, "it reported that it is gone")
                 else:
@@ -367,9 +368,18 @@ class TrialMachine(Take):
         if self.cut_s is not None:
             wait_s = self._rule.context_wait_s
             until_s = max(until_s, self.cut_s + wait_s, self._quiet.until(wait_s, self._since_s))
-        if self._device_state in _BUSY:  # a new query would drop its answer, which may still come
-            until_s = max(until_s, self._since_s + self._rule.response_max_s)
-        return until_s
+        return max(until_s, self._busy_until())
+
+    def _busy_until(self) -> float:
+        """A query before then would drop the device's answer, which may still come."""
+        if self._device.state not in _BUSY:
+            return 0.0
+        return self._device.until(self._rule.context_wait_s, self._since_s + self._rule.response_max_s)
+
+    def _why(self) -> str:
+        if self._phase is not Phase.WAITING or not self._now_s < self._busy_until() == self._waiting_until():
+            return self._reason
+        return self._device.in_words("the device")
 
     def _closing_until(self) -> float:
         close = self.trial.close_dialogue
@@ -380,7 +390,7 @@ class TrialMachine(Take):
             return self._transcribing_until_s or self._now_s
         if not self._closing_done:
             return self._since_s + SOUND_GUARD_S
-        settle_s = SETTLE_IDLE_S if self._device_state is DeviceState.IDLE else SETTLE_S
+        settle_s = SETTLE_IDLE_S if self._device.state is DeviceState.IDLE else SETTLE_S
         return self._quiet.until(settle_s, self._since_s)
 
     # Steps
@@ -486,10 +496,10 @@ class TrialMachine(Take):
 
         It is not when it is idle; nor while it still thinks about its first answer, which closing words would forbid.
         """
-        if self.trial.close_dialogue is None or self._device_state is DeviceState.IDLE:
+        if self.trial.close_dialogue is None or self._device.state is DeviceState.IDLE:
             return False
         answered = self._current is not None and self._current.frozen is not None
-        return answered or self._device_state is not DeviceState.THINKING
+        return answered or self._device.state is not DeviceState.THINKING
 
     def _why_waiting(self) -> str:
         if self._verdict() is None:
@@ -545,7 +555,7 @@ class TrialMachine(Take):
         self._next_attempt()
         quiet_since_s = self._quiet.since(self._now_s)
         self._previous = self._current
-        self._began_idle = self._device_state is DeviceState.IDLE
+        self._began_idle = self._device.state is DeviceState.IDLE
         play_id = self._play_id(self._last_number)
         self._current = Attempt(self.trial, self.take, self._last_number, play_id, self._timing, self._now_s)
         # It talks over the query; if it goes on, that is its response.

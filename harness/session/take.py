@@ -8,7 +8,17 @@ from enum import Enum, auto
 from typing import NamedTuple, TypedDict, Unpack
 
 from harness.model.feed import StateWord
-from harness.model.observation import DeviceState, LinkBack, LinkLost, ListeningProved, Observation, Status, Wake
+from harness.model.observation import (
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    Observation,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    Wake,
+)
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -22,6 +32,7 @@ from harness.model.scenario import RepromptRule, TrialKind
 from harness.model.stimulus import RenderedStimulus, Role
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Trial
+from harness.session.device_speech import Activity
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +138,21 @@ class Shown:
 class BenchState:
     """lost: sources whose link is down. gone: connections whose device says that it is gone, or whose last will did.
 
-    why: source → what was last said of its loss. states: connection → its device's state. woke_s: … → last wake event.
+    why: source → what was last said of its loss. active: source → what its device does. woke_s: … → last wake event.
     """
 
     lost: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     why: dict[str, str] = field(default_factory=dict)
-    states: dict[str, DeviceState] = field(default_factory=dict)
+    active: dict[str, Activity] = field(default_factory=dict)
     woke_s: dict[str, float] = field(default_factory=dict)
 
     def see(self, observation: Observation) -> None:
+        if isinstance(observation, Status):
+            self.active.setdefault(observation.source, Activity())
+        for source, activity in self.active.items():
+            if observation.source == source or isinstance(observation, SpeechStarted | SpeechEnded):
+                activity.see(observation)
         match observation:
             case LinkLost(source=source, what=what):
                 self.lost.add(source)
@@ -144,7 +160,6 @@ class BenchState:
             case LinkBack(source=source):
                 self.lost.discard(source)
             case Status(source=source, state=state, detail=detail):
-                self.states[source] = state
                 if state is DeviceState.GONE:
                     self.gone.add(source)
                     if source not in self.lost:
@@ -160,7 +175,8 @@ class BenchState:
 
     def copy(self) -> BenchState:
         """A separate copy that can change."""
-        return BenchState(set(self.lost), set(self.gone), dict(self.why), dict(self.states), dict(self.woke_s))
+        active = {source: replace(activity) for source, activity in self.active.items()}
+        return BenchState(set(self.lost), set(self.gone), dict(self.why), active, dict(self.woke_s))
 
 
 ENGINE_ENDED = "engine_ended"
@@ -380,7 +396,7 @@ class Take:
     @property
     def state(self) -> Shown:
         until_s = None if self.held_now else self._expected_end()
-        return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._reason, _ASKS.get(self._phase))
+        return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._why(), _ASKS.get(self._phase))
 
     # Decisions of each kind of trial
 
@@ -391,6 +407,10 @@ class Take:
     def _expected_end(self) -> float | None:
         """When the present phase most likely ends, for display."""
         return self._until()
+
+    def _why(self) -> str:
+        """The reason for the present phase, for display."""
+        return self._reason
 
     def _step(self) -> None:
         """Enters the next phase when this one is over; called until nothing changes."""

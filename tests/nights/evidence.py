@@ -203,21 +203,35 @@ def words_belong_to_their_query(rows: Rows, night: Any) -> Iterator[str]:
 
 
 def busy_devices_are_left_alone(rows: Rows, night: Any) -> Iterator[str]:
-    """No query while its device says that it thinks or speaks, for as long as a response may last."""
-    state, since_s, take = "", math.inf, ("", 0)
+    """No query while its device says that it thinks or speaks, for as long as a response may last.
+
+    The end of an answer, or a report that nothing was understood, and a context wait of quiet end that, too.
+    """
+    state, state_s, since_s, take = "", 0.0, math.inf, ("", 0)
+    over_s, speech_s = math.inf, math.nan
     for row in rows.all:
         body = row["body"]
         if row["kind"] == "trial_started" or row["kind"] == "engine_started":
-            state, since_s = "", row["at_s"]
+            state, since_s, over_s, speech_s = "", row["at_s"], math.inf, math.nan
         elif row["kind"] == "attempt_finished":
             since_s = row["at_s"] if key_of(row)[:2] != take else max(since_s, row["at_s"])
-        elif row["kind"] == "observed" and body["observation"]["kind"] == "status":
-            trial = rows.trials.get(body["trial_id"] or "")
-            if trial is not None and body["observation"]["source"] == trial["connection"]:
-                state, take = body["observation"]["state"], key_of(row)[:2]
+        elif row["kind"] == "observed":
+            seen, trial = body["observation"], rows.trials.get(body["trial_id"] or "")
+            at_s, own = seen.get("at", {}).get("at_s"), trial is not None and seen["source"] == trial["connection"]
+            if seen["kind"] == "status" and own:
+                state, state_s, over_s, take = seen["state"], at_s, math.inf, key_of(row)[:2]
+            elif seen["kind"] == "intent" and own and not seen["name"] and state == "thinking":
+                over_s = at_s
+            elif seen["kind"] == "speech_started":
+                speech_s = at_s if math.isnan(speech_s) else speech_s
+            elif seen["kind"] == "speech_ended":
+                if state == "speaking" or (state == "thinking" and speech_s >= state_s) or over_s < math.inf:
+                    over_s = at_s
+                speech_s = math.nan
         elif row["kind"] == "attempt_started" and (trial := rows.trials.get(body["trial_id"])) is not None:
             busy = state in ("thinking", "speaking") and take == key_of(row)[:2] and trial["listening"] is None
-            if busy and row["at_s"] - since_s < trial["reprompt"]["response_max_s"] - SLACK_S:
+            quiet = math.isnan(speech_s) and row["at_s"] - over_s >= trial["reprompt"]["context_wait_s"] - SLACK_S
+            if busy and not quiet and row["at_s"] - since_s < trial["reprompt"]["response_max_s"] - SLACK_S:
                 yield f"{key_of(row)} began while its device said that it was {state}"
 
 

@@ -185,7 +185,7 @@ FAULTS = (
     Planted("idle_meanwhile", "f085c40b", Area.MATCHING, """
 @ session/query_trial.py
 -        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
-+        idle = self._device_state is DeviceState.IDLE
++        idle = self._device.state is DeviceState.IDLE
 +        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=idle)
 """, "a device that becomes idle during an attempt is no longer at the one before when its last words arrive",
         "session/test_understand_trial.py::test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before"),
@@ -203,8 +203,8 @@ FAULTS = (
         "session/test_understand_trial.py::test_of_a_device_with_a_voice"),
     Planted("query_to_a_thinking_device", "7dd9ae40", Area.EVIDENCE, """
 @ session/query_trial.py
--        if self._device_state in _BUSY:  # a new query would drop its answer, which may still come
--            until_s = max(until_s, self._since_s + self._rule.response_max_s)
+-        return max(until_s, self._busy_until())
++        return until_s
 """, "a query is repeated while the device says that it thinks",
         "session/test_query_trial.py::test_a_query_is_not_repeated_while_the_device_says_that_it_thinks"),
     Planted("query_to_a_gone_device", "73ebb78c", Area.EVIDENCE, """

@@ -223,19 +223,6 @@ def test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run(
     assert fault == FaultMet("shelf_link", "shelf keeps waking: still not quiet after 30 s; the trial starts anyway")
 
 
-def test_a_device_by_air_is_to_be_idle_first_but_not_for_ever() -> None:
-    seen = BenchState()
-    seen.see(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
-    play = Play(BY_AIR, seen=seen)
-    play.wait(5.0)
-    assert not play.started
-    play.feed(Status("shelf_link", play.at(), DeviceState.IDLE))
-    assert play.started
-    stubborn = Play(BY_AIR, seen=seen)
-    stubborn.wait(stubborn.trial.reprompt.response_max_s)
-    assert stubborn.started
-
-
 def test_a_stopped_player_is_waited_for_before_it_plays_again() -> None:
     play = Play(WIRED)
     play.starts("wired", 0.0)

@@ -9,7 +9,16 @@ import pytest
 
 from harness.model.bench import ObservationKind
 from harness.model.feed import StateWord
-from harness.model.observation import DeviceState, HostStalled, OperatorAnswer, Overrun, Status, Transcript, Unread
+from harness.model.observation import (
+    DeviceState,
+    HostStalled,
+    Intent,
+    OperatorAnswer,
+    Overrun,
+    Status,
+    Transcript,
+    Unread,
+)
 from harness.model.record import AttemptFinished, AttemptStarted, Observed, OperatorAsked, TrialFinished
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
 from harness.model.time import Stamp
@@ -494,6 +503,44 @@ def test_a_query_is_not_repeated_while_the_device_says_that_it_thinks() -> None:
     assert outcomes(late) == [(1, "late")]
     never = rehearse([wake(), says(RIGHT), thinks], GOOD)
     assert outcomes(never) == [(1, "no_response"), (2, "responded")]
+
+
+NOTHING: Later = (3.0, Intent("dut_link", Stamp(3.0), ""))
+SPEAKS: Later = (4.0, Status("dut_link", Stamp(4.0), DeviceState.SPEAKING))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "ends_s"),
+    [
+        ([NOTHING], 3.0),  # OVOS reports no state after that
+        ([NOTHING, *speech(4.0, 5.0)], 5.0),
+        ([SPEAKS, *speech(4.1, 5.5)], 5.5),  # Home Assistant reports no end with wyoming-satellite 1.0
+    ],
+)
+def test_a_state_that_nothing_ends_holds_a_query_up_for_a_context_wait_of_quiet(
+    evidence: list[Later], ends_s: float
+) -> None:
+    thinks: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.THINKING))
+    rehearsal = rehearse([wake(), says(WRONG), thinks, *evidence], GOOD)
+    assert outcomes(rehearsal)[-1] == (2, "responded")
+    assert ends_s + 5.0 - 0.1 <= rehearsal.starts[2] - rehearsal.starts[1] < 13.0
+
+
+def test_people_see_what_a_query_waits_for() -> None:
+    thinks: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.THINKING))
+    machine = TrialMachine(trial(), 1, TIMING)
+    rehearsal = Rehearsal(machine, [wake(), says(WRONG), thinks, (20.0, NOTHING[1])], GOOD)
+    reasons: dict[str, None] = {}
+    act = rehearsal._act
+
+    def noted(now_s: float, actions: Any) -> None:
+        act(now_s, actions)
+        if machine.state.word is StateWord.WAITING:
+            reasons[machine.state.reason] = None
+
+    rehearsal._act = noted  # type: ignore[method-assign]
+    rehearsal.run()
+    assert "the device reports that it is thinking" in reasons
 
 
 def test_a_dialogue_that_ends_by_itself_is_not_closed_with_words() -> None:

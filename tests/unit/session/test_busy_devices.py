@@ -1,0 +1,74 @@
+"""Wake trials in front of devices that report what they do."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.observation import DeviceState, Intent, Observation, SpeechEnded, SpeechStarted, Status
+from harness.model.time import Stamp
+from harness.session.take import BenchState
+from tests.unit.session.listening_material import BY_AIR, Play
+
+END = SpeechEnded("mic", Stamp(102.0))
+UNHEARD = Intent("shelf_link", Stamp(102.1), "")
+
+
+def test_a_device_by_air_is_to_be_idle_first_but_not_for_ever() -> None:
+    seen = BenchState()
+    seen.see(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
+    play = Play(BY_AIR, seen=seen)
+    play.wait(5.0)
+    assert not play.started
+    play.feed(Status("shelf_link", play.at(), DeviceState.IDLE))
+    assert play.started
+    stubborn = Play(BY_AIR, seen=seen)
+    stubborn.wait(stubborn.trial.reprompt.response_max_s)
+    assert stubborn.started
+
+
+@pytest.mark.parametrize(
+    ("state", "evidence", "starts_s", "reason"),
+    [
+        # What ends it, and so many seconds of quiet after that.
+        (
+            DeviceState.THINKING,
+            [END, Intent("shelf_link", Stamp(102.1), "")],
+            107.1,
+            "still reports that it is thinking",
+        ),
+        (DeviceState.SPEAKING, [END], 107.0, "still reports that it is speaking"),
+        # An answer to a command that it is still recording, or before it began to think, ends nothing.
+        (DeviceState.LISTENING, [END], 130.0, "reports that it is listening"),
+        (DeviceState.THINKING, [END], 130.0, "reports that it is thinking"),
+    ],
+)
+def test_a_state_that_nothing_ends_is_bounded_by_what_is_heard(
+    state: DeviceState, evidence: list[Observation], starts_s: float, reason: str
+) -> None:
+    seen = BenchState()
+    seen.see(Status("shelf_link", Stamp(99.0), DeviceState.LISTENING))
+    seen.see(SpeechStarted("mic", Stamp(99.5), -30.0))
+    seen.see(Status("shelf_link", Stamp(99.8), state))
+    play = Play(BY_AIR, seen=seen)
+    play.wait(2.2)
+    for observation in evidence:
+        play.feed(observation)
+    assert play.machine.state.reason.startswith(f"shelf {reason}")
+    assert play.machine.state.until_s == pytest.approx(starts_s)
+    play.wait(starts_s - play.now_s - 0.1)
+    assert not play.started
+    play.wait(0.1)
+    assert play.started
+
+
+def test_speech_that_goes_on_keeps_a_device_busy() -> None:
+    seen = BenchState()
+    seen.see(Status("shelf_link", Stamp(99.0), DeviceState.THINKING))
+    seen.see(Intent("shelf_link", Stamp(99.5), ""))
+    seen.see(SpeechStarted("mic", Stamp(100.0), -30.0))
+    play = Play(BY_AIR, seen=seen)
+    play.wait(6.0)
+    assert not play.started
+    play.feed(SpeechEnded("mic", play.at()))
+    play.wait(5.0)
+    assert play.started
