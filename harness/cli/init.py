@@ -8,16 +8,20 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
 from harness.cli.options import A_FOLDER, argument, option, together, verb
-from harness.model.errors import InputError, Place
+from harness.model.errors import HarnessError, InputError, Place
+
+if TYPE_CHECKING:
+    from harness.devices.declared import SetupAdvice
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TAKEN = ("scenario", "bench")
@@ -105,7 +109,7 @@ _ASKED = {
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What the starter files depend on. at: where the device is. key_env: variable with the key of an ESPHome device.
-    phrase: wakes the device.
+    phrase: wakes the device. advice: what the device reported; None if it was not asked.
 
     InputError if the device cannot be there.
     """
@@ -115,20 +119,33 @@ class Setup:
     at: str = ""
     key_env: str = ""
     phrase: str = PHRASE
+    advice: SetupAdvice | None = None
 
     def __post_init__(self) -> None:
         from harness.devices.declared import options_of
 
         keys = self._keys()
-        if not all(value and value.isprintable() for value in keys.values()):
+        if not all(str(value) and str(value).isprintable() for value in keys.values()):
             raise InputError(f"{plain_text(self.at, 80)!r} does not say where the device is", remedy="Correct it")
         if keys:
-            options_of(keys["driver"], {key: value for key, value in keys.items() if key != "driver"})
+            options_of(str(keys["driver"]), {key: value for key, value in keys.items() if key != "driver"})
 
-    def _keys(self) -> dict[str, str]:
+    def asked(self) -> Setup:
+        """The same setup with what the device reports; HarnessError when it does not answer."""
+        from harness.devices.declared import options_of, setup_advice
+
+        keys = self._keys()
+        driver = str(keys.pop("driver", ""))
+        advice = setup_advice(driver, options_of(driver, keys)) if driver else None
+        return replace(self, advice=advice)
+
+    def _keys(self) -> dict[str, object]:
         if self.kind not in DEVICES:
             return {}
-        return DEVICES[self.kind].connection(self.at) | ({"key_env": self.key_env} if self.key_env else {})
+        keys: dict[str, object] = dict(DEVICES[self.kind].connection(self.at))
+        if self.advice is not None and self.advice.profile:
+            keys = {"driver": keys["driver"], **self.advice.keys}
+        return keys | ({"key_env": self.key_env} if self.key_env else {})
 
     def files(self) -> dict[str, str]:
         """Text by file name."""
@@ -141,12 +158,15 @@ class Setup:
             case _:
                 one = DEVICES[self.kind]
                 starters = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}
-                profile = f"{one.shipped}\n    wake_phrases: [{self.phrase}]            # what wakes your device"
+                advice = self.advice if self.advice is not None and self.advice.profile else None
+                shipped = advice.profile if advice else one.shipped
+                profile = f"{shipped}\n    wake_phrases: [{self.phrase}]            # what wakes your device"
                 if not one.shipped:
                     starters = {f"{self.board}.yaml": one.starter} | starters
                     profile = f"{self.board}                       # {self.board}.yaml in this folder"
                 keys = ", ".join(f"{key}: {_quoted(value)}" for key, value in self._keys().items())
-                values |= {"PROFILE": profile, "REACHED": one.reached, "HINT": one.hint}
+                values |= {"PROFILE": profile, "REACHED": advice.reached if advice else one.reached}
+                values |= {"HINT": advice.why if advice else one.hint}
                 values |= {"CONNECTION": f"{{{keys}}}", "MONITOR": self._monitor(f"{self.board}.yaml")}
         placeholder = re.compile(rf"\b(?:{'|'.join(values)})\b")
         return {
@@ -186,7 +206,8 @@ def command(
     ),
     board: str | None = option("Name of the device; a profile that is written is NAME.yaml.", metavar="NAME"),
     phrase: str | None = option(
-        f"Wake phrase of the device. Default: that of the shipped profile, else {PHRASE!r}.", metavar="WORDS"
+        f"Wake phrase of the device. Default: what the device reports, else that of the profile, else {PHRASE!r}.",
+        metavar="WORDS",
     ),
     places: dict[str, str] = together(
         **{one.option: option(one.help, metavar=one.metavar, default=one.default) for one in DEVICES.values()}
@@ -196,7 +217,8 @@ def command(
     """Write a commented starter scenario and bench into FOLDER (default: here).
 
     On a terminal, without options, the command asks which kind of bench you have. It never overwrites a file. To find
-    devices and the options for each, run `harness devices discover`.
+    devices and the options for each, run `harness devices discover`. The command asks an ESPHome device, a Wyoming
+    satellite or Home Assistant for the wake phrase.
     """
     ctx = click.get_current_context()
     given = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
@@ -213,7 +235,8 @@ def command(
                 )
         at = places[DEVICES[kind].option] if kind in DEVICES else ""
         name = _checked(board) if board is not None else NAMES.get(kind, "")
-        setup = Setup(kind, name, at, key_env, _checked_phrase(phrase or _phrase_of(kind)))
+        setup = _ask_device(Setup(kind, name, at, key_env))
+        setup = replace(setup, phrase=_checked_phrase(phrase or setup.phrase))
     _write(folder, setup.files())
     click.echo("Next:")
     for line in setup.next_steps(folder):
@@ -228,15 +251,40 @@ def ask() -> Setup:
         click.echo(f"  {number}. {_ASKED[kind]}")
     choice = click.Choice(list(kinds))
     kind = kinds[click.prompt(f"Choose 1–{len(kinds)}", type=choice, default="1", show_choices=False)]
-    board, at, key_env, phrase = "", "", "", PHRASE
+    board, at, key_env = "", "", ""
     if kind in NAMES:
         board = click.prompt("Name of the device", default=NAMES[kind], value_proc=_asked(_checked))
-        phrase = click.prompt("Wake phrase", default=_phrase_of(kind), value_proc=_asked(_checked_phrase))
     if kind in DEVICES:
         at = click.prompt(DEVICES[kind].asks, default=DEVICES[kind].default)
     if kind is BenchKind.ESPHOME:
         key_env = click.prompt("Environment variable with its key (empty: no key)", default="", show_default=False)
-    return Setup(kind, board, at, key_env, phrase)
+    setup = _ask_device(Setup(kind, board, at, key_env))
+    if kind not in NAMES:
+        return setup
+    phrase = click.prompt("Wake phrase", default=setup.phrase, value_proc=_asked(_checked_phrase))
+    return replace(setup, phrase=phrase)
+
+
+def _ask_device(setup: Setup) -> Setup:
+    """The setup with the phrase that the device reports, else the usual one of its kind. Reports both."""
+    usual = replace(setup, phrase=(DEVICES[setup.kind].phrase if setup.kind in DEVICES else "") or PHRASE)
+    try:
+        asked = usual.asked()
+    except HarnessError as error:
+        click.echo(
+            plain_text(f"note: {error.what}; correct what bench.yaml says of the device", LONGEST_LINE), err=True
+        )
+        return usual
+    advice = asked.advice
+    if advice is None:
+        return asked
+    if advice.why:
+        click.echo(plain_text(f"note: {advice.why}: the bench has {advice.reached}", LONGEST_LINE))
+    for phrase in advice.wake_phrases[:1]:
+        if _PHRASE.fullmatch(phrase):
+            click.echo(f"the device listens for {phrase!r}")
+            return replace(asked, phrase=phrase)
+    return asked
 
 
 def _asked(check: Callable[[str], str]) -> Callable[[str], str]:
@@ -247,10 +295,6 @@ def _asked(check: Callable[[str], str]) -> Callable[[str], str]:
             raise click.UsageError(f"{error.what}. {error.remedy}") from error
 
     return checked
-
-
-def _phrase_of(kind: BenchKind) -> str:
-    return (DEVICES[kind].phrase if kind in DEVICES else "") or PHRASE
 
 
 def _checked_phrase(phrase: str) -> str:
@@ -278,8 +322,9 @@ def _implied(given: list[str]) -> BenchKind:
     return BenchKind.SERIAL if given else BenchKind.VIRTUAL_LAB
 
 
-def _quoted(text: str) -> str:
-    return text if _PLAIN_YAML.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+def _quoted(value: object) -> str:
+    text = str(value)
+    return text if isinstance(value, int) or _PLAIN_YAML.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
 def _starter(name: str) -> str:

@@ -7,7 +7,7 @@ Everything here is optional. A driver that declares nothing still runs on a benc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter, ValidationError
@@ -51,6 +51,31 @@ class About:
     wake_phrases: tuple[str, ...] = ()
     rate_hz: int | None = None
     lost_events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SetupAdvice:
+    """What a device reports that matters to a bench which is about to be written.
+
+    wake_phrases: what it listens for now; () if it does not report that. profile: one that fits it better than the
+    usual, with the keys of the connection for it; "" for the usual ones. reached: how, then. why: the reason.
+    """
+
+    wake_phrases: tuple[str, ...] = ()
+    profile: str = ""
+    keys: Mapping[str, str | int] = field(default_factory=dict)
+    reached: str = ""
+    why: str = ""
+
+
+@runtime_checkable
+class AdvisesSetup(Protocol):
+    """A driver that asks its device before `init` writes a bench."""
+
+    @staticmethod
+    def setup_advice(options: Any) -> SetupAdvice:
+        """Returns within a few seconds; HarnessError when the device does not answer."""
+        ...
 
 
 @runtime_checkable
@@ -150,6 +175,12 @@ def abilities(driver: str, options: object, profile: DeviceProfile | None) -> Ab
     return Abilities(
         injects, hasattr(kind, "restart"), hasattr(kind, "set_operating_point"), hasattr(kind, "set_setting")
     )
+
+
+def setup_advice(driver: str, options: object) -> SetupAdvice | None:
+    """What the device reports for a bench; None if the driver does not ask. HarnessError without an answer."""
+    kind = load(Group.DRIVERS, driver)
+    return kind.setup_advice(options) if isinstance(kind, AdvisesSetup) else None
 
 
 def takes_orders(driver: str) -> bool:

@@ -28,7 +28,7 @@ from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
-from harness.devices.declared import Abilities
+from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
 from harness.devices.esphome_assistant import AssistantTaken, EsphomeAssistant
 from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_answerer
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from aioesphomeapi.model import ConnectionClosedEvent, DeviceInfo, EntityInfo, EntityState
 
 CONNECT_LIMIT_S = 10.0
+ASK_LIMIT_S = 3.0
 END_LIMIT_S = 0.5
+CLOSE_LIMIT_S = 2.0
 AGAIN_LIMIT_S = 1.0
 SETTING_LIMIT_S = 10.0
 """Time for a lost device to come back, for its states, and for it to report a new value."""
@@ -195,7 +197,7 @@ class EsphomeLink:
                     break
                 except TimeoutError:
                     if stop.is_set():
-                        raise DeviceError(f"{options.address}: closed", remedy="Open it again") from None
+                        raise DeviceError(f"{options.address}: no answer", remedy="Open it again") from None
         except BaseException:
             connecting.cancel()
             self.close()
@@ -252,6 +254,27 @@ class EsphomeLink:
             case "number":
                 self._client.number_command(entity.key, float(value), entity.device_id)
 
+    def wake_phrases(self) -> tuple[str, ...]:
+        """The phrases that the device listens for now. () if it reports none, as to all but its assistant."""
+        return asyncio.run_coroutine_threadsafe(self._ask_wake_phrases(), self._loop).result(2 * ASK_LIMIT_S)
+
+    async def _ask_wake_phrases(self) -> tuple[str, ...]:
+        from aioesphomeapi.core import APIConnectionError
+
+        async def nothing(*_: object) -> None:
+            """The harness takes no commands meanwhile."""
+
+        assert self._client is not None
+        unsubscribe = self._client.subscribe_voice_assistant(handle_start=nothing, handle_stop=nothing)
+        try:
+            reported = await self._client.get_voice_assistant_configuration(ASK_LIMIT_S)
+        except (APIConnectionError, TimeoutError):
+            return ()
+        finally:
+            unsubscribe()
+        phrases = {one.id: plain_text(one.wake_word, 80) for one in reported.available_wake_words}
+        return tuple(phrases[id] for id in reported.active_wake_words if id in phrases)
+
     def why_ended(self) -> str:
         return f"{self._options.address}: {self._why}"
 
@@ -259,7 +282,7 @@ class EsphomeLink:
         with contextlib.suppress(OSError):
             self._lines.shutdown(socket.SHUT_RDWR)  # ends a write that waits for the reader
         with contextlib.suppress(Exception):
-            asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(2 * END_LIMIT_S)
+            asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(2 * END_LIMIT_S + CLOSE_LIMIT_S)
         written = threads.thread(self._writer.shutdown)
         written.start()
         written.join(END_LIMIT_S)  # the device has been let go, whatever the disk takes
@@ -352,6 +375,8 @@ class EsphomeLink:
                 await asyncio.wait_for(self._client.disconnect(), END_LIMIT_S)
             self._client.force_disconnect()
         rest = asyncio.all_tasks() - {asyncio.current_task()}
+        if rest and not hasattr(self, "device"):  # the library closes the sockets with which it looked for the device
+            await asyncio.wait(rest, timeout=CLOSE_LIMIT_S)
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
@@ -530,6 +555,24 @@ class EsphomeDevice(TextStream):
                 continue
             yield Check("esphome", Level.OK, f"{id}: {options.address} answers: {_firmware(link.device)}")
             link.close()
+
+    @staticmethod
+    def setup_advice(options: EsphomeOptions) -> SetupAdvice:
+        stop = threads.event()
+
+        def end() -> None:
+            stop.wait(ASK_LIMIT_S)
+            stop.set()
+
+        threads.thread(end).start()
+        try:
+            link = EsphomeLink(options, stop)
+            try:
+                return SetupAdvice(link.wake_phrases())
+            finally:
+                link.close()
+        finally:
+            stop.set()
 
     @staticmethod
     def far_end(options: EsphomeOptions, id: str) -> str:

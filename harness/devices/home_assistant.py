@@ -6,6 +6,7 @@ The driver subscribes and asks; it changes nothing. Messages: home-assistant/cor
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import threading
@@ -21,6 +22,7 @@ from harness.base.foreign import plain_text
 from harness.base.host_check import Check, Level
 from harness.base.ports import Clock
 from harness.devices import websocket
+from harness.devices.declared import SetupAdvice
 from harness.devices.readings import ReadingsLink, ReadingsSource, ReadingsStream
 from harness.devices.text_streams import STEP_S
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule
@@ -204,6 +206,19 @@ class AssistLink:
             if not self._schedule.wait_s(self._now_s()):
                 self._ping()
             self._receive(min(STEP_S, max(0.0, min(self._schedule.wait_s(now_s), self._due_s - self._now_s()))))
+
+    def wake_phrases(self) -> tuple[str, ...]:
+        """The phrases that the satellite listens for now; () if Home Assistant does not know them, as with Wyoming."""
+        phrases: list[str] = []
+
+        def ask() -> None:
+            with contextlib.suppress(_Failed):
+                told = self._ask("assist_satellite/get_configuration", entity_id=self.satellite)
+                words = {one["id"]: plain_text(str(one["wake_word"]), 80) for one in told["available_wake_words"]}
+                phrases.extend(words[id] for id in told["active_wake_words"] if id in words)
+
+        self._guarded(ask)
+        return tuple(phrases)
 
     def _next(self) -> Any:
         """The next message of the login."""
@@ -395,6 +410,14 @@ class HomeAssistant(ReadingsStream):
             link.close()
             answers = f"{options.url} answers: Home Assistant {link.version}, {link.satellite}"
             yield Check("home_assistant", Level.OK, f"{id}: {answers}")
+
+    @staticmethod
+    def setup_advice(options: HomeAssistantOptions) -> SetupAdvice:
+        link = AssistLink(options, HostClock(), threads.event())
+        try:
+            return SetupAdvice(link.wake_phrases())
+        finally:
+            link.close()
 
     @staticmethod
     def far_end(options: HomeAssistantOptions, id: str) -> str:

@@ -21,7 +21,7 @@ from harness.base import threads
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
-from harness.devices.declared import Abilities
+from harness.devices.declared import Abilities, SetupAdvice
 from harness.devices.device_sources import StreamSource
 from harness.devices.outlet import DriverOutlet
 from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_answerer
@@ -29,12 +29,22 @@ from harness.devices.text_streams import FarEnd, FarEndFile, TextStream
 from harness.devices.wire.console import Console, ProofPace
 from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.segments import WyomingEvents
-from harness.devices.wyoming_server import PIPELINE_ENDED, PLAYED_LATE_S, ServerLink, connected, who_answers
+from harness.devices.wyoming_server import (
+    PIPELINE_ENDED,
+    PLAYED_LATE_S,
+    ServerLink,
+    connected,
+    reported_info,
+    sends_detections,
+    wake_phrases,
+    who_answers,
+)
 from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
 from harness.model.time import Stamp
 
 CONNECT_LIMIT_S = 5.0
+ASK_LIMIT_S = 2.0
 JOIN_S = 1.5
 MOST_CONNECTIONS = 64
 PIECE_BYTES = 65_536
@@ -486,6 +496,19 @@ class Wyoming:
                 yield Check("wyoming", Level.FAIL, f"{id}: {error.what}", error.remedy)
             else:
                 yield Check("wyoming", Level.OK, f"{id}: {free}{answers}")
+
+    @staticmethod
+    def setup_advice(options: WyomingOptions) -> SetupAdvice:
+        satellite = options.server or options.address
+        info = reported_info(satellite, ASK_LIMIT_S)
+        if not info:
+            raise DeviceError(f"{satellite} reports nothing about itself", remedy="Correct its address")
+        phrases = wake_phrases(info)
+        if options.mode is not WyomingMode.PROXY or sends_detections(info):
+            return SetupAdvice(phrases)
+        keys: dict[str, str | int] = {"mode": WyomingMode.SERVER.value, "address": satellite, "listen_limit_s": 3}
+        why = "it sends no detections to its server, as version 1.0 of wyoming-satellite"
+        return SetupAdvice(phrases, "wyoming_server", keys, "a Wyoming satellite, with the harness as its server", why)
 
     @staticmethod
     def far_end(options: WyomingOptions, id: str) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import re
 import socket
 import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -291,19 +293,19 @@ class ServerLink:
             self._signals.send(b"\0")
 
 
-def connected(address: str) -> socket.socket:
+def connected(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:
     """DeviceError when nobody answers."""
     try:
-        return tcp.connect(*tcp.host_and_port(address), CONNECT_LIMIT_S)
+        return tcp.connect(*tcp.host_and_port(address), limit_s)
     except OSError as error:
         remedy = "Switch the satellite on, and correct its address"
         raise DeviceError(f"{address} cannot be reached: {error}", remedy=remedy) from error
 
 
-def who_answers(address: str) -> str:
-    """Name and version that a satellite or a service reports; "no version" without an answer. DeviceError."""
+def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, Any]:
+    """What a satellite or a service reports about itself; {} without an answer. DeviceError."""
     events = WyomingEvents(EVENT_BYTES)
-    with connected(address) as link, contextlib.suppress(OSError):
+    with connected(address, limit_s) as link, contextlib.suppress(OSError):
         link.settimeout(PING_S)
         link.sendall(b'{"type": "describe"}\n')
         until_s = threads.monotonic() + PING_S
@@ -311,8 +313,41 @@ def who_answers(address: str) -> str:
             for segment in events.feed(data, 0.0):
                 event = json.loads(segment.data) if segment.is_frame else {}
                 if event.get("type") == "info":
-                    return _described(event["data"]) or "no version"
-    return "no version"
+                    return cast(dict[str, Any], event["data"])
+    return {}
+
+
+def who_answers(address: str) -> str:
+    """Name and version that a satellite or a service reports; "no version" without an answer. DeviceError."""
+    return _described(reported_info(address)) or "no version"
+
+
+def wake_phrases(info: dict[str, Any]) -> tuple[str, ...]:
+    """The phrases that a satellite listens for now; () where it only lists all that it knows."""
+    models = [model for service in _items(info.get("wake")) for model in _items(service.get("models"))]
+    phrases = {str(model.get("name")): str(model.get("phrase") or model.get("name")) for model in models}
+    satellite = info.get("satellite")
+    active = satellite.get("active_wake_words") if isinstance(satellite, dict) else None
+    names = active if isinstance(active, list) and active else list(phrases) if len(phrases) == 1 else []
+    return tuple(_spoken(phrases.get(str(name), str(name))) for name in names)
+
+
+def sends_detections(info: dict[str, Any]) -> bool:
+    """Whether a satellite sends its detections to its server. Version 1.0 does not, and reports no version."""
+    satellite = info.get("satellite")
+    if not isinstance(satellite, dict):
+        return True
+    version = str(satellite.get("version") or "")
+    return bool(version) and version != "1.0" and not version.startswith("1.0.")
+
+
+def _items(listed: object) -> list[dict[str, Any]]:
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _spoken(name: str) -> str:
+    """`ok_nabu_v0.1` as words."""
+    return re.sub(r"_v\d[\d.]*$", "", plain_text(name, 80)).replace("_", " ").strip()
 
 
 def _format(data: dict[str, object]) -> tuple[int, int]:

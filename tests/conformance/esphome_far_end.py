@@ -286,6 +286,13 @@ class EsphomeFarEnd:
                 self.restarts += 1
             case "SubscribeVoiceAssistantRequest":
                 self._subscribe(peer, asked.subscribe)  # type: ignore[attr-defined]
+            case "VoiceAssistantConfigurationRequest":
+                answer = pb.VoiceAssistantConfigurationResponse(max_active_wake_words=2)
+                if self.assistant is peer:  # another client gets an empty answer
+                    for id, phrase in (("okay_nabu", "Okay Nabu"), ("hey_jarvis", "Hey Jarvis")):
+                        answer.available_wake_words.add(id=id, wake_word=phrase, trained_languages=["en"])
+                    answer.active_wake_words.append("hey_jarvis")
+                self._send(peer, answer)
             case "VoiceAssistantResponse":
                 self.responses.append(asked)
             case "VoiceAssistantEventResponse":

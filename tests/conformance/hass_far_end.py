@@ -27,6 +27,7 @@ class HassFarEnd:
         self.runs: dict[str, list[dict[str, Any]]] = {}
         self.ahead_s, self.names_satellites = ahead_s, names_satellites
         self.token, self.admin, self.frozen, self.garbage = TOKEN, True, False, ""
+        self.wake_words: list[str] | None = None
         self.logins: list[str] = []
         self.asked: list[str] = []
         self._lock = threading.RLock()
@@ -164,6 +165,14 @@ class HassFarEnd:
                     result = {"pipeline_runs": [{"pipeline_run_id": one, "timestamp": ""} for one in self.runs]}
                 case "assist_pipeline/pipeline_debug/get":
                     result = {"events": self.runs[asked["pipeline_run_id"]]}
+                case "assist_satellite/get_configuration" if self.wake_words is None:
+                    error = {"code": "unknown_error", "message": "Unknown error"}  # as for a Wyoming satellite
+                    self._send(link, {"id": number, "type": "result", "success": False, "error": error})
+                    return
+                case "assist_satellite/get_configuration":
+                    known = {"okay_nabu": "Okay Nabu", "hey_jarvis": "Hey Jarvis"}
+                    offered = [{"id": id, "wake_word": word, "trained_languages": ["en"]} for id, word in known.items()]
+                    result = {"active_wake_words": self.wake_words, "available_wake_words": offered}
                 case "conversation/agent/homeassistant/debug":
                     named = {"name": "HassTurnOn"}
                     known = {"intent": named, "slots": {"name": "kitchen light"}, "match": True, "source": "builtin"}

@@ -184,11 +184,11 @@ def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
     [
         ("\n", ("--bench-kind", "virtual_lab")),
         ("2\nBad Name\nscenario\n\n87%\nhey panel\n", ("--bench-kind", "sound", "--phrase", "hey panel")),
-        ("3\ndoor\n\n/dev/ttyACM1\n", ("--board", "door", "--port", "/dev/ttyACM1")),
-        ("5\npe\nokay nabu\n10.0.0.2\nPE_KEY\n", ("--board", "pe", "--esphome", "10.0.0.2", "--key-env", "PE_KEY")),
-        ("6\n\nhej dörr\n10.0.0.3\n", ("--phrase", "hej dörr", "--wyoming", "10.0.0.3")),
-        ("9\nphone\nhey phone\nadb logcat\n", ("--phrase", "hey phone", "--board", "phone", "--command", "adb logcat")),
-        ("10\n4\nlamp\n\nbroker.lab\n", ("--board", "lamp", "--address", "broker.lab")),
+        ("3\ndoor\n/dev/ttyACM1\n\n", ("--board", "door", "--port", "/dev/ttyACM1")),
+        ("5\npe\n10.0.0.2\nPE_KEY\nokay nabu\n", ("--board", "pe", "--esphome", "10.0.0.2", "--key-env", "PE_KEY")),
+        ("6\n\n10.0.0.3\nhej dörr\n", ("--phrase", "hej dörr", "--wyoming", "10.0.0.3")),
+        ("9\nphone\nadb logcat\nhey phone\n", ("--phrase", "hey phone", "--board", "phone", "--command", "adb logcat")),
+        ("10\n4\nlamp\nbroker.lab\n\n", ("--board", "lamp", "--address", "broker.lab")),
     ],
 )
 def test_on_a_terminal_init_asks_and_every_answer_is_an_option(
