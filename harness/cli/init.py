@@ -44,6 +44,7 @@ class BenchKind(StrEnum):
     OVOS = "ovos"
     HOME_ASSISTANT = "home_assistant"
     COMMAND = "command"
+    RHASSPY = "rhasspy"
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ def test_what_init_writes_for_a_board_is_valid_and_its_samples_are_right(tmp_pat
         ("wyoming", None, 'address: "0.0.0.0:10600", server: localhost:10700}', "20 wake + 6 ambient = 26 planned"),
         ("ovos", None, '{driver: websocket, url: "ws://localhost:8181/core"}', "20 wake + 6 ambient = 26 planned"),
         ("home_assistant", None, 'url: "http://homeassistant.local:8123"}', "20 wake + 6 ambient = 26 planned"),
+        ("rhasspy", None, "address: localhost:12183, topic_device: default", "20 wake + 6 ambient = 26 planned"),
         ("command", "device", 'command: "adb logcat -v epoch -T 1"}', "20 wake + 6 ambient = 26 planned"),
     ],
 )
@@ -100,6 +101,8 @@ def test_each_kind_of_bench_gets_what_it_needs(
         (("--wyoming", "10.0.0.3"), 'server: "10.0.0.3:10700"}'),
         (("--wyoming", "[2001:db8::9]:10700"), 'server: "[2001:db8::9]:10700"}'),
         (("--ovos", "ovos.local"), '{driver: websocket, url: "ws://ovos.local:8181/core"}'),
+        (("--rhasspy", "10.0.0.5"), '{driver: mqtt, address: "10.0.0.5:12183", topic_device: default'),
+        (("--rhasspy", "pi.local:1883"), "address: pi.local:1883"),
         (("--home-assistant", "10.0.0.4"), '{driver: home_assistant, url: "http://10.0.0.4:8123"}'),
         (("--home-assistant", "https://ha.example"), '{driver: home_assistant, url: "https://ha.example"}'),
         (("--command", "true"), '{driver: command, command: "true"}'),
@@ -112,7 +115,9 @@ def test_an_option_implies_the_kind_of_bench(options: tuple[str, ...], connectio
     assert harness("validate", tmp_path).exit_code == 0
 
 
-@pytest.mark.parametrize("kind", ["sound", "serial", "mqtt", "command", "esphome", "wyoming", "ovos", "home_assistant"])
+@pytest.mark.parametrize(
+    "kind", ["sound", "serial", "mqtt", "command", "esphome", "wyoming", "ovos", "home_assistant", "rhasspy"]
+)
 def test_the_wake_phrase_is_the_one_of_the_device(kind: str, tmp_path: Path) -> None:
     assert harness("init", tmp_path, "--bench-kind", kind, "--phrase", "ok lampe").exit_code == 0
     written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
@@ -188,7 +193,7 @@ def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
         ("5\npe\n10.0.0.2\nPE_KEY\nokay nabu\n", ("--board", "pe", "--esphome", "10.0.0.2", "--key-env", "PE_KEY")),
         ("6\n\n10.0.0.3\nhej dörr\n", ("--phrase", "hej dörr", "--wyoming", "10.0.0.3")),
         ("9\nphone\nadb logcat\nhey phone\n", ("--phrase", "hey phone", "--board", "phone", "--command", "adb logcat")),
-        ("10\n4\nlamp\nbroker.lab\n\n", ("--board", "lamp", "--address", "broker.lab")),
+        ("11\n4\nlamp\nbroker.lab\n\n", ("--board", "lamp", "--address", "broker.lab")),
     ],
 )
 def test_on_a_terminal_init_asks_and_every_answer_is_an_option(
