@@ -11,7 +11,7 @@ from harness.devices.profiles.profile import load_profile
 from harness.devices.wire.console import Console
 from harness.devices.wyoming import PipelineEnd
 from harness.devices.wyoming_server import PIPELINE_ENDED
-from harness.model.observation import Intent, Status, Wake
+from harness.model.observation import Status, Wake
 from harness.model.time import Stamp
 
 LOCAL = {"start_stage": "asr", "end_stage": "tts", "restart_on_end": False}
@@ -65,12 +65,3 @@ def test_without_a_detection_the_run_is_the_wake_event() -> None:
     assert states([*ASKED[1:], *SOUND], "wyoming_server")[1] == 1
     assert states([*ASKED, *SOUND], "wyoming_server")[1] == 1
     assert states([*ASKED[1:], *SOUND], "wyoming_events")[1] == 0
-
-
-@pytest.mark.parametrize("profile", ["wyoming_events", "wyoming_server", "home_assistant"])
-def test_nothing_understood_is_evidence_in_every_profile(profile: str) -> None:
-    console = Console(load_profile(profile, beside=Path()), "satellite")
-    kind, data = NOT_HEARD
-    (seen,) = console.feed(json.dumps({"type": kind, "data": data}).encode() + b"\n", Stamp(1.0))
-    assert isinstance(seen, Intent)
-    assert seen.name == ""

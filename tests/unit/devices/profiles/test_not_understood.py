@@ -1,0 +1,48 @@
+"""Every family of assistants reports that it understood nothing as evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.devices.profiles.profile import load_profile
+from harness.devices.wire.console import Console
+from harness.devices.wire.mappings import for_device, observations
+from harness.model.observation import Intent
+from harness.model.time import Stamp
+
+WYOMING = '{"type": "error", "data": {"text": "No text recognized", "code": "stt-no-text-recognized"}}'
+ESPHOME = "[20:39:24][E][voice_assistant:830]: Error: stt-no-text-recognized - No text recognized"
+
+
+@pytest.mark.parametrize(
+    ("profile", "line"),
+    [
+        ("wyoming_events", WYOMING),
+        ("wyoming_server", WYOMING),
+        ("home_assistant", '{"type": "error", "data": {"code": "stt-no-text-recognized", "message": "No text"}}'),
+        ("esphome_voice", ESPHOME),
+        ("esphome_voice_assistant", ESPHOME),
+        ("esphome_micro_wake_word", ESPHOME),
+        ("esphome_assistant", "assistant.error=stt-no-text-recognized"),
+        ("ovos_bus", '{"type": "recognizer_loop:speech.recognition.unknown", "data": {}, "context": {}}'),
+    ],
+)
+def test_of_a_line(profile: str, line: str) -> None:
+    console = Console(load_profile(profile, beside=Path()), "device")
+    (seen,) = console.feed(line.encode() + b"\n", Stamp(1.0))
+    assert seen == Intent("device", seen.at, "")
+
+
+@pytest.mark.parametrize(
+    ("profile", "topic", "payload"),
+    [
+        ("hermes_rhasspy", "hermes/nlu/intentNotRecognized", b'{"input": "", "siteId": "default"}'),
+        ("esphome_voice_assistant_mqtt", "kitchen/debug", ESPHOME.encode()),
+    ],
+)
+def test_of_a_message(profile: str, topic: str, payload: bytes) -> None:
+    rules = for_device(load_profile(profile, beside=Path()).mappings, "kitchen")
+    (seen,) = observations(rules, topic, payload, Stamp(1.0), "device")
+    assert seen == Intent("device", Stamp(1.0), "")
