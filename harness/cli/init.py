@@ -267,25 +267,26 @@ def ask() -> Setup:
 
 
 def _ask_device(setup: Setup) -> Setup:
-    """The setup with the phrase that the device reports, else the usual one of its kind. Reports both."""
+    """The setup with what the device reports: the usual phrase of its kind if it is among those, else the first."""
     usual = replace(setup, phrase=(DEVICES[setup.kind].phrase if setup.kind in DEVICES else "") or PHRASE)
     try:
         asked = usual.asked()
     except HarnessError as error:
-        click.echo(
-            plain_text(f"note: {error.what}; correct what bench.yaml says of the device", LONGEST_LINE), err=True
-        )
+        click.echo(plain_text(f"note: {error.what}; check the wake phrase in bench.yaml", LONGEST_LINE), err=True)
         return usual
     advice = asked.advice
     if advice is None:
         return asked
     if advice.why:
         click.echo(plain_text(f"note: {advice.why}: the bench has {advice.reached}", LONGEST_LINE))
-    for phrase in advice.wake_phrases[:1]:
-        if _PHRASE.fullmatch(phrase):
-            click.echo(f"the device listens for {phrase!r}")
-            return replace(asked, phrase=phrase)
-    return asked
+    phrases = [phrase for phrase in advice.wake_phrases if _PHRASE.fullmatch(phrase)]
+    if not phrases:
+        return asked
+    same = (phrase for phrase in phrases if phrase.casefold() == usual.phrase.casefold())
+    phrase = next(same, phrases[0])
+    others = f" (or {', '.join(other for other in phrases if other != phrase)})" if len(phrases) > 1 else ""
+    click.echo(plain_text(f"the device listens for {phrase!r}{others}", LONGEST_LINE))
+    return replace(asked, phrase=phrase)
 
 
 def _asked(check: Callable[[str], str]) -> Callable[[str], str]:

@@ -57,8 +57,9 @@ class About:
 class SetupAdvice:
     """What a device reports that matters to a bench which is about to be written.
 
-    wake_phrases: what it listens for now; () if it does not report that. profile: one that fits it better than the
-    usual, with the keys of the connection for it; "" for the usual ones. reached: how, then. why: the reason.
+    wake_phrases: what it listens for, or may listen for; () if it reports none. profile, keys: a profile that fits it
+    better than the usual one, and the keys of the connection for it; "" for the usual ones. reached: how, then. why:
+    the reason.
     """
 
     wake_phrases: tuple[str, ...] = ()

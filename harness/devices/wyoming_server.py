@@ -323,12 +323,12 @@ def who_answers(address: str) -> str:
 
 
 def wake_phrases(info: dict[str, Any]) -> tuple[str, ...]:
-    """The phrases that a satellite listens for now; () where it only lists all that it knows."""
+    """The phrases that a satellite listens for; all that it knows, where it does not report the active ones."""
     models = [model for service in _items(info.get("wake")) for model in _items(service.get("models"))]
     phrases = {str(model.get("name")): str(model.get("phrase") or model.get("name")) for model in models}
     satellite = info.get("satellite")
     active = satellite.get("active_wake_words") if isinstance(satellite, dict) else None
-    names = active if isinstance(active, list) and active else list(phrases) if len(phrases) == 1 else []
+    names = active if isinstance(active, list) and active else list(phrases)
     return tuple(_spoken(phrases.get(str(name), str(name))) for name in names)
 
 

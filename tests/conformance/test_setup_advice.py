@@ -60,7 +60,8 @@ def written(folder: Path, *options: str) -> tuple[str, str]:
     [
         (of_satellite("1.4.1", JARVIS), "hey jarvis"),
         (of_satellite("1.4.1", NABU, JARVIS, active=["hey_jarvis_v0.1"]), "hey jarvis"),
-        (of_satellite("1.4.1", NABU, JARVIS), "okay nabu"),  # all that it knows: which one it listens for is unknown
+        (of_satellite("1.4.1", JARVIS, NABU), "okay nabu"),  # which of them is active is unknown: the usual one
+        (of_satellite("1.4.1", JARVIS, {"name": "alexa_v0.1"}), "hey jarvis"),
         (of_satellite("1.4.1", {"name": "[x]: y"}), "okay nabu"),
         ({"satellite": None, "wake": 3}, "okay nabu"),
     ],
