@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlog1py, xlogy
 
 from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
@@ -29,20 +28,14 @@ from harness.model.scenario import Recognised
 from harness.model.trial import Outcome, Trial
 from harness.session.log.reader import LogReader
 from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
+from harness.statistics.isotonic import CRITICAL, crossing, falling_shares
 from harness.statistics.text import percent, percent_interval
 from harness.transcripts.readings import without
 from harness.transcripts.recognition import readings_of
 
-CRITICAL = 3.841
-"""Twice the log likelihood ratio up to which a length is in the interval: of chi-square with one degree of freedom.
-
-The 2.28 of waits that lie everywhere would be too little for a handful of waits. For the coverage, see
-docs/explanation/memory-length.md.
-"""
 LEFT_SHARE = 0.05
 """Share of pairs that may still show memory from the recommended wait on."""
 _HALF = 0.5
-_SAME = 1e-9
 
 Floats = npt.NDArray[np.float64]
 
@@ -107,7 +100,7 @@ def levels(pairs: Sequence[Pair]) -> tuple[WaitLevel, ...]:
     waits, shown, totals = _counted(pairs)
     return tuple(
         WaitLevel(float(wait_s), Share(int(count), int(total)), float(fitted))
-        for wait_s, count, total, fitted in zip(waits, shown, totals, _fit(shown, totals), strict=True)
+        for wait_s, count, total, fitted in zip(waits, shown, totals, falling_shares(shown, totals), strict=True)
     )
 
 
@@ -116,12 +109,8 @@ def memory_length(pairs: Sequence[Pair], critical: float = CRITICAL) -> MemoryLe
     if not pairs:
         return None
     waits, shown, totals = _counted(pairs)
-    ends = [0.0, *(float(wait_s) for wait_s in waits), None]
-    best = _log_likelihood(_fit(shown, totals), shown, totals)
-    ratios = [2 * (best - _crossing_at(gap, shown, totals)) for gap in range(len(waits) + 1)]
-    low, high = _ends(ratios, _SAME)
-    first, last = _ends(ratios, critical)
-    return MemoryLength((ends[low] or 0.0, ends[high + 1]), (ends[first] or 0.0, ends[last + 1]))
+    found = crossing(waits, shown, totals, _HALF, critical)
+    return MemoryLength(found.bracket, found.interval)
 
 
 def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = LEFT_SHARE) -> Forgotten | None:
@@ -166,33 +155,6 @@ def _counted(pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:
     waits, place = np.unique([pair.wait_s for pair in pairs], return_inverse=True)
     shown = np.bincount(place, weights=[pair.shown for pair in pairs], minlength=len(waits))
     return waits.astype(np.float64), shown.astype(np.float64), np.bincount(place).astype(np.float64)
-
-
-def _fit(shown: Floats, totals: Floats) -> Floats:
-    """Shares that do not grow and are the most likely; (n,)."""
-    if not len(shown):
-        return shown
-    from scipy.optimize import isotonic_regression  # imported here because it is slow
-
-    fitted: Floats = isotonic_regression(shown / totals, weights=totals, increasing=False).x
-    return np.clip(fitted, 0.0, 1.0)
-
-
-def _crossing_at(gap: int, shown: Floats, totals: Floats) -> float:
-    """The greatest log likelihood when the share crosses one half between the waits `gap` − 1 and `gap`."""
-    before = np.maximum(_fit(shown[:gap], totals[:gap]), _HALF)
-    after = np.minimum(_fit(shown[gap:], totals[gap:]), _HALF)
-    return _log_likelihood(np.concatenate((before, after)), shown, totals)
-
-
-def _log_likelihood(shares: Floats, shown: Floats, totals: Floats) -> float:
-    return float(np.sum(xlogy(shown, shares) + xlog1py(totals - shown, -shares)))
-
-
-def _ends(ratios: Sequence[float], most: float) -> tuple[int, int]:
-    """The first and the last gap whose ratio is not above `most`."""
-    within = [gap for gap, ratio in enumerate(ratios) if ratio <= most + _SAME]
-    return within[0], within[-1]
 
 
 TO_S = 0.1

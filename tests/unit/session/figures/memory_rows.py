@@ -21,7 +21,8 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, MemoryPart, Outcome, Recognition, Trial
-from harness.session.figures.memory import CRITICAL, Floats, Pair, forgotten, memory_length
+from harness.session.figures.memory import Floats, Pair, forgotten, memory_length
+from harness.statistics.isotonic import CRITICAL
 from tests.known import known
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 

@@ -19,7 +19,6 @@ from harness.model.record import Observed, TrialFinished
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.memory import (
-    CRITICAL,
     Forgotten,
     MemoryFigures,
     MemoryLength,
@@ -33,6 +32,7 @@ from harness.session.figures.memory import (
     unreached,
 )
 from harness.statistics.intervals import Share, clopper_pearson
+from harness.statistics.isotonic import CRITICAL
 from tests.known import known
 from tests.unit.session.figures.memory_rows import NO, YES, Design, Told, ask, clear_cut, kept, pair_of, session
 from tests.written_sessions import progress_of
