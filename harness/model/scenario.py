@@ -86,7 +86,8 @@ class Limits:
 
     …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
     Limits on wake results must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
-    Garwood). min_command_share: commands understood, of those said.
+    Garwood). min_command_share: commands understood, of those said. max_request_gap_ms: shortest pause between
+    wake phrase and request from which 90 % of the requests arrive whole, of each device.
     min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
     min_understood_share: trials whose intents and slots were understood, at the attempt that decided; min_intent_share:
     … whose intents alone. max_disturbed_share: attempts that the host disturbed, of all of the takes that count; with
@@ -105,6 +106,7 @@ class Limits:
     min_exposure_hours: float | None = None
     min_command_share: float | None = None
     max_wake_delay_p95_ms: float | None = None
+    max_request_gap_ms: float | None = None
     max_first_attempt_wer: float | None = None
     max_final_wer: float | None = None
     min_effect_share: float | None = None

@@ -22,6 +22,7 @@ from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Properties, Reason, Suite, as_xml
 from harness.report.session import WholeSession
 from harness.session.figures.progress import LimitVerdict, check_limits, normalisation_of
+from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
     AttemptProgress,
     HeardWords,
@@ -36,6 +37,8 @@ from harness.session.figures.trials import (
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.statistics.intervals import Share
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
+from harness.wake.reports.figures_text import consistent_words, pause_words
+from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake_plays import CommandWord, HeardWake, Play
 from harness.wake.wake_progress import DeviceWake, Interval, UnmatchedWake
 
@@ -149,6 +152,7 @@ class _Reporting:
                 cases = suites.setdefault((device, kind), [])
                 cases.append(self._listening(one, device, kind, play, events[device], limits))
         wake = self.wake.snapshot()
+        requests = dict(requests_of_session(self.progress.totals.requests, wake))
         heard = heard_in(self.progress.trials, self.wake)
         for (device, kind), cases in suites.items():
             of = words_of(one for one in heard if (one.device, group_of(one, Grouping.KIND)) == (device, kind))
@@ -158,6 +162,8 @@ class _Reporting:
                 figures = (*_frame_figures(asked), *figures)
             elif kind != TrialKind.QUERY:
                 figures = (*_figures(kind, wake.device(device)), *figures)
+            if kind in (TrialKind.QUERY, TrialKind.UNDERSTAND, TrialKind.COMMAND):
+                figures = (*figures, *_requests(requests.get(device, ())))
             yield Suite(f"{device}.{kind}", tuple(cases), (("device", device), ("kind", kind), *figures))
 
     def _case(self, one: TrialProgress, device: str, kind: str, reason: Reason | None, said: Iterable[str]) -> Case:
@@ -229,6 +235,15 @@ def _figures(kind: str, of: DeviceWake | None) -> Properties:
     accepts = of.after_review
     counts = (("false_accepts", str(accepts.count)), ("exposure_hours", f"{accepts.hours:.6f}"))
     return (*counts, *_interval("per_hour", accepts.interval))
+
+
+def _requests(gaps: Sequence[GapRequests]) -> Properties:
+    """Requests that arrived whole, by the pause behind their wake phrase; nothing where there is one pause."""
+    if len(gaps) < 2:
+        return ()
+    pause = pause_words(shortest_pause(gaps))
+    shares = ((f"requests_whole_after_{gap.gap_ms}_ms", f"{gap.whole.count} of {gap.whole.total}") for gap in gaps)
+    return (("request_pause", pause), ("request_pause_consistent", consistent_words(shortest_pause(gaps))), *shares)
 
 
 def _words(of: HeardWords, normalisation: str) -> Properties:

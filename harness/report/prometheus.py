@@ -12,6 +12,7 @@ from harness.model.scenario import Scenario
 from harness.report.session import WholeSession
 from harness.report.verdict import SEVERITY, limits_of, verdict_of
 from harness.session.figures.progress import words_of_session
+from harness.session.figures.requests import requests_of_session
 from harness.statistics.intervals import Interval, LatencyFigures
 
 SCHEMA = 1
@@ -26,6 +27,8 @@ METRICS = {
     "result_low": "Lower end of the 95 % interval",
     "result_high": "Upper end of the 95 % interval",
     "result_of": "What the result was counted over: trials, words, or hours of proved exposure",
+    "requests_whole": "Requests that arrived whole, by the pause behind their wake phrase",
+    "requests_known": "Requests of which it is known whether they arrived whole, by that pause",
     "duration_seconds": "Quantiles of wake delays and of latencies of responses",
     "duration_of": "How many durations",
 }
@@ -74,6 +77,11 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
     for name, words in zip(("first_wer", "final_wer"), words_of_session(totals, wake), strict=True):
         yield from _result(name, "", words.counts.wer, words.interval, words.counts.words)
     yield from _durations("latency", "", totals.latency)
+    for name, gaps in requests_of_session(totals.requests, wake):
+        for gap in gaps:
+            labels = {"device": name, "gap_ms": str(gap.gap_ms)}
+            yield "requests_whole", labels, gap.whole.count
+            yield "requests_known", labels, gap.whole.total
     for device in wake.devices:
         rejects, accepts = device.false_rejects, device.after_review
         yield from _result("false_rejects", device.device, rejects.share.value, rejects.interval, rejects.share.total)

@@ -20,7 +20,7 @@ from harness.base.gathering import gathered
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.whole_file import write_whole
-from harness.model.choices import Derived, Reading
+from harness.model.choices import Derived, Grouping, Reading
 from harness.model.judgment import Category
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured
@@ -45,9 +45,10 @@ from harness.report.session_cases import (
 from harness.report.session_frames import SessionFrames
 from harness.report.verdict import SEVERITY, ReportLimit, ReportVerdict, limits_of, verdict_of
 from harness.session.figures.progress import AnswersHeard, normalisation_of, total, words_of_session
+from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import HeardWords, TrialProgress, by_group, heard_in
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
-from harness.session.summary import disturbance_lines, outcome_in_words, wer_in_words
+from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words
 from harness.session.wording import IN_WORDS, milliseconds
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
@@ -124,6 +125,7 @@ class SessionSection:
     lanes: tuple[Lane, ...]
     span_s: float
     words: tuple[WordsHeard, WordsHeard]
+    requests: list[str]
     words_by: tuple[tuple[str, tuple[tuple[str, HeardWords], ...]], ...]
     normalisation: str
     rated: SessionRatings | None
@@ -207,6 +209,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> SessionSection:
         lanes=lanes,
         span_s=span_s,
         words=words_of_session(progress.totals, wake),
+        requests=request_pauses(progress.totals, wake),
         words_by=tuple(
             (axis, groups)
             for axis in ("device", *_axes([one.trial for one in progress.trials]))
@@ -243,7 +246,14 @@ def _conditions(session: WholeSession) -> Iterator[Conditions]:
             yield _by_conditions("recognised", device, axes, named, _recognised)
         if total(trials).understood.right.total:
             yield _by_conditions("understood", device, axes, named, _understood)
-    for found in session.wake.snapshot().devices:
+    wake = session.wake.snapshot()
+    for device, gaps in requests_of_session(session.progress.totals.requests, wake):
+        if len(gaps) > 1:
+            rows = tuple((str(gap.gap_ms), Cell(gap.whole, gap.whole.interval)) for gap in gaps)
+            known = sum((gap.whole for gap in gaps), Share())
+            by_gap = (Condition(Grouping.GAP, rows, 0),)
+            yield Conditions("requests whole", device, Cell(known, known.interval), by_gap, ())
+    for found in wake.devices:
         plays = [one for one in session.wake.plays(found.device) if one.kind is TrialKind.WAKE]
         if plays:
             named_plays = [(dict(one.trial.conditions), one) for one in plays]

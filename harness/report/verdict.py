@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,8 +11,10 @@ from harness.model.record import EndReason
 from harness.model.scenario import Limits, Stopping
 from harness.report.session import WholeSession
 from harness.session.figures.progress import DISTURBED, LimitVerdict, Totals, check_limits, words_of_session
+from harness.session.figures.requests import requests_of_session
 from harness.statistics import text
 from harness.statistics.intervals import Interval, LatencyFigures, Quantile
+from harness.wake.requests import shortest_pause
 from harness.wake.wake_progress import WakeProgress
 
 
@@ -80,10 +83,16 @@ def _limit_verdict(one: LimitVerdict, interval: Interval | None) -> ReportVerdic
 
 def _unit(name: str) -> Callable[[float | None], str]:
     if "_ms" in name:
-        return lambda value: text.NOTHING if value is None else f"{value:.0f} ms"
+        return _milliseconds
     if any(word in name for word in ("share", "wer", "reject")):
         return text.percent
     return text.number
+
+
+def _milliseconds(value: float | None) -> str:
+    if value is None:
+        return text.NOTHING
+    return "any length" if math.isinf(value) else f"{value:.0f} ms"
 
 
 def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str, Interval | None]:
@@ -106,6 +115,13 @@ def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str
     if name.endswith("_wer"):
         words = first if "first" in name else final
         return f"{words.counts.words} words", words.interval
+    if name == "max_request_gap_ms":
+        gaps = dict(requests_of_session(totals.requests, wake)).get(device_name, ())
+        pause = shortest_pause(gaps)
+        interval = (
+            None if pause is None else (pause.interval[0], math.inf if (high := pause.interval[1]) is None else high)
+        )
+        return f"{sum(gap.whole.total for gap in gaps)} requests", interval
     device = wake.device(device_name)
     if device is None:
         return f"{totals.finished} of {totals.planned} trials", None

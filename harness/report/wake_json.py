@@ -13,6 +13,7 @@ from harness.model.understanding import Slot
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
 from harness.session.figures.progress import Progress, normalisation_of
+from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
     AttemptProgress,
     HeardWords,
@@ -26,6 +27,7 @@ from harness.statistics.intervals import Share, clopper_pearson
 from harness.transcripts.recognition import WordsHeard
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.understanding.understood import parts_of
+from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake
@@ -51,6 +53,7 @@ def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool =
         "devices": [_device(session, found[name], reviewed) for name in devices],
         "heard": _heard(session.progress, session.wake),
         "understood": _frames(session.progress),
+        "requests": [_requests(*found) for found in requests_of_session(session.progress.totals.requests, wake)],
         "self_wakes": [
             {"device": one.device, "own": _share(one.own), "others": _share(one.others)}
             for one in session.progress.self_wakes
@@ -115,6 +118,21 @@ def _recovery(found: Recovery) -> Json:
         "within_s": None if after is None else after[0],
         "heard": [
             {"pause_s": pause_s, **asdict(share), "interval_95": share.interval} for pause_s, share in found.heard
+        ],
+    }
+
+
+def _requests(device: str, gaps: tuple[GapRequests, ...]) -> Json:
+    pause = shortest_pause(gaps)
+    return {
+        "device": device,
+        "shortest_pause_ms": plain(pause),
+        "gaps": [
+            {
+                **picked(gap, "gap_ms", "by_response", "unknown", "unwoken"),
+                "whole": asdict(gap.whole) | {"interval_95": gap.whole.interval},
+            }
+            for gap in gaps
         ],
     }
 

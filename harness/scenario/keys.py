@@ -535,6 +535,10 @@ class LimitsKeys(Keys):
     max_wake_delay_p95_ms: float | None = optional(
         "95th percentile of each device's time from end of wake phrase to wake event, ms.", gt=0
     )
+    max_request_gap_ms: float | None = optional(
+        "Each device's shortest pause between wake phrase and request from which 90 % of requests arrive whole, ms.",
+        gt=0,
+    )
     max_first_attempt_wer: Wer | None = optional("Word errors per reference word at first attempts, 0 or more.")
     max_final_wer: Wer | None = optional("Word errors per reference word at the attempts that decided, 0 or more.")
 

@@ -23,6 +23,7 @@ from harness.session.figures.progress import (
     normalisation_of,
     words_of_session,
 )
+from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
     AttemptProgress,
     HeardTrial,
@@ -40,7 +41,7 @@ from harness.statistics.text import NOTHING, delays, percent, percent_interval, 
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 from harness.understanding.understood import compared, parts_of, verdict_in_words
-from harness.wake.reports.figures_text import wake_summary
+from harness.wake.reports.figures_text import request_lines, wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress
 
@@ -265,7 +266,19 @@ def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequen
     asks = any(one.trial.listening is None for one in progress.trials) or not progress.trials
     lines = totals_lines(progress.totals) if asks else [finished_line(progress.totals)]
     lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
+    requests = request_pauses(progress.totals, wake)
+    lines += [f"{'' if number else 'requests':21}{line}" for number, line in enumerate(requests)]
     return [*lines, "", *figures] if figures else lines
+
+
+def request_pauses(totals: Totals, wake: WakeProgress | None) -> list[str]:
+    """Lines for each device whose requests followed their wake phrase after different pauses."""
+    return [
+        line
+        for device, gaps in requests_of_session(totals.requests, wake)
+        if len(gaps) > 1
+        for line in request_lines(device, gaps)
+    ]
 
 
 def next_steps(progress: Progress, folder: Path | None) -> list[str]:

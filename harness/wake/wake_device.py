@@ -15,6 +15,7 @@ from harness.model.trial import Target
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.proofs import Listened, Proofs
+from harness.wake.requests import RequestSeen, by_gap
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_plays import (
@@ -71,6 +72,7 @@ class Sums:
     seen_by: Counter[tuple[str, ...]] = field(default_factory=Counter)
     inferred: Counter[str] = field(default_factory=Counter)
     pauses: Counter[tuple[str, float, bool]] = field(default_factory=Counter)
+    requests: Counter[RequestSeen] = field(default_factory=Counter)
 
     def add(self, play: Play, sign: int) -> None:
         reading = play.reading
@@ -90,6 +92,8 @@ class Sums:
             self.probes_heard += sign * (reading.hit is not None)
         if reading.command is not None:
             self.commands[reading.command] += sign
+            if (request := play.request) is not None:
+                self.requests[request] += sign
         for event in play.separate:
             if event.reports:
                 self.seen_by[event.sources] += sign
@@ -364,6 +368,7 @@ class DeviceFigures:
             disagreements=tuple(self._disagreements()),
             inferred=tuple((what, count) for what, count in sums.inferred.most_common() if count),
             recoveries=tuple(_recoveries(sums.pauses)),
+            requests=by_gap(sums.requests),
         )
         return self._found
 

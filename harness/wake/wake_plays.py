@@ -20,6 +20,7 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import Target, Trial
 from harness.transcripts.recognition import recognised
 from harness.wake.counting import SourceEvent, Window, match_events, merge_sources
+from harness.wake.requests import RequestSeen, words_arrived
 
 Span = tuple[float, float]
 
@@ -151,6 +152,17 @@ class Play:
         """Whether it is a command whose words the device reports, or has reported."""
         told = self.reading.counts is not None or ObservationKind.TRANSCRIPT in self.target.reports
         return self.kind is TrialKind.COMMAND and told
+
+    @property
+    def request(self) -> RequestSeen | None:
+        """What became of a command behind its wake phrase; None if there is none, or a person said it."""
+        command = self.reading.command
+        if command is None or self.trial.recipe.wake_phrase is None or self.trial.talker:
+            return None
+        counts = self.reading.counts
+        arrived = command is CommandWord.MATCH if counts is None else words_arrived(counts)
+        woken = self.reading.hit is not None or ObservationKind.WAKE not in self.target.reports
+        return RequestSeen(self.trial.recipe.gap_ms, arrived, not self.transcribes, woken)
 
     @property
     def on_audio_line(self) -> bool:

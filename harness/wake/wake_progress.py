@@ -22,6 +22,7 @@ from harness.statistics.intervals import (
 )
 from harness.statistics.sequential import SequentialVerdict, rate_sequence, rate_verdict, share_sequence, share_verdict
 from harness.transcripts.recognition import WordsHeard
+from harness.wake.requests import GapRequests
 
 Interval = tuple[float, float]
 
@@ -183,6 +184,7 @@ class DeviceWake:
       not all sources reported, the most frequent first.
     - inferred: separate events in trials that count and rest on weak evidence only, by what they were inferred from.
     - recoveries: by event, where openings of the scenario differ in their pause.
+    - requests: commands by the pause between wake phrase and command.
     - clock_error_s: of the device's clock, None without one. decisions: name of the test → passed.
     """
 
@@ -218,6 +220,7 @@ class DeviceWake:
     disagreements: tuple[Disagreement, ...] = ()
     inferred: tuple[tuple[str, int], ...] = ()
     recoveries: tuple[Recovery, ...] = ()
+    requests: tuple[GapRequests, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.figures.effects import EffectRows, Key, right_of_known
+from harness.session.figures.requests import request_limits, requests_asked
 from harness.session.figures.trials import (
     DECIDED,
     HeardTrial,
@@ -47,6 +48,7 @@ from harness.session.figures.trials import (
 )
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard, words_heard
+from harness.wake.requests import GapRequests
 from harness.wake.wake_progress import DeviceWake, Interval, WakeProgress
 
 _KEPT = 256
@@ -117,6 +119,7 @@ class Totals:
     - first_words, final_words: words heard of the queries at the first and at the deciding attempt.
     - effects: right ones of those known; only for a session as a whole.
     - disturbed: attempts that the host disturbed, of all of the takes that count.
+    - requests: queries by the pause behind their wake phrase, by device.
     """
 
     planned: int = 0
@@ -135,6 +138,7 @@ class Totals:
     effects: Share = field(default_factory=Share)
     disturbed: Share = field(default_factory=Share)
     understood: UnderstoodFigures = field(default_factory=UnderstoodFigures)
+    requests: tuple[tuple[str, tuple[GapRequests, ...]], ...] = ()
 
     @property
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
@@ -202,6 +206,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         final_words=words.final,
         disturbed=disturbed,
         understood=understood_of(trials),
+        requests=requests_asked(trials),
     )
 
 
@@ -265,6 +270,7 @@ def check_limits(
     found += [finding for device in devices for finding in _of_device(limits, device)]
     if not devices:
         found += [(name, getattr(limits, name), None) for name in _WAKE_LIMITS]
+    found += request_limits(limits.max_request_gap_ms, totals.requests, wake)
     tests = [verdict for device in devices for verdict in _tests(device, stopping)]
     declared = bool(tests) or any(wanted is not None for _, wanted, _ in found)
     share = totals.disturbed.value

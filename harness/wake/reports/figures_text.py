@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base.foreign import plain_text
 from harness.model.observation import Wake, weakness
@@ -10,6 +10,7 @@ from harness.model.record import AttemptFinished, Entry, Observed, ReviewWord, S
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
 from harness.statistics import text
+from harness.wake.requests import CONSISTENT, GapRequests, ShortestPause, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake, WakeProgress
@@ -94,6 +95,50 @@ def recovery_words(recovery: Recovery) -> str:
     if not after:
         return f"after {event}: not within {before}"
     return f"after {event}: {f'between {before} and' if before else 'within'} {after}"
+
+
+def request_lines(device: str, gaps: Sequence[GapRequests]) -> Iterator[str]:
+    """The shortest pause from which requests arrive whole, how that is known, and the shares; for one device."""
+    yield f"{plain_text(device, 60)}: {pause_words(shortest_pause(gaps))}"
+    yield f"{consistent_words(shortest_pause(gaps))}; {evidence_words(gaps)}"
+    yield ", ".join(f"{gap.gap_ms} ms: {gap.whole.count} of {gap.whole.total}" for gap in gaps)
+
+
+def pause_words(pause: ShortestPause | None) -> str:
+    """`90 % arrive whole after between 250 and 500 ms (95 % interval 250 to 1000 ms)`."""
+    if pause is None:
+        return f"{text.NOTHING} (it is not known what arrived)"
+    if pause.enough is None:
+        found = f"fewer than 90 % arrive whole after {pause.too_short} ms, the longest pause"
+    elif pause.too_short is None:
+        found = f"90 % arrive whole after {pause.enough} ms, the shortest pause"
+    else:
+        found = f"90 % arrive whole after between {pause.too_short} and {pause.enough} ms"
+    low_ms, high_ms = pause.interval
+    within = f"{low_ms:g} ms and up" if high_ms is None else f"{low_ms:g} to {high_ms:g} ms"
+    return f"{found} (95 % interval {within})"
+
+
+def consistent_words(pause: ShortestPause | None) -> str:
+    """`first 10 of 10 after 500 ms`: the reading of published procedures."""
+    if pause is None or pause.consistent is None:
+        return f"{CONSISTENT} of {CONSISTENT} after none"
+    return f"first {CONSISTENT} of {CONSISTENT} after {pause.consistent} ms"
+
+
+def evidence_words(gaps: Sequence[GapRequests]) -> str:
+    """`by the words of transcripts; 2 unknown; 3 without a wake event`."""
+    by_response, known = sum(gap.by_response for gap in gaps), sum(gap.whole.total for gap in gaps)
+    words = f"{known - by_response} by the words of transcripts"
+    response = f"{by_response} by the expected response, without transcripts"
+    parts = [*([words] if known > by_response else []), *([response] if by_response else [])]
+    for count, what in (
+        (sum(gap.unknown for gap in gaps), "unknown"),
+        (sum(gap.unwoken for gap in gaps), "without a wake event"),
+    ):
+        if count:
+            parts.append(f"{count} {what}")
+    return ", ".join(parts)
 
 
 def disagreements(device: DeviceWake) -> str:

@@ -1,0 +1,70 @@
+"""Requests by the pause behind their wake phrase, of a session's queries and commands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.model.bench import ObservationKind
+from harness.model.scenario import Evidence
+from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested
+from harness.wake.requests import GapRequests, RequestSeen, added, by_gap, pause_against, words_arrived
+from harness.wake.wake_progress import WakeProgress
+
+RequestsOfDevice = tuple[str, tuple[GapRequests, ...]]
+"""A device, and its requests by their pause."""
+
+
+def requests_asked(trials: Iterable[TrialProgress]) -> tuple[RequestsOfDevice, ...]:
+    """The queries of each device, in the order of the plan. Each counts once, by the first attempt that tests it."""
+    found: dict[str, Counter[RequestSeen]] = {}
+    for one in trials:
+        trial, take = one.trial, one.counting
+        asked = trial.listening is None and trial.memory is None and not trial.talker
+        if not asked or trial.recipe.wake_phrase is None or take is None or take.outcome not in TESTED:
+            continue
+        if attempts := tested(take):
+            found.setdefault(trial.device, Counter())[_seen(one, attempts[0])] += 1
+    return tuple((device, by_gap(requests)) for device, requests in found.items())
+
+
+def _seen(one: TrialProgress, attempt: AttemptProgress) -> RequestSeen:
+    """By the device's transcript, else by its intents, or by what an operator made of its response."""
+    verdict, counts = attempt.verdict, attempt.words
+    assert verdict is not None, one.trial.id  # an attempt that tests something has ended
+    gap_ms, woken = one.trial.recipe.gap_ms, verdict.outcome is not Outcome.NO_WAKE
+    if counts is not None and verdict.evidence is EvidenceSource.DEVICE:
+        return RequestSeen(gap_ms, words_arrived(counts), by_response=False, woken=woken)
+    arrived: bool | None = None
+    by_response = ObservationKind.TRANSCRIPT not in one.trial.reports
+    if verdict.understood is not None and verdict.understood.right is not None:
+        arrived, by_response = verdict.understood.right, True
+    elif verdict.recognition in (Recognition.YES, Recognition.NO):
+        arrived, by_response = verdict.recognition is Recognition.YES, True
+    elif verdict.outcome in (Outcome.NO_WAKE, Outcome.NO_RESPONSE) and one.trial.evidence is not Evidence.NONE:
+        arrived = False  # silence is evidence only where another answer would have been judged
+    return RequestSeen(gap_ms, arrived, by_response, woken)
+
+
+def requests_of_session(asked: Sequence[RequestsOfDevice], wake: WakeProgress | None) -> tuple[RequestsOfDevice, ...]:
+    """Queries and commands of each device that has some, by their pause."""
+    queries = dict(asked)
+    commands = {one.device: one.requests for one in wake.devices if one.requests} if wake else {}
+    return tuple(
+        (device, added(queries.get(device, ()), commands.get(device, ())))
+        for device in dict.fromkeys((*queries, *commands))
+    )
+
+
+def request_limits(
+    most_ms: float | None, asked: Sequence[RequestsOfDevice], wake: WakeProgress | None
+) -> Iterator[tuple[str, float | None, float | None]]:
+    """The limit for each device with requests, or once without a result."""
+    if most_ms is None:
+        return
+    devices = requests_of_session(asked, wake)
+    for device, gaps in devices:
+        yield f"max_request_gap_ms[{device}]", most_ms, pause_against(gaps, most_ms)
+    if not devices:
+        yield "max_request_gap_ms", most_ms, None

@@ -1,0 +1,155 @@
+"""From which pause between wake phrase and request on the whole request arrives.
+
+A device that reports its wake event at once may still lose the beginning of what follows. So the pause is found by what
+arrives: requests said after growing pauses, and for each pause the share that arrived whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from harness.base.gathering import gathered
+from harness.model.transcript import WordCounts
+from harness.statistics.intervals import Share
+from harness.statistics.isotonic import crossing, falling_shares
+
+RELIABLE = 0.9
+"""Share of requests that must arrive whole, for the estimate."""
+CONSISTENT = 10
+"""Requests that must all arrive whole after one pause, for the procedure's own reading."""
+CRITICAL = 5.4
+"""Twice the log likelihood ratio up to which a pause is in the interval.
+
+With 3.84, 19 requests in a row would rule out a share just below 90 %, which lets 13 % of such rows pass. With 5.4, 26
+are needed (6.5 %). For the coverage, see docs/explanation/wake-statistics.md.
+"""
+_SAME = 1e-9
+
+
+class RequestSeen(NamedTuple):
+    """What became of one request. arrived: whole; None: unknown. by_response: judged by the expected response, because
+    there is no transcript. woken: the device reported a wake event for its phrase, or reports none at all.
+    """
+
+    gap_ms: int
+    arrived: bool | None
+    by_response: bool
+    woken: bool
+
+
+def words_arrived(counts: WordCounts) -> bool:
+    """Whether every word of the reference is in the transcript. Further words do no harm."""
+    return not counts.deletions and not counts.substitutions
+
+
+@dataclass(frozen=True, slots=True)
+class GapRequests:
+    """Requests after one pause. whole: those that arrived whole, of those known; by_response: of those known, judged by
+    the expected response. unknown: without evidence. unwoken: of all, those whose phrase did not wake the device.
+    """
+
+    gap_ms: int
+    whole: Share
+    by_response: int = 0
+    unknown: int = 0
+    unwoken: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.whole.total + self.unknown
+
+    def __add__(self, other: GapRequests) -> GapRequests:
+        return GapRequests(
+            self.gap_ms,
+            self.whole + other.whole,
+            self.by_response + other.by_response,
+            self.unknown + other.unknown,
+            self.unwoken + other.unwoken,
+        )
+
+
+def by_gap(requests: Counter[RequestSeen]) -> tuple[GapRequests, ...]:
+    """Requests by their pause, the shortest first."""
+    found = []
+    for gap_ms, seen in sorted(gathered((one.gap_ms, (one, count)) for one, count in requests.items()).items()):
+        known = [(one, count) for one, count in seen if one.arrived is not None]
+        gap = GapRequests(
+            gap_ms,
+            Share(sum(count for one, count in known if one.arrived), sum(count for _, count in known)),
+            by_response=sum(count for one, count in known if one.by_response),
+            unknown=sum(count for one, count in seen if one.arrived is None),
+            unwoken=sum(count for one, count in seen if not one.woken),
+        )
+        if gap.total:
+            found.append(gap)
+    return tuple(found)
+
+
+def added(*parts: Iterable[GapRequests]) -> tuple[GapRequests, ...]:
+    """The requests of several kinds of trials, by their pause."""
+    gaps: dict[int, GapRequests] = {}
+    for gap in (gap for part in parts for gap in part):
+        gaps[gap.gap_ms] = gaps[gap.gap_ms] + gap if gap.gap_ms in gaps else gap
+    return tuple(gaps[gap_ms] for gap_ms in sorted(gaps))
+
+
+@dataclass(frozen=True, slots=True)
+class ShortestPause:
+    """The shortest pause (ms) from which at least 90 % of requests arrive whole, by the isotonic estimate.
+
+    - too_short, enough: the neighbouring pauses that were played, between which it lies; None where there is none.
+    - interval: 95 %, between pauses that were played; 0 before the shortest, None beyond the longest.
+    - consistent: the shortest pause after which all of at least 10 requests arrived, as published procedures read it.
+    """
+
+    too_short: int | None
+    enough: int | None
+    interval: tuple[float, float | None]
+    consistent: int | None
+
+    def against(self, most_ms: float) -> float | None:
+        """What a limit is compared with; None if the pauses that were played cannot decide it."""
+        if self.enough is not None and self.enough <= most_ms:
+            return float(self.enough)
+        if self.too_short is not None and self.too_short >= most_ms:
+            return self.too_short + 1.0 if self.enough is None else float(self.enough)  # it is longer, by 1 ms at least
+        return None
+
+
+def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
+    """The shortest pause of one device; None if nothing is known of any request."""
+    known = [gap for gap in gaps if gap.whole.total]
+    if not known:
+        return None
+    pauses, totals = [gap.gap_ms for gap in known], [gap.whole.total for gap in known]
+    lost = [gap.whole.total - gap.whole.count for gap in known]
+    enough = [share <= 1 - RELIABLE + _SAME for share in falling_shares(lost, totals)]
+    first = enough.index(True) if any(enough) else len(enough)
+    return ShortestPause(
+        too_short=pauses[first - 1] if first else None,
+        enough=pauses[first] if first < len(pauses) else None,
+        interval=crossing(pauses, lost, totals, 1 - RELIABLE, CRITICAL).interval,
+        consistent=next((gap.gap_ms for gap in known if gap.whole.count == gap.total >= CONSISTENT), None),
+    )
+
+
+def pause_against(gaps: Sequence[GapRequests], most_ms: float) -> float | None:
+    """The shortest pause for a limit; None where nothing was measured, or what is unknown could turn the verdict."""
+    found = shortest_pause(gaps)
+    if found is None:
+        return None
+    verdicts = {
+        None if value is None else value <= most_ms
+        for arrived in (False, True)
+        if (pause := shortest_pause([_settled(gap, arrived) for gap in gaps])) is not None
+        for value in [pause.against(most_ms)]
+    }
+    return found.against(most_ms) if len(verdicts) == 1 else None
+
+
+def _settled(gap: GapRequests, arrived: bool) -> GapRequests:
+    """The pause if all of its unknown requests had arrived whole, or none."""
+    return GapRequests(gap.gap_ms, gap.whole + Share(gap.unknown if arrived else 0, gap.unknown))
