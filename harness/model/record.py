@@ -182,6 +182,7 @@ class AttemptFinished(OfAttempt):
     errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
     wake_delay: end of wake phrase → wake event. latency: end of query → first speech. length: of the response.
     understood: of its frame, where the trial expects something.
+    first_sound: end of query → first sound, also a chime; None without one, and in logs of earlier versions.
     disturbed: what the host did to it before its response; "" for nothing, and in logs of earlier versions.
     """
 
@@ -197,6 +198,7 @@ class AttemptFinished(OfAttempt):
     cause: str = ""
     understood: Understood | None = None
     disturbed: str = ""
+    first_sound: Measured | None = None
     kind: Literal["attempt_finished"] = "attempt_finished"
 
 

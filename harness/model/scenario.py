@@ -107,6 +107,7 @@ class Limits:
     min_command_share: float | None = None
     max_wake_delay_p95_ms: float | None = None
     max_request_gap_ms: float | None = None
+    max_first_sound_p95_ms: float | None = None
     max_first_attempt_wer: float | None = None
     max_final_wer: float | None = None
     min_effect_share: float | None = None

@@ -185,6 +185,8 @@ class _Reporting:
             said.append(f"heard: {plain_text(verdict.heard)}")
         if verdict and verdict.latency:
             said.append(f"latency: {_milliseconds(verdict.latency)}")
+        if verdict and verdict.first_sound:
+            said.append(f"first sound: {_milliseconds(verdict.first_sound)}")
         if (response := one.answer) is not None and response.transcript is not None:
             said.append(f"answered (by our transcription): {plain_text(response.transcript)}")
         said += _frames_said(one)
@@ -332,6 +334,8 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
     if play.kind is TrialKind.COMMAND:
         yield f"said: {plain_text(play.trial.reference)}"
         yield f"heard: {plain_text(reading.heard) if reading.command is not CommandWord.MISSING else 'nothing'}"
+        if play.answers and (sound := play.first_sound) is not None:
+            yield f"first sound: {_milliseconds(sound)}"
     for event in reading.unmatched[:EVENTS_SHOWN]:
         yield _event(play, event, events.get(event.seq))
     if len(reading.unmatched) > EVENTS_SHOWN:

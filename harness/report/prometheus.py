@@ -29,7 +29,7 @@ METRICS = {
     "result_of": "What the result was counted over: trials, words, or hours of proved exposure",
     "requests_whole": "Requests that arrived whole, by the pause behind their wake phrase",
     "requests_known": "Requests of which it is known whether they arrived whole, by that pause",
-    "duration_seconds": "Quantiles of wake delays and of latencies of responses",
+    "duration_seconds": "Quantiles of wake delays, latencies of responses and times to the first sound",
     "duration_of": "How many durations",
 }
 Labels = Mapping[str, str]
@@ -77,6 +77,7 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
     for name, words in zip(("first_wer", "final_wer"), words_of_session(totals, wake), strict=True):
         yield from _result(name, "", words.counts.wer, words.interval, words.counts.words)
     yield from _durations("latency", "", totals.latency)
+    yield from _durations("first_sound", "", totals.first_sounds.times)
     for name, gaps in requests_of_session(totals.requests, wake):
         for gap in gaps:
             labels = {"device": name, "gap_ms": str(gap.gap_ms)}
@@ -90,6 +91,7 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
             "commands", device.device, device.commands.value, device.commands.interval, device.commands.total
         )
         yield from _durations("wake_delay", device.device, device.delays)
+        yield from _durations("first_sound", device.device, device.first_sounds.times)
 
 
 def _result(

@@ -44,8 +44,9 @@ from harness.report.session_cases import (
 )
 from harness.report.session_frames import SessionFrames
 from harness.report.verdict import SEVERITY, ReportLimit, ReportVerdict, limits_of, verdict_of
-from harness.session.figures.progress import AnswersHeard, normalisation_of, total, words_of_session
+from harness.session.figures.progress import normalisation_of, total, words_of_session
 from harness.session.figures.requests import requests_of_session
+from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import HeardWords, TrialProgress, by_group, heard_in
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words

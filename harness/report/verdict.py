@@ -112,6 +112,10 @@ def _basis(totals: Totals, wake: WakeProgress, limit: LimitVerdict) -> tuple[str
         return f"{shares[name].total} trials", shares[name].interval
     if name == "max_latency_p95_ms":
         return f"{_used(totals.latency)} responses", _ends_ms(totals.latency.p95)
+    if name == "max_first_sound_p95_ms":
+        of = wake.device(device_name)
+        sounds = totals.first_sounds if of is None else of.first_sounds
+        return f"{_used(sounds.times)} {'queries' if of is None else 'commands'}", _ends_ms(sounds.times.p95)
     if name.endswith("_wer"):
         words = first if "first" in name else final
         return f"{words.counts.words} words", words.interval

@@ -27,6 +27,7 @@ from harness.statistics.intervals import Share, clopper_pearson
 from harness.transcripts.recognition import WordsHeard
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.understanding.understood import parts_of
+from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests, shortest_pause
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import Play
@@ -53,6 +54,7 @@ def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool =
         "devices": [_device(session, found[name], reviewed) for name in devices],
         "heard": _heard(session.progress, session.wake),
         "understood": _frames(session.progress),
+        "first_sound_s": _first_sounds(session.progress.totals.first_sounds),
         "requests": [_requests(*found) for found in requests_of_session(session.progress.totals.requests, wake)],
         "self_wakes": [
             {"device": one.device, "own": _share(one.own), "others": _share(one.others)}
@@ -79,6 +81,7 @@ def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
         **picked(one, "exposure_s", "unproven_s", "suppressed"),
         "events_outside_exposure": one.ambient_events_outside,
         "events_in_trials_that_do_not_count": one.uncounted_events,
+        "first_sound_s": _first_sounds(one.first_sounds),
         "delay_s": {"of": one.delays.total, "excluded": one.delays.excluded, **picked(one.delays, "p50", "p95", "p99")},
         "recoveries": [_recovery(found) for found in one.recoveries],
         "inferred_events": dict(one.inferred),
@@ -120,6 +123,11 @@ def _recovery(found: Recovery) -> Json:
             {"pause_s": pause_s, **asdict(share), "interval_95": share.interval} for pause_s, share in found.heard
         ],
     }
+
+
+def _first_sounds(found: FirstSounds) -> Json:
+    heard = found.heard
+    return {"of": heard.total, **picked(heard, "excluded", "p50", "p95", "p99"), "without_a_sound": found.soundless}
 
 
 def _requests(device: str, gaps: tuple[GapRequests, ...]) -> Json:

@@ -535,6 +535,9 @@ class LimitsKeys(Keys):
     max_wake_delay_p95_ms: float | None = optional(
         "95th percentile of each device's time from end of wake phrase to wake event, ms.", gt=0
     )
+    max_first_sound_p95_ms: float | None = optional(
+        "95th percentile of the time from end of speech to the device's first sound, a chime included, ms.", gt=0
+    )
     max_request_gap_ms: float | None = optional(
         "Each device's shortest pause between wake phrase and request from which 90 % of requests arrive whole, ms.",
         gt=0,

@@ -9,6 +9,7 @@ from harness.base.foreign import plain_text
 from harness.model.bench import ObservationKind
 from harness.model.effect import StateWanted
 from harness.model.observation import (
+    Earcon,
     HostStalled,
     Intent,
     LinkBack,
@@ -71,6 +72,7 @@ class Attempt:
     - told_s: when the last transcript or intent arrived.
     - unread: why reports of the device were lost during the attempt.
     - host: what the host did meanwhile.
+    - sounds: when the device began to make a sound, speech or a chime.
     """
 
     trial: Trial
@@ -84,6 +86,7 @@ class Attempt:
     heard: Stamp | None = None
     ended: Stamp | None = None
     spans: list[Span] = field(default_factory=list)
+    sounds: list[Stamp] = field(default_factory=list)
     opened: bool = False
     wakes: list[Wake] = field(default_factory=list)
     transcripts: list[str] = field(default_factory=list)
@@ -119,6 +122,9 @@ class Attempt:
                 self.answer = seen
             case StateTold():
                 self.told.append(seen)
+                return False
+            case SpeechStarted(at=at) | Earcon(at=at):
+                self.sounds.append(at)
                 return False
             case Overrun(source=self.trial.microphone):
                 self.host.gaps.append(seen)
@@ -345,7 +351,19 @@ class Attempt:
             cause=cause,
             understood=self.understood(),
             disturbed=disturbed,
+            first_sound=self._first_sound(),
         )
+
+    def _first_sound(self) -> Measured | None:
+        """From the end of the query to the first sound since; an answer that began before it counts, as in latency."""
+        end, frozen = self.query_end, self.frozen
+        if end is None:
+            return None
+        until_s = math.inf if self.closed_s is None else self.closed_s
+        sounds = [at for at in self.sounds if end.at_s - GUARD_S <= at.at_s < until_s]
+        sounds += [frozen.starts] if frozen is not None else []
+        first = min(sounds, key=lambda at: at.at_s, default=None)
+        return None if first is None else self.host.widened(self.begun_s, end, first)
 
     @property
     def disturbed(self) -> str:

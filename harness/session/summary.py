@@ -440,6 +440,7 @@ def totals_lines(figures: Totals) -> list[str]:
         *(words if figures.recognised.total or not frames else ()),
         f"answered             {share_with_interval(figures.answered)}",
         f"latency              {delays(figures.latency)}",
+        *([f"first sound          {figures.first_sounds}"] if figures.first_sounds.times.measured else []),
         f"wake delay           {delays(figures.wake_delay)}",
         f"judged               {figures.judged} of {figures.to_judge} responses",
     ]

@@ -36,6 +36,8 @@ TRIAL_COLUMNS: tuple[tuple[str, ColumnContent, str], ...] = (
     ("words", WHOLE, "Reference words."),
     ("latency_ms", NUMBER, "From the end of the query to the response, ms."),
     ("latency_error_ms", NUMBER, "Error of it (±), ms."),
+    ("first_sound_ms", NUMBER, "From the end of the query to the first sound, a chime included, ms."),
+    ("first_sound_error_ms", NUMBER, "Error of it (±), ms."),
     ("wake_delay_ms", NUMBER, "From the end of the wake phrase to the wake event, ms."),
     ("wake_delay_error_ms", NUMBER, "Error of it (±), ms."),
     ("length_ms", NUMBER, "Length of the response, ms."),
@@ -108,6 +110,7 @@ def _of_trial(one: TrialProgress) -> dict[str, Value]:
             "errors": verdict.errors,
             "words": verdict.words,
             **_ms("latency", verdict.latency),
+            **_ms("first_sound", verdict.first_sound),
             **_ms("wake_delay", verdict.wake_delay),
             "length_ms": _rounded_ms(verdict.length.value_s) if verdict.length else None,
         }

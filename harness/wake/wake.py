@@ -216,8 +216,11 @@ class WakeFigures:
             case seen_by.HostStalled():
                 for device in self._devices.values():
                     device.stalled(seen)
-            case seen_by.SpeechStarted():
-                self._speech.heard(seen.source, seen.at.at_s)
+            case seen_by.SpeechStarted() | seen_by.Earcon():
+                if isinstance(seen, seen_by.SpeechStarted):
+                    self._speech.heard(seen.source, seen.at.at_s)
+                for device in self._devices.values():
+                    device.sounded(seen.source, seen.at)
             case seen_by.SpeechEnded():
                 self._speech.ended(seen.source, seen.at.at_s)
             case _ if name is None or device is None:

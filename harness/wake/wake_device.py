@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 from harness.model.observation import DeviceState, HostStalled, StimulusHeard, StimulusStarted
 from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.time import Measured
+from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
+from harness.wake.first_sounds import FirstSounds
 from harness.wake.proofs import Listened, Proofs
 from harness.wake.requests import RequestSeen, by_gap
 from harness.wake.unmatched import UnmatchedEvents
@@ -132,6 +133,7 @@ class DeviceFigures:
         self._delays: dict[int, Measured] = {}
         self._latency: LatencyFigures | None = None
         self._words: dict[int, tuple[str, WordCounts | None]] = {}
+        self._sounds: dict[int, Measured | None] = {}
         self._recent: deque[Play] = deque(maxlen=RECENT)
         self._shown: deque[Play | int] = deque(maxlen=MARKS)
         self._looks = Looks()
@@ -293,6 +295,15 @@ class DeviceFigures:
         if play.whole:
             self._settle(play)
 
+    def sounded(self, microphone: str, at: Stamp) -> None:
+        """The microphone heard a device begin to make a sound, which may be after the attempt."""
+        play = next((play for play in reversed(self._recent) if play.started is not None), None)
+        if play is None or play.kind is not TrialKind.COMMAND or play.trial.microphone != microphone:
+            return
+        play.sounds.append(at)
+        if play.state is PlayState.COUNTED:
+            self._read(play)
+
     def proved(self) -> None:
         """Updates the last plays after another proof of listening."""
         self.changed = True
@@ -369,6 +380,7 @@ class DeviceFigures:
             inferred=tuple((what, count) for what, count in sums.inferred.most_common() if count),
             recoveries=tuple(_recoveries(sums.pauses)),
             requests=by_gap(sums.requests),
+            first_sounds=FirstSounds.of(list(self._sounds.values())),
         )
         return self._found
 
@@ -483,6 +495,8 @@ class DeviceFigures:
             self._put(event, play, exposed)
         if reading.delay is not None and play.kind is not TrialKind.PROBE:
             self._delays[id(play)] = reading.delay
+        if play.answers:
+            self._sounds[id(play)] = play.first_sound
         if play.transcribes:
             self._words[id(play)] = (play.trial.query_id, reading.counts)
         self._latency = None
@@ -492,6 +506,7 @@ class DeviceFigures:
         for event in play.events:
             self._events.drop(event.seq)
         self._words.pop(id(play), None)
+        self._sounds.pop(id(play), None)
         if self._delays.pop(id(play), None) is not None:
             self._latency = None
 

@@ -23,6 +23,8 @@ from harness.wake.counting import SourceEvent, Window, match_events, merge_sourc
 from harness.wake.requests import RequestSeen, words_arrived
 
 Span = tuple[float, float]
+ONSET_S = 0.1
+"""A sound that starts up to this much before the end of the command still counts as after it (error of the onset)."""
 
 
 class PlayState(StrEnum):
@@ -122,6 +124,7 @@ class Play:
     - started, ended: host times. audio_…: places on the device's audio line; None where it hears the room.
     - stalls: of the host, during it.
     - heard: where the harness's microphone found the first sample, through the air only.
+    - sounds: when the microphone heard the device begin to make a sound, speech or a chime.
     - stood_s: place of the last event that was shown during the play.
     - moved: places of events without a sample number that came from a neighbouring play, by their rows.
     - whole: heard in full, also when a later take replaces it. Its events then stay what they are.
@@ -141,6 +144,7 @@ class Play:
     state: PlayState = PlayState.RUNNING
     events: list[HeardWake] = field(default_factory=list)
     words: list[Transcript | Intent] = field(default_factory=list)
+    sounds: list[Stamp] = field(default_factory=list)
     reading: PlayReading = PlayReading()
     fates: Fates = field(default_factory=Fates)
     moved: dict[int, float] = field(default_factory=dict)
@@ -163,6 +167,23 @@ class Play:
         arrived = command is CommandWord.MATCH if counts is None else words_arrived(counts)
         woken = self.reading.hit is not None or ObservationKind.WAKE not in self.target.reports
         return RequestSeen(self.trial.recipe.gap_ms, arrived, not self.transcribes, woken)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is a command that the device took for one, and the microphone hears no other device."""
+        alone = self.trial.listening is not None and len(self.trial.listening.targets) == 1
+        understood = self.reading.command not in (None, CommandWord.MISSING)
+        return alone and understood and bool(self.trial.microphone)
+
+    @property
+    def first_sound(self) -> Measured | None:
+        """End of the command → first sound of the device since; None without one."""
+        end_s = self.host_s(self.row.query_end_s)
+        first = min((at for at in self.sounds if at.at_s >= end_s - ONSET_S), key=lambda at: at.at_s, default=None)
+        if first is None:
+            return None
+        error_s = first.error_s + (self.origin.error_s if self.origin else 0.0)
+        return Measured(first.at_s - end_s, error_s + stalled_s(self.stalls, end_s, first.at_s))
 
     @property
     def on_audio_line(self) -> bool:

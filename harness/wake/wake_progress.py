@@ -22,6 +22,7 @@ from harness.statistics.intervals import (
 )
 from harness.statistics.sequential import SequentialVerdict, rate_sequence, rate_verdict, share_sequence, share_verdict
 from harness.transcripts.recognition import WordsHeard
+from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests
 
 Interval = tuple[float, float]
@@ -185,6 +186,7 @@ class DeviceWake:
     - inferred: separate events in trials that count and rest on weak evidence only, by what they were inferred from.
     - recoveries: by event, where openings of the scenario differ in their pause.
     - requests: commands by the pause between wake phrase and command.
+    - first_sounds: end of the command → first sound, of commands that it took for one, where it listened alone.
     - clock_error_s: of the device's clock, None without one. decisions: name of the test → passed.
     """
 
@@ -221,6 +223,7 @@ class DeviceWake:
     inferred: tuple[tuple[str, int], ...] = ()
     recoveries: tuple[Recovery, ...] = ()
     requests: tuple[GapRequests, ...] = ()
+    first_sounds: FirstSounds = field(default_factory=FirstSounds)
 
 
 @dataclass(frozen=True, slots=True)

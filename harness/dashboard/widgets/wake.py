@@ -52,6 +52,7 @@ def of_false_rejects(device: DeviceWake, declared: Declared) -> list[Wanted]:
         *_test("false_rejects", declared.stopping.false_rejects, device),
         *_limit("min_command_share", f"commands ≥{_percent(limits.min_command_share)}", device, declared),
         *_limit("max_wake_delay_p95_ms", f"p95 ≤{limits.max_wake_delay_p95_ms or 0:g} ms", device, declared),
+        *_limit("max_first_sound_p95_ms", f"sound ≤{limits.max_first_sound_p95_ms or 0:g} ms", device, declared),
         *_limit("max_request_gap_ms", f"pause ≤{limits.max_request_gap_ms or 0:g} ms", device, declared),
     ]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import JudgmentStatus
-from harness.model.observation import DeviceDescribed, HostStalled, Observation, Overrun, Unread, Wake
+from harness.model.observation import DeviceDescribed, HostStalled, Observation, Overrun, Unread
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -33,9 +33,10 @@ from harness.model.record import (
 )
 from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.time import Measured
-from harness.model.trial import Outcome, Recognition, Trial
+from harness.model.trial import Outcome, Recognition
 from harness.session.figures.effects import EffectRows, Key, right_of_known
 from harness.session.figures.requests import request_limits, requests_asked
+from harness.session.figures.self_wakes import AnswersHeard, SelfWakes
 from harness.session.figures.trials import (
     DECIDED,
     HeardTrial,
@@ -48,61 +49,9 @@ from harness.session.figures.trials import (
 )
 from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard, words_heard
+from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests
 from harness.wake.wake_progress import DeviceWake, Interval, WakeProgress
-
-_KEPT = 256
-"""Wake events that an answer is compared with, the latest ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswersHeard:
-    """A device's wake events during answers. own, others: answers with at least one, of its own and of other devices.
-
-    A wake event is during an answer if its time lies within it. The call before the answer is not.
-    """
-
-    device: str
-    own: Share
-    others: Share
-
-
-class SelfWakes:
-    """Takes a log's rows in their order; not thread-safe. Counts only devices that report wake events."""
-
-    def __init__(self) -> None:
-        self._trials: dict[str, Trial] = {}
-        self._device_of: dict[str, str] = {}
-        self._latest: deque[Wake] = deque(maxlen=_KEPT)
-        self._answers: Counter[str] = Counter()
-        self._woke: Counter[tuple[str, str]] = Counter()
-        self._reporting: dict[str, None] = {}
-
-    def observe(self, seen: Observation) -> None:
-        if isinstance(seen, Wake) and not seen.inferred:
-            self._latest.append(seen)
-            self._reporting[self._device_of.get(seen.source, seen.source)] = None
-
-    def take(self, row: Record) -> None:
-        if isinstance(row, SessionStarted):
-            self._trials = {one.id: one for one in row.trials}
-            self._device_of = {one.connection: one.device for one in row.trials if one.connection}
-        elif isinstance(row, ResponseFrozen) and row.trial_id in self._trials:
-            speaker = self._trials[row.trial_id].device
-            self._answers[speaker] += 1
-            woken = {one.source for one in self._latest if row.starts.at_s <= one.at.at_s <= row.ends.at_s}
-            for device in {self._device_of.get(source, source) for source in woken}:
-                self._woke[device, speaker] += 1
-
-    def snapshot(self) -> tuple[AnswersHeard, ...]:
-        """Each device with wake events, in the order of its first one; () without answers."""
-        found = []
-        total = self._answers.total()
-        for device in self._reporting if total else ():
-            own = Share(self._woke[device, device], self._answers[device])
-            all_of = sum(count for (one, _), count in self._woke.items() if one == device)
-            found.append(AnswersHeard(device, own, Share(all_of - own.count, total - own.total)))
-        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +64,7 @@ class Totals:
     - answered: trials with a response, of all decided whose device can be heard to respond.
     - attempts_to_recognition: (attempts, trials), ascending.
     - latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
+    - first_sounds: end of query → first sound, also a chime, of trials in which the device may respond.
     - to_judge: first responses. judged: those with a category by at least one rater.
     - first_words, final_words: words heard of the queries at the first and at the deciding attempt.
     - effects: right ones of those known; only for a session as a whole.
@@ -130,6 +80,7 @@ class Totals:
     answered: Share = field(default_factory=Share)
     attempts_to_recognition: tuple[tuple[int, int], ...] = ()
     latency: LatencyFigures = field(default_factory=LatencyFigures)
+    first_sounds: FirstSounds = field(default_factory=FirstSounds)
     wake_delay: LatencyFigures = field(default_factory=LatencyFigures)
     to_judge: int = 0
     judged: int = 0
@@ -159,8 +110,10 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     attempts: Counter[int] = Counter()
     latencies: list[Measured] = []
     delays: list[Measured] = []
+    sounds: list[Measured | None] = []
     heard: list[HeardTrial] = []
     disturbed = Share()
+    earlier_version = False
     for one in trials:
         planned += 1
         take = one.counting
@@ -183,6 +136,9 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
                 attempts[needed] += 1
         if take.outcome.answered and verdict and verdict.latency is not None:
             latencies.append(verdict.latency)
+        if one.trial.microphone and one.trial.responds and take.outcome in _SOUNDING and verdict is not None:
+            earlier_version |= verdict.first_sound is None and verdict.latency is not None
+            sounds.append(verdict.first_sound)
         # A counted trial has a delay for each of its devices, kept in the wake statistics.
         if verdict and verdict.wake_delay is not None and take.outcome is not Outcome.COUNTED:
             delays.append(verdict.wake_delay)
@@ -199,6 +155,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         answered=Share(answered, decided),
         attempts_to_recognition=tuple(sorted((needed, n) for needed, n in attempts.items() if n)),
         latency=latency_figures(latencies),
+        first_sounds=FirstSounds() if earlier_version else FirstSounds.of(sounds),
         wake_delay=latency_figures(delays),
         to_judge=to_judge,
         judged=judged,
@@ -210,6 +167,8 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     )
 
 
+_SOUNDING = DECIDED - {Outcome.NO_WAKE}
+"""Outcomes of trials in which a device may respond."""
 NO_TESTS = Stopping()
 DISTURBED = "max_disturbed_share"
 MOST_DISTURBED = 0.1
@@ -270,6 +229,7 @@ def check_limits(
     found += [finding for device in devices for finding in _of_device(limits, device)]
     if not devices:
         found += [(name, getattr(limits, name), None) for name in _WAKE_LIMITS]
+    found += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
     found += request_limits(limits.max_request_gap_ms, totals.requests, wake)
     tests = [verdict for device in devices for verdict in _tests(device, stopping)]
     declared = bool(tests) or any(wanted is not None for _, wanted, _ in found)
@@ -318,6 +278,16 @@ def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
     )
     for name, value in zip(_WAKE_LIMITS, found, strict=True):
         yield f"{name}[{of.device}]", getattr(limits, name), value
+
+
+def _first_sounds(wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]) -> Iterator[Finding]:
+    """For queries together, and for the commands of each device; once without a result where there are none."""
+    name = "max_first_sound_p95_ms"
+    commands = [one for one in devices if one.first_sounds.times.measured]
+    if totals.first_sounds.times.measured or not commands:
+        yield name, wanted_ms, _p95_ms(totals.first_sounds.times, wanted_ms)
+    for one in commands:
+        yield f"{name}[{one.device}]", wanted_ms, _p95_ms(one.first_sounds.times, wanted_ms)
 
 
 def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[LimitVerdict]:

@@ -60,6 +60,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
     if device.commands.total:
         wrong = f"{device.substituted} misunderstood, {device.missed} missed"
         yield f"  commands           {text.share_with_interval(device.commands)}; {wrong}"
+    if device.first_sounds.times.measured:
+        yield f"  first sound        {device.first_sounds}"
     words = ((count, "unreviewed" if word is None else REVIEW_WORDS[word]) for word, count in device.events)
     events = ", ".join(f"{word} {count}" for count, word in words) or "none"
     more = [

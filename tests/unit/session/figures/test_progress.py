@@ -32,7 +32,8 @@ from harness.model.scenario import Limits
 from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.figures.progress import AnswersHeard, LimitVerdict, SessionFigures, Totals, check_limits, total
+from harness.session.figures.progress import LimitVerdict, SessionFigures, Totals, check_limits, total
+from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import TrialState
 from harness.session.summary import (
     disturbance_lines,

@@ -1,0 +1,64 @@
+"""Wake events of devices during answers, their own and others'."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+
+from harness.model.observation import Observation, Wake
+from harness.model.record import Record, ResponseFrozen, SessionStarted
+from harness.model.trial import Trial
+from harness.statistics.intervals import Share
+
+_KEPT = 256
+"""Wake events that an answer is compared with, the latest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersHeard:
+    """A device's wake events during answers. own, others: answers with at least one, of its own and of other devices.
+
+    A wake event is during an answer if its time lies within it. The call before the answer is not.
+    """
+
+    device: str
+    own: Share
+    others: Share
+
+
+class SelfWakes:
+    """Takes a log's rows in their order; not thread-safe. Counts only devices that report wake events."""
+
+    def __init__(self) -> None:
+        self._trials: dict[str, Trial] = {}
+        self._device_of: dict[str, str] = {}
+        self._latest: deque[Wake] = deque(maxlen=_KEPT)
+        self._answers: Counter[str] = Counter()
+        self._woke: Counter[tuple[str, str]] = Counter()
+        self._reporting: dict[str, None] = {}
+
+    def observe(self, seen: Observation) -> None:
+        if isinstance(seen, Wake) and not seen.inferred:
+            self._latest.append(seen)
+            self._reporting[self._device_of.get(seen.source, seen.source)] = None
+
+    def take(self, row: Record) -> None:
+        if isinstance(row, SessionStarted):
+            self._trials = {one.id: one for one in row.trials}
+            self._device_of = {one.connection: one.device for one in row.trials if one.connection}
+        elif isinstance(row, ResponseFrozen) and row.trial_id in self._trials:
+            speaker = self._trials[row.trial_id].device
+            self._answers[speaker] += 1
+            woken = {one.source for one in self._latest if row.starts.at_s <= one.at.at_s <= row.ends.at_s}
+            for device in {self._device_of.get(source, source) for source in woken}:
+                self._woke[device, speaker] += 1
+
+    def snapshot(self) -> tuple[AnswersHeard, ...]:
+        """Each device with wake events, in the order of its first one; () without answers."""
+        found = []
+        total = self._answers.total()
+        for device in self._reporting if total else ():
+            own = Share(self._woke[device, device], self._answers[device])
+            all_of = sum(count for (one, _), count in self._woke.items() if one == device)
+            found.append(AnswersHeard(device, own, Share(all_of - own.count, total - own.total)))
+        return tuple(found)

@@ -1,0 +1,42 @@
+"""How soon devices begin to make a sound after what was said, a chime included.
+
+The latency of a response is that of speech and passes chimes over. Some procedures ask for the first sound of any kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.model.time import Measured
+from harness.statistics import text
+from harness.statistics.intervals import LatencyFigures, latency_figures
+
+_UNKNOWN = Measured(0.0, 1e9)
+"""A time that may be of any length."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSounds:
+    """times: end of the query or command → first sound. Those without a sound are among the excluded ones, because they
+    may have been of any length. soundless: their number.
+    """
+
+    times: LatencyFigures = field(default_factory=LatencyFigures)
+    soundless: int = 0
+
+    @classmethod
+    def of(cls, found: Sequence[Measured | None]) -> FirstSounds:
+        """None: no sound was heard."""
+        times = latency_figures([_UNKNOWN if one is None else one for one in found])
+        return cls(times, sum(one is None for one in found))
+
+    @property
+    def heard(self) -> LatencyFigures:
+        """Of those with a sound."""
+        return replace(self.times, excluded=self.times.excluded - self.soundless)
+
+    def __str__(self) -> str:
+        """As `text.delays`, with how many had no sound."""
+        none = f"; {self.soundless} without a sound" if self.soundless else ""
+        return f"{text.delays(self.heard)}{none}"
