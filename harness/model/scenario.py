@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from harness.model.effect import EffectCheck
+from harness.model.procedure import Procedure
 from harness.model.stimulus import (
     Band,
     Channel,
@@ -566,3 +567,4 @@ class Scenario:
     seed: int = 0
     wake: WakeSettings = field(default_factory=WakeSettings)
     stopping: Stopping = field(default_factory=Stopping)
+    procedure: Procedure | None = None

@@ -22,6 +22,7 @@ from harness.base.places import SessionFolder
 from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Grouping, Reading
 from harness.model.judgment import Category
+from harness.model.procedure import Procedure
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured
 from harness.model.trial import Trial
@@ -44,6 +45,7 @@ from harness.report.session_cases import (
 )
 from harness.report.session_frames import SessionFrames
 from harness.report.verdict import SEVERITY, ReportLimit, ReportVerdict, limits_of, verdict_of
+from harness.session.figures.procedures import ClauseRow, clause_rows
 from harness.session.figures.progress import normalisation_of, total, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.self_wakes import AnswersHeard
@@ -118,6 +120,8 @@ class SessionSection:
     verdict: ReportVerdict
     verdict_why: str
     limits: tuple[ReportLimit, ...]
+    procedure: Procedure | None
+    clauses: tuple[ClauseRow, ...]
     devices: tuple[DeviceWake, ...]
     pairs: tuple[DevicePair, ...]
     self_wakes: tuple[AnswersHeard, ...]
@@ -202,6 +206,8 @@ def _section(path: Path, number: int, sounds: PageSounds) -> SessionSection:
         verdict=verdict,
         verdict_why=why,
         limits=limits,
+        procedure=scenario.procedure,
+        clauses=clause_rows(scenario, progress, session.wake),
         devices=wake.devices,
         pairs=comparisons(session.wake, every_pair=True),
         self_wakes=progress.self_wakes,

@@ -12,7 +12,7 @@ from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, op
 from harness.model.scenario import Evidence, Need, Normalisation, Order, Route, TrialKind, Until
 from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set
-from harness.scenario.policies import StoppingKeys
+from harness.scenario.policies import ProcedureKeys, StoppingKeys
 from harness.scenario.sound_keys import AngleDeg, ChannelAxesKeys, ChannelExcludeKeys, DistanceM, PathText, RoomKeys
 
 LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
@@ -573,6 +573,7 @@ class ScenarioKeys(Keys):
     matrix: MatrixKeys | None = optional("Conditions under which every trial runs. Default: those of the defaults.")
     limits: LimitsKeys = preset(LimitsKeys(), "Bounds on results; exit status 0 requires all of them to hold.")
     wake: WakeKeys = preset(WakeKeys(), "How wake events are counted.")
+    procedure: ProcedureKeys | None = optional("The published procedure that the scenario follows.")
     stopping: StoppingKeys = preset(
         StoppingKeys(), "When the harness skips the remaining trials, because the question is decided."
     )

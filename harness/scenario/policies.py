@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from harness.base.findings import Keys, optional, preset, word
+from harness.base.findings import Keys, Text, optional, preset, word
 from harness.model.bench import AfterRetries
 from harness.model.bench_checks import CheckPolicy
+from harness.model.procedure import ProcedureName
 from harness.model.scenario import OnUndecided
 
 
@@ -56,6 +57,13 @@ class ChecksKeys(Keys):
     disk: Policy = preset(CheckPolicy.REFUSE, f"The disk has room for the rest of the run: {_WORDS}")
     clock: Policy = preset(CheckPolicy.WARN, f"The wall clock is synchronised and does not jump: {_WORDS}")
     calibration: Policy = preset(CheckPolicy.WARN, f"Calibrations have not expired: {_WORDS}")
+
+
+class ProcedureKeys(Keys):
+    """A published procedure, whose clauses the report lists with the session's own values."""
+
+    name: Annotated[ProcedureName, word(ProcedureName)] = Field(description="Name of the procedure.")
+    edition: Text = Field(description="Its edition.")
 
 
 class SequentialKeys(Keys):

@@ -59,7 +59,7 @@ from harness.scenario.keys import (
     WakeKeys,
 )
 from harness.scenario.matrix import Labelled, cells, check_openings, check_placements, label, read_matrix
-from harness.scenario.policies import StoppingKeys
+from harness.scenario.policies import ProcedureKeys, StoppingKeys
 from harness.scenario.references import check_queries, read_recognised, read_reference
 from harness.scenario.sound_keys import RoomKeys
 from harness.scenario.trials import (
@@ -73,6 +73,7 @@ from harness.scenario.trials import (
     lead_in,
     memory_spec,
     name_of,
+    procedure,
     recordings,
     spoken_by_default,
     stopping,
@@ -158,6 +159,8 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     check_placements(matrix, trials, defaults, found)
     check_openings(matrix, trials, defaults, found)
+    followed = attempt(ProcedureKeys, written.get("procedure")) if isinstance(written, dict) else None
+    published = procedure(followed, found)
     planned = sum(planned_of(trial, matrix) for trial in trials)
     sequential = stopping(_section_or(StoppingKeys, written, "stopping"), found)
     if planned > MAX_TRIALS:
@@ -182,6 +185,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         seed=keys.seed,
         wake=WakeSettings(**keys.wake.model_dump()),
         stopping=sequential,
+        procedure=published,
     )
 
 

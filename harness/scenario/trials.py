@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.base.findings import Findings, KeyPath, nearest
 from harness.model.effect import EffectCheck, StateWanted
+from harness.model.procedure import EDITIONS, Procedure
 from harness.model.scenario import (
     AmbientSource,
     AmbientSpec,
@@ -28,7 +29,7 @@ from harness.model.stimulus import NoiseKind, VoiceSpec
 from harness.model.understanding import Expected, Slot, intent_set
 from harness.scenario.assets import Assets
 from harness.scenario.keys import DefaultsKeys, EffectKeys, ExpectsKeys, SourceKeys, SpreadKeys, TrialKeys, VoiceKeys
-from harness.scenario.policies import SequentialKeys, StoppingKeys
+from harness.scenario.policies import ProcedureKeys, SequentialKeys, StoppingKeys
 
 _ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
 _HEARING = ("devices", "route")
@@ -207,6 +208,17 @@ def stopping(keys: StoppingKeys, found: Findings) -> Stopping:
         _sequential(keys.false_rejects, "false_rejects", 1.0, found),
         keys.on_undecided,
     )
+
+
+def procedure(keys: ProcedureKeys | None, found: Findings) -> Procedure | None:
+    """The procedure; notes an edition whose clauses are not known."""
+    if keys is None:
+        return None
+    editions = EDITIONS[keys.name]
+    if keys.edition not in editions:
+        what = f"the clauses of {keys.name.value} {keys.edition!r} are not known"
+        found.add(("procedure", "edition"), what, f"Write one of these editions: {', '.join(editions)}")
+    return Procedure(keys.name, keys.edition)
 
 
 def _sequential(

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.gathering import gathered
 from harness.base.text_table import Column, counted, fit, text_table
 from harness.model.choices import Grouping
 from harness.model.effect import EffectCheck, EffectEvidence, EffectWord
 from harness.model.errors import HarnessError
 from harness.model.judgment import JudgmentStatus
 from harness.model.record import EffectAnswered, Understood
+from harness.model.scenario import Scenario
 from harness.model.trial import Outcome, Trial
+from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import (
     LimitVerdict,
     Progress,
@@ -180,8 +183,22 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
             scenario = read_scenario(folder)
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
+        lines += procedure_lines(scenario, progress, wake)
         lines += limit_lines(check_limits(scenario.limits, progress.totals, snapshot, scenario.stopping))
     return lines
+
+
+def procedure_lines(scenario: Scenario, progress: Progress, wake: WakeFigures | None) -> list[str]:
+    """The clauses of the scenario's procedure with each device's value and verdict; [] without a procedure."""
+    rows = clause_rows(scenario, progress, wake)
+    if scenario.procedure is None or not rows:
+        return []
+    heads = tuple(Column(head, left=True) for head in ("clause", "wanted", "found", "verdict"))
+    lines = ["", f"after {scenario.procedure.name.value}, edition {plain_text(scenario.procedure.edition, 40)}"]
+    for device, found in gathered((row.device, row) for row in rows).items():
+        cells = [(row.clause.what, row.clause.wanted, row.found.value, row.found.verdict.value) for row in found]
+        lines += [f"device {plain_text(device, 80)}", *text_table(heads, cells, _columns(None))]
+    return [*lines, ""]
 
 
 def interrupted_lines(progress: Progress) -> list[str]:

@@ -1,0 +1,336 @@
+"""The clauses of published procedures, and what a session shows of each: met, not met or not applicable.
+
+The text of the procedures was read in part. A result after one of them is not a certification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.model.bench import ObservationKind
+from harness.model.procedure import ProcedureName
+from harness.model.scenario import Scenario, TrialKind
+from harness.model.stimulus import NoiseKind
+from harness.model.trial import Outcome, Trial
+from harness.session.figures.effects import right_of_known
+from harness.session.figures.progress import Progress
+from harness.session.figures.requests import requests_asked, requests_of_session
+from harness.session.figures.trials import TrialProgress, tested
+from harness.statistics import text
+from harness.statistics.intervals import Share
+from harness.wake.first_sounds import FirstSounds
+from harness.wake.requests import shortest_pause
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_plays import Play
+from harness.wake.wake_progress import DeviceWake
+
+_SAME = 1e-9
+
+
+class ClauseVerdict(StrEnum):
+    """NOT_APPLICABLE: the session has nothing that the clause is about, or the clause has no limit."""
+
+    MET = "met"
+    NOT_MET = "not met"
+    NOT_APPLICABLE = "not applicable"
+
+
+class CallCondition(StrEnum):
+    """In what a device is called."""
+
+    SILENCE = "silence"
+    STATIONARY = "stationary noise"
+    RECORDED = "recorded noise or music"
+    PLAYBACK = "own playback"
+
+
+def condition_of(trial: Trial) -> CallCondition:
+    recipe = trial.recipe
+    if recipe.opening is not None and recipe.opening.sounds:
+        return CallCondition.PLAYBACK
+    if recipe.noise is None:
+        return CallCondition.SILENCE
+    return CallCondition.RECORDED if recipe.noise.kind is NoiseKind.RECORDING else CallCondition.STATIONARY
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseResult:
+    """What a session shows of a clause. holds None: there is no limit, or nothing to compare with it."""
+
+    value: str
+    holds: bool | None = None
+
+    @property
+    def verdict(self) -> ClauseVerdict:
+        if self.holds is None:
+            return ClauseVerdict.NOT_APPLICABLE
+        return ClauseVerdict.MET if self.holds else ClauseVerdict.NOT_MET
+
+
+class DeviceSession:
+    """What a session knows of one device, for the clauses."""
+
+    def __init__(self, device: str, scenario: Scenario, progress: Progress, wake: WakeFigures) -> None:
+        self.device, self.scenario, self.progress = device, scenario, progress
+        self.wake: DeviceWake = wake.snapshot().device(device) or DeviceWake(device)
+        self.plays: tuple[Play, ...] = wake.plays(device)
+        self.queries = tuple(one for one in progress.trials if one.trial.device == device and _is_query(one))
+
+    def called(self, condition: CallCondition | None = None) -> Share:
+        """Wake phrases that woke it: of wake trials and commands, and of queries at their first attempt."""
+        found = [
+            play.reading.hit is not None
+            for play in self.plays
+            if play.kind is TrialKind.WAKE or (play.kind is TrialKind.COMMAND and _reports_wakes(play.target.reports))
+            if condition in (None, condition_of(play.trial))
+        ]
+        found += [
+            tested(one.counting)[0].outcome is not Outcome.NO_WAKE
+            for one in self.queries
+            if one.counting is not None and tested(one.counting) and _reports_wakes(one.trial.reports)
+            if condition in (None, condition_of(one.trial))
+        ]
+        return Share(sum(found), len(found))
+
+    def requests(self, condition: CallCondition | None = None) -> tuple[Share, int]:
+        """Requests that arrived whole, of those known, and how many of these did not wake the device."""
+        asked = [one for one in self.queries if condition in (None, condition_of(one.trial))]
+        gaps = [gap for _, found in requests_asked(asked) for gap in found]
+        whole, unwoken = sum((gap.whole for gap in gaps), Share()), sum(gap.unwoken for gap in gaps)
+        for play in self.plays:
+            if (seen := play.request) is not None and condition in (None, condition_of(play.trial)):
+                whole += Share(bool(seen.arrived), 1)
+                unwoken += not seen.woken
+        return whole, unwoken
+
+    def responses(self) -> Share:
+        """Correct responses: effects that are right of those known, else requests that arrived whole."""
+        keys = [(one.trial.id, response.take, response.attempt) for one in self.queries if (response := one.response)]
+        effects = right_of_known(self.progress.effects[key] for key in keys if key in self.progress.effects)
+        return effects if effects.total else self.requests()[0]
+
+    def first_sounds(self, condition: CallCondition) -> FirstSounds:
+        times = [play.first_sound for play in self.plays if play.answers and condition_of(play.trial) is condition]
+        for one in self.queries:
+            take = one.counting
+            verdict = take.deciding.verdict if take and take.deciding else None
+            heard = verdict is not None and verdict.outcome is not Outcome.NO_WAKE and one.trial.microphone
+            if heard and verdict is not None and condition_of(one.trial) is condition:
+                times.append(verdict.first_sound)
+        return FirstSounds.of(times)
+
+
+def _is_query(one: TrialProgress) -> bool:
+    return one.trial.listening is None and one.trial.memory is None and one.trial.recipe.wake_phrase is not None
+
+
+def _reports_wakes(reports: Sequence[ObservationKind]) -> bool:
+    return ObservationKind.WAKE in reports
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """what: is measured; wanted: the criterion, "" without one. key: of the scenario; result: column of the report."""
+
+    what: str
+    wanted: str
+    key: str
+    result: str
+    judge: Callable[[DeviceSession], ClauseResult]
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseRow:
+    """A clause with a device's result."""
+
+    device: str
+    clause: Clause
+    found: ClauseResult
+
+
+NOTHING = ClauseResult("nothing played")
+
+
+def _missed(condition: CallCondition, most: float | None) -> Callable[[DeviceSession], ClauseResult]:
+    def judge(of: DeviceSession) -> ClauseResult:
+        woken = of.called(condition)
+        if woken.value is None:
+            return NOTHING
+        missed = Share(woken.total - woken.count, woken.total)
+        holds = None if most is None else missed.count <= most * missed.total + _SAME
+        return ClauseResult(text.share_with_interval(missed), holds)
+
+    return judge
+
+
+def _woken(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
+    return lambda of: _shown(of.called(condition))
+
+
+def _shown(share: Share) -> ClauseResult:
+    return NOTHING if share.value is None else ClauseResult(text.share_with_interval(share))
+
+
+def _sample(least: int) -> Callable[[DeviceSession], ClauseResult]:
+    def judge(of: DeviceSession) -> ClauseResult:
+        counts = {condition: of.called(condition).total for condition in CallCondition}
+        played = {condition: count for condition, count in counts.items() if count}
+        if not played:
+            return NOTHING
+        told = ", ".join(f"{condition}: {count}" for condition, count in played.items())
+        return ClauseResult(told, min(played.values()) >= least)
+
+    return judge
+
+
+def _pause(of: DeviceSession) -> ClauseResult:
+    asked = [found for found in of.progress.totals.requests if found[0] == of.device]
+    gaps = dict(requests_of_session(asked, None)).get(of.device, ()) or of.wake.requests
+    pause = shortest_pause(gaps) if len(gaps) > 1 else None
+    if pause is None:
+        return ClauseResult("needs requests after several pauses")
+    if pause.consistent is None:
+        return ClauseResult(f"10 of 10 after no pause up to {gaps[-1].gap_ms} ms", False)
+    return ClauseResult(f"first 10 of 10 after {pause.consistent} ms", pause.consistent <= 1000)
+
+
+def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:
+    def judge(of: DeviceSession) -> ClauseResult:
+        found = of.wake.after_review
+        if found.hours <= 0:
+            return NOTHING
+        value = f"{found.count} in {text.number(found.hours)} h"
+        if most is None:
+            return ClauseResult(value)
+        if found.count > most:
+            return ClauseResult(value, False)
+        whole = found.hours >= hours * (1 - 0.01)
+        return ClauseResult(value if whole else f"{value}: needs {text.number(hours)} h", True if whole else None)
+
+    return judge
+
+
+def _alive(of: DeviceSession) -> ClauseResult:
+    """A probe or request that woke it before the ambient sound, and one after it."""
+    ambient = [at for at, play in enumerate(of.plays) if play.kind is TrialKind.AMBIENT]
+    if not ambient:
+        return NOTHING
+    woke_s = [play.start_s for play in of.plays if play.kind is not TrialKind.AMBIENT and play.reading.hit is not None]
+    starts_s = [of.plays[at].start_s for at in ambient]
+    before, after = any(at < min(starts_s) for at in woke_s), any(at > max(starts_s) for at in woke_s)
+    return ClauseResult(f"before: {_yes(before)}, after: {_yes(after)}", before and after)
+
+
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else "no"
+
+
+def _places(least: int) -> Callable[[DeviceSession], ClauseResult]:
+    def judge(of: DeviceSession) -> ClauseResult:
+        trials = [*(one.trial for one in of.queries), *(play.trial for play in of.plays)]
+        named = [dict(trial.conditions) for trial in trials]
+        axes = ("position", "distance_m", "angle_deg")
+        places = {tuple(found[axis] for axis in axes if axis in found) for found in named} - {()}
+        shown = ", ".join(" ".join(place) for place in sorted(places)) or "one, unnamed"
+        return ClauseResult(shown, len(places) >= least) if trials else NOTHING
+
+    return judge
+
+
+def _responses(of: DeviceSession) -> ClauseResult:
+    return _shown(of.responses())
+
+
+def _recognised(condition: CallCondition) -> Callable[[DeviceSession], ClauseResult]:
+    """Of commands whose wake word was heard: the device was in its recognising state."""
+
+    def judge(of: DeviceSession) -> ClauseResult:
+        whole, unwoken = of.requests(condition)
+        return _shown(Share(whole.count, max(whole.count, whole.total - unwoken)))
+
+    return judge
+
+
+def _response_time(of: DeviceSession) -> ClauseResult:
+    found = of.first_sounds(CallCondition.SILENCE)
+    p95 = found.times.p95
+    if p95 is None:
+        return NOTHING
+    shortest, longest = (end_s < 0.5 for end_s in found.times.p95_between_s)
+    return ClauseResult(str(found), shortest if shortest == longest else None)
+
+
+def _phrases(of: DeviceSession) -> ClauseResult:
+    total = of.wake.false_rejects.share.total
+    return ClauseResult(f"{total}", total >= 50) if total else NOTHING
+
+
+def _few_missed(of: DeviceSession) -> ClauseResult:
+    share = of.wake.false_rejects.share
+    return ClauseResult(text.share(share), share.count <= 8) if share.total else NOTHING
+
+
+def _not_measured(of: DeviceSession) -> ClauseResult:
+    return ClauseResult("not measured")
+
+
+def _window(of: DeviceSession) -> ClauseResult:
+    after_s = of.scenario.wake.window_after_s
+    return ClauseResult(f"{after_s:g} s", after_s == 1.0)
+
+
+_NOISE = "matrix.axes.noise"
+_OPENING = "matrix.axes.opening"
+_REJECTS = "false rejects"
+_SILENCE, _STATIONARY, _RECORDED, _PLAYBACK = CallCondition
+CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
+    ProcedureName.AVS_SELF_TEST: (
+        Clause("FRR in silence", "at most 10 %", "trials", _REJECTS, _missed(_SILENCE, 0.1)),
+        Clause("FRR in stationary noise", "at most 20 %", _NOISE, _REJECTS, _missed(_STATIONARY, 0.2)),
+        Clause("FRR with external music", "at most 20 %", _NOISE, _REJECTS, _missed(_RECORDED, 0.2)),
+        Clause(
+            "FRR with own music", "at most 33 %", _OPENING, _REJECTS,
+            _missed(_PLAYBACK, 0.33),
+        ),
+        Clause("utterances in each condition", "at least 30", "trials.repeat", "n", _sample(30)),
+        Clause("RAR: correct responses of requests", "", "trials.effect", "effects, requests whole", _responses),
+        Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _pause),
+        Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts(3, 24)),
+        Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _alive),
+        Clause("IAR: wakes by other voices", "at most 10 %", "", "", _not_measured),
+        Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _places(4)),
+    ),
+    ProcedureName.ESP_SR: (
+        Clause("wake-up rate, quiet", "", "trials", _REJECTS, _woken(_SILENCE)),
+        Clause("wake-up rate, white noise", "", _NOISE, _REJECTS, _woken(_STATIONARY)),
+        Clause("wake-up rate, people", "", _NOISE, _REJECTS, _woken(_RECORDED)),
+        Clause("speech recognition rate, quiet", "", "stimuli", "requests", _recognised(_SILENCE)),
+        Clause("speech recognition rate, white noise", "", _NOISE, "requests", _recognised(_STATIONARY)),
+        Clause("speech recognition rate, people", "", _NOISE, "requests", _recognised(_RECORDED)),
+        Clause("false wake-ups in music and news", "", "trials.hours", "false accepts", _accepts(None, 12)),
+        Clause("wake words under playback", "", _OPENING, _REJECTS, _woken(_PLAYBACK)),
+        Clause("command words under playback", "", _OPENING, "requests", _recognised(_PLAYBACK)),
+        Clause("response time, quiet", "below 500 ms", "stimuli", "first sound, p95", _response_time),
+    ),
+    ProcedureName.MLPERF_TINY: (
+        Clause("wake words", "50", "trials.repeat", "n", _phrases),
+        Clause("false negatives", "at most 8", "trials", _REJECTS, _few_missed),
+        Clause("false positives in 1,200 s", "at most 8", "trials.hours", "false accepts", _accepts(8, 1 / 3)),
+        Clause("a detection counts up to 1 s after the word", "1 s", "wake.window_after_s", "", _window),
+    ),
+}  # fmt: skip
+
+
+def clause_rows(scenario: Scenario, progress: Progress, wake: WakeFigures | None) -> tuple[ClauseRow, ...]:
+    """Each clause of the scenario's procedure with each device's result; () without a procedure."""
+    if scenario.procedure is None:
+        return ()
+    figures = wake or WakeFigures()
+    listening = [one.device for one in figures.snapshot().devices]
+    asked = [one.trial.device for one in progress.trials if one.trial.listening is None]
+    devices = dict.fromkeys([*listening, *asked])
+    sessions = [DeviceSession(device, scenario, progress, figures) for device in devices]
+    clauses = CLAUSES[scenario.procedure.name]
+    return tuple(ClauseRow(one.device, clause, clause.judge(one)) for one in sessions for clause in clauses)

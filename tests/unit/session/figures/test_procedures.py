@@ -1,0 +1,178 @@
+"""Clauses of published procedures: each with the session's own value, met, not met or not applicable."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.bench import Bench, ObservationKind
+from harness.model.procedure import EDITIONS, Procedure, ProcedureName
+from harness.model.record import EndReason, SessionFinished
+from harness.model.scenario import Scenario, TrialKind, WakeSettings
+from harness.model.stimulus import NoiseKind, NoiseSpec, Opening
+from harness.model.trial import Outcome, Recognition, Trial
+from harness.report.session import WholeSession
+from harness.report.session_page import SoundsIn, write_report
+from harness.scenario.scenario import load_scenario
+from harness.session.engine.assemble import Resolved, write_resolved
+from harness.session.figures.procedures import CLAUSES, clause_rows
+from harness.session.summary import procedure_lines
+from tests.unit.report.test_session_page import visible
+from tests.unit.session.figures.rows import Rows
+from tests.unit.session.figures.test_requests import CUT, MISHEARD, WHOLE, asked, dropping
+from tests.unit.session.test_first_sound import asked as sounding
+from tests.unit.session.test_first_sound import commanded
+from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
+from tests.written_sessions import written
+
+SELF_TEST, ESP_SR, TINY = ProcedureName
+
+
+def following(name: ProcedureName, wake: WakeSettings | None = None) -> Scenario:
+    procedure = Procedure(name, EDITIONS[name][0])
+    return Scenario("kitchen", "Kitchen", "/s.yaml", "a", (), (), procedure=procedure, wake=wake or WakeSettings())
+
+
+def clauses(rows: Rows, name: ProcedureName, device: str = "kitchen") -> dict[str, tuple[str, str]]:
+    whole = WholeSession.of(rows.entries)
+    found = clause_rows(following(name), whole.progress, whole.wake)
+    return {row.clause.what: (row.found.value, row.found.verdict.value) for row in found if row.device == device}
+
+
+def verdicts(rows: Rows, name: ProcedureName) -> dict[str, str]:
+    return {what: verdict for what, (_, verdict) in clauses(rows, name).items()}
+
+
+def called(missed: int, total: int = 30, **recipe: object) -> WakeRows:
+    trials = [wake_trial(number) for number in range(1, total + 1)]
+    trials = [replace(one, recipe=replace(one.recipe, **recipe)) for one in trials]  # type: ignore[arg-type]
+    rows = rows_of(*trials)
+    for number, trial in enumerate(trials):
+        rows.play(trial, [] if number < missed else [("kitchen", 1.75)])
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("clause", "recipe", "most"),
+    [
+        ("FRR in silence", {}, 3),
+        ("FRR in stationary noise", {"noise": NoiseSpec(NoiseKind.PINK, 10.0)}, 6),
+        ("FRR with external music", {"noise": NoiseSpec(NoiseKind.RECORDING, 10.0, "/m.flac")}, 6),
+        ("FRR with own music", {"opening": Opening(3.0, "play", sounds=True)}, 9),
+    ],
+)
+def test_false_rejects_have_a_limit_of_their_own_in_each_condition(
+    clause: str, recipe: dict[str, object], most: int
+) -> None:
+    assert verdicts(called(most, **recipe), SELF_TEST)[clause] == "met"
+    worse = verdicts(called(most + 1, **recipe), SELF_TEST)
+    assert worse[clause] == "not met"
+    assert [what for what in worse if what.startswith("FRR") and worse[what] != "not applicable"] == [clause]
+
+
+def test_the_pause_and_the_shares_of_requests() -> None:
+    found = clauses(dropping(400), SELF_TEST)
+    assert found["WWDD: shortest pause before a request"] == ("first 10 of 10 after 500 ms", "met")
+    assert found["RAR: correct responses of requests"][0].startswith("30 of 50 = 60.0 %")
+    assert found["RAR: correct responses of requests"][1] == "not applicable", "the guide gives no limit"
+    late = clauses(dropping(1500), SELF_TEST)
+    assert late["WWDD: shortest pause before a request"] == ("10 of 10 after no pause up to 1000 ms", "not met")
+
+
+def waking(number: int) -> Trial:
+    return replace(asked(number), reports=(ObservationKind.WAKE, ObservationKind.TRANSCRIPT))
+
+
+def test_recognition_is_of_the_commands_whose_wake_word_was_heard() -> None:
+    trials = [waking(number) for number in range(1, 5)]
+    rows = Rows.of(*trials)
+    rows.trial("time-1", heard=WHOLE)
+    rows.trial("time-2", heard=CUT, **MISHEARD)  # type: ignore[arg-type]
+    for number in (3, 4):
+        rows.trial(f"time-{number}", Outcome.NO_WAKE, Recognition.UNKNOWN)
+    found = clauses(rows, ESP_SR)
+    assert found["wake-up rate, quiet"][0].startswith("2 of 4 = 50.0 %")
+    assert found["speech recognition rate, quiet"][0].startswith("1 of 2 = 50.0 %")
+    assert found["command words under playback"] == ("nothing played", "not applicable")
+
+
+@pytest.mark.parametrize(("first_s", "verdict"), [(0.4, "met"), (0.6, "not met")])
+def test_the_response_time_is_of_the_first_sound(first_s: float, verdict: str) -> None:
+    assert verdicts(sounding(*[first_s] * 20), ESP_SR)["response time, quiet"] == verdict
+    assert verdicts(sounding(*[0.4] * 10, None, None), ESP_SR)["response time, quiet"] == "not applicable"
+
+
+def test_the_response_time_of_commands() -> None:
+    assert clauses(commanded(), ESP_SR)["response time, quiet"] == ("nothing played", "not applicable")
+
+
+def soaked(accepts: int, hours: float, before: bool, after: bool) -> WakeRows:
+    probes = [wake_trial(number, TrialKind.PROBE) for number in (1, 3)]
+    ambient = wake_trial(2, TrialKind.AMBIENT, ambient_s=3600 * hours)
+    rows = rows_of(probes[0], ambient, probes[1])
+    rows.play(probes[0], [("kitchen", 1.75)] if before else [])
+    rows.play(ambient, [("kitchen", 60.0 * (at + 1)) for at in range(accepts)], duration_s=3600 * hours)
+    rows.play(probes[1], [("kitchen", 1.75)] if after else [])
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("accepts", "hours", "verdict"),
+    [(3, 24.0, "met"), (4, 24.0, "not met"), (4, 2.0, "not met"), (0, 2.0, "not applicable")],
+)
+def test_false_accepts_need_the_whole_day_to_be_few_enough(accepts: int, hours: float, verdict: str) -> None:
+    assert verdicts(soaked(accepts, hours, True, True), SELF_TEST)["FAR in 24 h"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (True, True, ("before: yes, after: yes", "met")),
+        (True, False, ("before: yes, after: no", "not met")),
+        (False, True, ("before: no, after: yes", "not met")),
+    ],
+)
+def test_life_is_proved_before_and_after(before: bool, after: bool, found: tuple[str, str]) -> None:
+    assert clauses(soaked(0, 1.0, before, after), SELF_TEST)["proof of life before and after the 24 h"] == found
+
+
+def test_four_places_and_thirty_utterances() -> None:
+    assert verdicts(called(0, 29), SELF_TEST)["utterances in each condition"] == "not met"
+    assert verdicts(called(0, 30), SELF_TEST)["utterances in each condition"] == "met"
+    trials = [wake_trial(n, conditions=(("position", f"place {n}"),)) for n in range(1, 5)]
+    for count, verdict in ((3, "not met"), (4, "met")):
+        rows = rows_of(*trials[:count])
+        for trial in trials[:count]:
+            rows.play(trial, [("kitchen", 1.75)])
+        assert verdicts(rows, SELF_TEST)["places of the speech loudspeaker"] == verdict
+
+
+def test_the_size_of_mlperf_tiny() -> None:
+    found = verdicts(called(8, 50), TINY)
+    assert (found["wake words"], found["false negatives"]) == ("met", "met")
+    assert verdicts(called(9, 50), TINY)["false negatives"] == "not met"
+
+
+def test_the_table_is_in_the_summary_and_on_the_page(tmp_path: Path) -> None:
+    rows = dropping(400)
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    whole, scenario = WholeSession.of(rows.entries), following(SELF_TEST)
+    lines = "\n".join(procedure_lines(scenario, whole.progress, whole.wake))
+    assert "after avs_self_test, edition 2023" in lines
+    assert "first 10 of 10 after 500 ms" in lines
+    written(tmp_path / "s", rows)
+    write_resolved(tmp_path / "s", Resolved(scenario, Bench("lab", "", "", "b", ())))
+    write_report([tmp_path / "s"], tmp_path / "report.html", SoundsIn.NONE)
+    shown = visible((tmp_path / "report.html").read_text(encoding="utf-8"))
+    row = "WWDD: shortest pause before a requestat most 1 smatrix.axes.gap_msrequestsfirst 10 of 10 after 500 msmet"
+    assert row in shown
+    plain = replace(scenario, procedure=None)
+    assert procedure_lines(plain, whole.progress, whole.wake) == []
+
+
+def test_every_procedure_has_clauses_and_an_example() -> None:
+    folder = Path(__file__).parents[4] / "scenarios" / "procedures"
+    followed = {known.procedure.name for path in folder.glob("*.yaml") if (known := load_scenario(path)).procedure}
+    assert followed == set(CLAUSES) == set(EDITIONS) == set(ProcedureName)
