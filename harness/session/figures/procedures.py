@@ -24,7 +24,7 @@ from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import shortest_pause
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
-from harness.wake.wake_progress import DeviceWake
+from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 _SAME = 1e-9
 
@@ -186,8 +186,7 @@ def _sample(least: int) -> Callable[[DeviceSession], ClauseResult]:
 
 
 def _pause(of: DeviceSession) -> ClauseResult:
-    asked = [found for found in of.progress.totals.requests if found[0] == of.device]
-    gaps = dict(requests_of_session(asked, None)).get(of.device, ()) or of.wake.requests
+    gaps = dict(requests_of_session(of.progress.totals.requests, WakeProgress((of.wake,)))).get(of.device, ())
     pause = shortest_pause(gaps) if len(gaps) > 1 else None
     if pause is None:
         return ClauseResult("needs requests after several pauses")

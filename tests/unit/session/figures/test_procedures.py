@@ -81,6 +81,21 @@ def test_the_pause_and_the_shares_of_requests() -> None:
     assert late["WWDD: shortest pause before a request"] == ("10 of 10 after no pause up to 1000 ms", "not met")
 
 
+def test_the_pause_of_commands() -> None:
+    gaps_ms = [0, 500, 1000] * 10
+    trials = [wake_trial(number, TrialKind.COMMAND) for number, _ in enumerate(gaps_ms, 1)]
+    trials = [
+        replace(one, recipe=replace(one.recipe, gap_ms=gap_ms)) for one, gap_ms in zip(trials, gaps_ms, strict=True)
+    ]
+    rows = rows_of(*trials)
+    for trial in trials:
+        heard = "turn on the light" if trial.recipe.gap_ms >= 1000 else "the light"
+        rows.play(trial, [("kitchen", 1.75)], words=[("kitchen", 2.6, heard)])
+    found = clauses(rows, SELF_TEST)
+    assert found["WWDD: shortest pause before a request"] == ("first 10 of 10 after 1000 ms", "met")
+    assert found["RAR: correct responses of requests"][0].startswith("10 of 30 = 33.3 %")
+
+
 def waking(number: int) -> Trial:
     return replace(asked(number), reports=(ObservationKind.WAKE, ObservationKind.TRANSCRIPT))
 
