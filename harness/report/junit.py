@@ -245,7 +245,7 @@ def _requests(gaps: Sequence[GapRequests]) -> Properties:
         return ()
     pause = pause_words(shortest_pause(gaps))
     shares = ((f"requests_whole_after_{gap.gap_ms}_ms", f"{gap.whole.count} of {gap.whole.total}") for gap in gaps)
-    return (("request_pause", pause), ("request_pause_consistent", consistent_words(shortest_pause(gaps))), *shares)
+    return (("request_pause", pause), ("request_pause_consistent", consistent_words(gaps)), *shares)
 
 
 def _words(of: HeardWords, normalisation: str) -> Properties:

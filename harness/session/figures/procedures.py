@@ -21,12 +21,15 @@ from harness.session.figures.trials import TrialProgress, tested
 from harness.statistics import text
 from harness.statistics.intervals import Share
 from harness.wake.first_sounds import FirstSounds
-from harness.wake.requests import shortest_pause
+from harness.wake.reports.figures_text import consistent_words
+from harness.wake.requests import CONSISTENT, shortest_pause
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 _SAME = 1e-9
+LONGEST_PAUSE_MS = 1000
+"""Of the self-test."""
 
 
 class ClauseVerdict(StrEnum):
@@ -190,9 +193,10 @@ def _pause(of: DeviceSession) -> ClauseResult:
     pause = shortest_pause(gaps) if len(gaps) > 1 else None
     if pause is None:
         return ClauseResult("needs requests after several pauses")
-    if pause.consistent is None:
-        return ClauseResult(f"10 of 10 after no pause up to {gaps[-1].gap_ms} ms", False)
-    return ClauseResult(f"first 10 of 10 after {pause.consistent} ms", pause.consistent <= 1000)
+    if any(gap.total < CONSISTENT for gap in gaps if gap.gap_ms <= LONGEST_PAUSE_MS):
+        return ClauseResult(f"needs {CONSISTENT} requests after each pause")
+    holds = pause.consistent is not None and pause.consistent <= LONGEST_PAUSE_MS
+    return ClauseResult(consistent_words(gaps), holds)
 
 
 def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:

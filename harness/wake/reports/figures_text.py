@@ -102,7 +102,7 @@ def recovery_words(recovery: Recovery) -> str:
 def request_lines(device: str, gaps: Sequence[GapRequests]) -> Iterator[str]:
     """The shortest pause from which requests arrive whole, how that is known, and the shares; for one device."""
     yield f"{plain_text(device, 60)}: {pause_words(shortest_pause(gaps))}"
-    yield f"{consistent_words(shortest_pause(gaps))}; {evidence_words(gaps)}"
+    yield f"{consistent_words(gaps)}; {evidence_words(gaps)}"
     yield ", ".join(f"{gap.gap_ms} ms: {gap.whole.count} of {gap.whole.total}" for gap in gaps)
 
 
@@ -121,8 +121,11 @@ def pause_words(pause: ShortestPause | None) -> str:
     return f"{found} (95 % interval {within})"
 
 
-def consistent_words(pause: ShortestPause | None) -> str:
+def consistent_words(gaps: Sequence[GapRequests]) -> str:
     """`first 10 of 10 after 500 ms`: the reading of published procedures."""
+    pause = shortest_pause(gaps)
+    if all(gap.total < CONSISTENT for gap in gaps):
+        return f"fewer than {CONSISTENT} requests after each pause"
     if pause is None or pause.consistent is None:
         return f"{CONSISTENT} of {CONSISTENT} after none"
     return f"first {CONSISTENT} of {CONSISTENT} after {pause.consistent} ms"

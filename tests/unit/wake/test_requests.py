@@ -130,5 +130,5 @@ def test_without_transcripts_the_expected_response_decides_and_is_named() -> Non
     found = rows.device()
     assert found.requests == (GapRequests(0, Share(0, 1), 1), GapRequests(500, Share(1, 1), 1))
     assert list(request_lines("kitchen", found.requests))[1] == (
-        "10 of 10 after none; 2 by the expected response, without transcripts"
+        "fewer than 10 requests after each pause; 2 by the expected response, without transcripts"
     )

@@ -78,7 +78,7 @@ def test_the_pause_and_the_shares_of_requests() -> None:
     assert found["RAR: correct responses of requests"][0].startswith("30 of 50 = 60.0 %")
     assert found["RAR: correct responses of requests"][1] == "not applicable", "the guide gives no limit"
     late = clauses(dropping(1500), SELF_TEST)
-    assert late["WWDD: shortest pause before a request"] == ("10 of 10 after no pause up to 1000 ms", "not met")
+    assert late["WWDD: shortest pause before a request"] == ("10 of 10 after none", "not met")
 
 
 def test_the_pause_of_commands() -> None:
@@ -94,6 +94,15 @@ def test_the_pause_of_commands() -> None:
     found = clauses(rows, SELF_TEST)
     assert found["WWDD: shortest pause before a request"] == ("first 10 of 10 after 1000 ms", "met")
     assert found["RAR: correct responses of requests"][0].startswith("10 of 30 = 33.3 %")
+
+
+def test_fewer_than_ten_requests_decide_no_pause() -> None:
+    trials = [asked(number, 500 * number) for number in (1, 2)]
+    rows = Rows.of(*trials)
+    for trial in trials:
+        rows.trial(trial.id, heard=WHOLE)
+    found = clauses(rows, SELF_TEST)["WWDD: shortest pause before a request"]
+    assert found == ("needs 10 requests after each pause", "not applicable")
 
 
 def waking(number: int) -> Trial:
