@@ -281,6 +281,8 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned:
 
 
 def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
+    from harness.wake.reports.figures_text import ratio as false_rejects
+
     totals = sorted((run.totals for run in runs), key=lambda one: one.recognised.value or 0.0)[len(runs) // 2]
     if totals.recognised.total:
         yield f"recognised: {text.share_with_interval(totals.recognised)}"
@@ -291,8 +293,7 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
         accepts = sorted((one.after_review for one in devices), key=lambda one: one.count)
         ratio, rate = rejects[len(runs) // 2], accepts[len(runs) // 2]
         if ratio.share.total:
-            ends = text.percent_interval(ratio.interval)
-            yield plain_text(f"{first.device}: false rejects {text.share(ratio.share)} (95 % interval {ends})", 400)
+            yield plain_text(f"{first.device}: false rejects {false_rejects(ratio)}", 400)
         if rate.hours:
             found, ends = text.number(rate.per_hour), text.number_interval(rate.interval)
             of = f"{rate.count} in {text.number(rate.hours)} h"

@@ -219,9 +219,9 @@ class Trial:
 
     @property
     def speaker(self) -> str:
-        """Who speaks: the talker that a list of recordings names, else the recording, else the voice."""
+        """Who speaks: the talker that a list of recordings names, else the voice; "" where the list names none."""
         by = self.recipe.spoken_by
-        return dict(self.conditions).get("talker") or (by.path if isinstance(by, Recording) else by.label())
+        return dict(self.conditions).get("talker") or ("" if isinstance(by, Recording) else by.label())
 
     @property
     def talker(self) -> str:

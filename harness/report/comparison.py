@@ -21,6 +21,7 @@ from harness.model.errors import InputError
 from harness.model.judgment import Category
 from harness.model.record import EndReason
 from harness.model.scenario import TrialKind
+from harness.model.stimulus import Recording
 from harness.model.time import Measured
 from harness.model.trial import Trial
 from harness.offline.figures.comparison import Clusters
@@ -252,6 +253,12 @@ def _is_reviewed(session: WholeSession) -> bool:
 # What each trial says
 
 
+def _recording(trial: Trial) -> str:
+    """The path of the recording that is played."""
+    spoken = trial.recipe.spoken_by
+    return spoken.path if isinstance(spoken, Recording) else ""
+
+
 def tried_in(
     session: WholeSession,
     device: str,
@@ -265,7 +272,7 @@ def tried_in(
 
     def place(trial: Trial, stimulus: str) -> None:
         labels = {axis: label for axis, label in trial.conditions if axis in varying}
-        cluster = stimulus if clusters is None else clusters.of(trial.speaker)
+        cluster = stimulus if clusters is None else clusters.of(trial.speaker or _recording(trial))
         places[trial.id] = Tried((trial.kind, stimulus, *sorted(labels.items())), cluster, labels)
 
     def add(measure: Measure, trial: Trial, count: float, of: float = 1, time: Measured | None = None) -> None:

@@ -36,6 +36,7 @@ from harness.session.figures.trials import (
 )
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.statistics.intervals import Share
+from harness.statistics.text import TOO_FEW_VOICES
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import consistent_words, pause_words
 from harness.wake.requests import GapRequests, shortest_pause
@@ -232,8 +233,12 @@ def _figures(kind: str, of: DeviceWake | None) -> Properties:
         return (("commands_understood", f"{of.commands.count} of {of.commands.total}"),)
     if kind == TrialKind.WAKE:
         share = of.false_rejects.share
-        counts = (("false_rejects", f"{share.count} of {share.total}"), ("voices", str(of.false_rejects.speakers or 1)))
-        return (*counts, *_interval("share", of.false_rejects.interval))
+        rejects = of.false_rejects
+        counts = (("false_rejects", f"{share.count} of {share.total}"), ("voices", str(rejects.voices or 1)))
+        unknown = (("talkers", "unknown"),) if rejects.speakers.unknown else ()
+        if rejects.interval is None and share.total:
+            return (*counts, *unknown, ("share_interval_95", TOO_FEW_VOICES))
+        return (*counts, *unknown, *_interval("share", rejects.interval))
     accepts = of.after_review
     counts = (("false_accepts", str(accepts.count)), ("exposure_hours", f"{accepts.hours:.6f}"))
     return (*counts, *_interval("per_hour", accepts.interval))

@@ -20,7 +20,17 @@ from harness.model.trial import Trial
 from harness.report.verdict import ReportVerdict, limit_rows
 from harness.session.figures.progress import Totals
 from harness.statistics.intervals import Share
-from harness.wake.wake_progress import DeviceWake, Rate, Ratio, WakeProgress, due_decisions, needless, rate, ratio
+from harness.wake.wake_progress import (
+    DeviceWake,
+    Rate,
+    Ratio,
+    Speakers,
+    WakeProgress,
+    due_decisions,
+    needless,
+    rate,
+    ratio,
+)
 
 REHEARSED = frozenset(
     {
@@ -88,6 +98,7 @@ def as_bad(device: SimulatedDevice, limits: Limits, stopping: Stopping, attempts
 class _Counts:
     """One device in one simulated run."""
 
+    planned: frozenset[str] = frozenset()
     missed: Counter[str] = field(default_factory=Counter)
     heard: Counter[str] = field(default_factory=Counter)
     commands: int = 0
@@ -101,7 +112,7 @@ class _Counts:
         total, missed = self.heard.total(), self.missed.total()
         return DeviceWake(
             name,
-            false_rejects=Ratio(Share(missed, total)),
+            false_rejects=Ratio(Share(missed, total), speakers=self._speakers()),
             hits=total - missed,
             missed=missed,
             after_review=Rate(self.accepts, self.exposure_s / 3600),
@@ -112,9 +123,12 @@ class _Counts:
 
     def figures(self, name: str) -> DeviceWake:
         plain = self.counts(name)
-        speakers = tuple(Share(self.missed[one], count) for one, count in self.heard.items())
-        rejects = ratio(plain.false_rejects.share, speakers if len(speakers) > 1 else ())
+        rejects = ratio(plain.false_rejects.share, plain.false_rejects.speakers)
         return replace(plain, false_rejects=rejects, after_review=rate(self.accepts, self.exposure_s / 3600))
+
+    def _speakers(self) -> Speakers:
+        shares = {speaker: Share(self.missed[speaker], count) for speaker, count in self.heard.items()}
+        return Speakers.of(shares, self.planned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +169,8 @@ class Rehearsal:
             one.name for one in fields(limits) if one.name not in REHEARSED and getattr(limits, one.name) is not None
         )
         self._plan = [(trial, _names(trial)) for trial in trials]
+        phrases = (TrialKind.WAKE, TrialKind.COMMAND)
+        self._speakers = frozenset(trial.speaker for trial in trials if trial.kind in phrases)
         self._attempts = max((trial.reprompt.max_attempts for trial in trials), default=1)
 
     def runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
@@ -219,7 +235,7 @@ class Rehearsal:
                 continue
             kind = trial.listening.kind
             for name in names:
-                counts = devices.setdefault(name, _Counts())
+                counts = devices.setdefault(name, _Counts(self._speakers))
                 if kind is TrialKind.AMBIENT:
                     sound_s = _ambience_s(trial)
                     counts.exposure_s += sound_s

@@ -60,7 +60,7 @@ from harness.understanding.reports import score_text
 from harness.wake.reports.figures_text import disagreements, rate, ratio, recovery_words
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
-from harness.wake.wake_progress import DeviceWake
+from harness.wake.wake_progress import DeviceWake, Speakers
 from harness.wake.wake_progress import ratio as ratio_of
 
 T = TypeVar("T")
@@ -281,9 +281,9 @@ def _understood(trials: Sequence[TrialProgress]) -> Cell:
 
 
 def _rejected(plays: Sequence[Play]) -> Cell:
-    speakers = gathered((one.trial.speaker, one.reading.hit is None) for one in plays)
-    shares = tuple(Share(sum(missed), len(missed)) for missed in speakers.values())
-    found = ratio_of(Share(sum(one.count for one in shares), len(plays)), shares)
+    by_speaker = gathered((one.trial.speaker, one.reading.hit is None) for one in plays)
+    shares = {speaker: Share(sum(missed), len(missed)) for speaker, missed in by_speaker.items()}
+    found = ratio_of(sum(shares.values(), Share()), Speakers.of(shares))
     return Cell(found.share, found.interval)
 
 

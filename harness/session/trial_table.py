@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 from harness.base.foreign import plain_text
 from harness.base.typed_table import ColumnContent, TypedTable, Value, csv_of
 from harness.model.scenario import TrialKind
@@ -123,7 +121,7 @@ def _of_trial(one: TrialProgress) -> dict[str, Value]:
         row["frame_right"] = None if told is None or told.right is None else int(told.right)
     if not isinstance(trial.recipe.query, Ambience):  # in which nobody speaks
         row["recording"] = plain_text(trial.recording)
-        row["speaker"] = plain_text(trial.speaker if trial.recording != PurePath(trial.speaker).name else "")
+        row["speaker"] = plain_text(trial.speaker)
     return row
 
 

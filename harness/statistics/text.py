@@ -48,6 +48,22 @@ def percent_interval(ends: Interval | None, digits: int | None = None) -> str:
     return NOTHING if ends is None else f"{_hundredths(ends[0], digits)}–{_hundredths(ends[1], digits)} %"
 
 
+TOO_FEW_VOICES = "too few voices for an interval"
+
+
+def voices_interval(ends: Interval | None, digits: int | None = None) -> str:
+    """As `percent_interval`, of a share that is known: only too few voices leave it without an interval."""
+    return TOO_FEW_VOICES if ends is None else percent_interval(ends, digits)
+
+
+def basis(voices: int | None, unknown: bool) -> str:
+    """What an interval is over: `over 5 voices`, or `exact` for trials. unknown: some recordings name no talker."""
+    if voices is None:
+        return "exact, talkers unknown" if unknown else "exact"
+    plural = "" if voices == 1 else "s"
+    return f"over {voices} voice{plural}" + (", unknown talkers as one" if unknown else "")
+
+
 def number_interval(ends: Interval | None) -> str:
     """The ends of an interval of rates: `2.18–20.5`."""
     return NOTHING if ends is None else f"{number(ends[0])}–{number(ends[1])}"

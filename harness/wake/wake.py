@@ -145,6 +145,8 @@ class WakeFigures:
                     figures = DeviceFigures(target, settings, self._events, self._speech)
                     self._devices[target.device] = figures
                 self._devices[target.device].listening_states.update(target.listening_states)
+                if trial.kind is TrialKind.WAKE:
+                    self._devices[target.device].planned_speakers.add(trial.speaker)
                 if trial.listening.probe_every_s:
                     self._devices[target.device].proofs.expect_probes(trial.listening.probe_every_s)
 

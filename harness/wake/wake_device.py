@@ -38,6 +38,7 @@ from harness.wake.wake_progress import (
     MarkKind,
     Recovery,
     SourceTime,
+    Speakers,
     TimelineMark,
     UnmatchedWake,
     rate,
@@ -127,6 +128,8 @@ class DeviceFigures:
         self.clock_error_s: float | None = None
         self.decisions: dict[str, bool] = {}
         self.listening_states: set[DeviceState] = set()
+        self.planned_speakers: set[str] = set()
+        """Of its wake trials."""
         self.changed = True
         self._events, self._speech = events, speech
         self._sums = Sums()
@@ -247,7 +250,7 @@ class DeviceFigures:
             self.proofs.doubtful.append(play)
         self._settle(play, new=True)
         sums, accepts = self._sums, self._events.counts(self.device).after
-        self._looks.add(wall_s, sums.false_rejects, _shares(sums.speakers), sums.exposure_s, accepts)
+        self._looks.add(wall_s, sums.false_rejects, self._speakers(), sums.exposure_s, accepts)
 
     def _gather(self, play: Play) -> None:
         """Places events that are reported before the beginning of their sound is."""
@@ -344,7 +347,7 @@ class DeviceFigures:
             self._latency = latency_figures(list(self._delays.values()))
         self._found = DeviceWake(
             device=self.device,
-            false_rejects=ratio(sums.false_rejects, _shares(sums.speakers)),
+            false_rejects=ratio(sums.false_rejects, self._speakers()),
             hits=sums.hits,
             double_wakes=Share(sums.doubled, sums.hits),
             missed=sums.commands[CommandWord.MISSING],
@@ -371,9 +374,9 @@ class DeviceFigures:
             looks=self._looks.snapshot(),
             decisions=tuple(self.decisions.items()),
             conditions=tuple(
-                (name, ratio(sum(speakers, Share()), speakers))
+                (name, ratio(sum(speakers.shares, Share()), speakers))
                 for name, cell in _by_axis(sums.cells)
-                if (speakers := _shares(cell))
+                if (speakers := Speakers.of(_shares(cell))).shares
             ),
             source_events=sums.seen_by.total(),
             disagreements=tuple(self._disagreements()),
@@ -383,6 +386,9 @@ class DeviceFigures:
             first_sounds=FirstSounds.of(list(self._sounds.values())),
         )
         return self._found
+
+    def _speakers(self) -> Speakers:
+        return Speakers.of(_shares(self._sums.speakers), self.planned_speakers)
 
     def _disagreements(self) -> Iterator[Disagreement]:
         label, sources = self._target.label, self._target.sources
@@ -584,8 +590,8 @@ def _tally(tally: Tally, speaker: str, missed: bool, sign: int) -> None:
     counts[1] += sign
 
 
-def _shares(tally: Tally) -> tuple[Share, ...]:
-    return tuple(Share(*counts) for counts in tally.values() if counts[1])
+def _shares(tally: Tally) -> dict[str, Share]:
+    return {speaker: Share(*counts) for speaker, counts in tally.items()}
 
 
 def _by_axis(cells: Mapping[str, Tally]) -> list[tuple[str, Tally]]:

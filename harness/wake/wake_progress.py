@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -12,15 +12,9 @@ from harness.model.record import Clip, DecisionReached, ReviewWord
 from harness.model.scenario import Stopping, TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.statistics.intervals import (
-    LatencyFigures,
-    Share,
-    clopper_pearson,
-    clustered_interval,
-    garwood,
-    independent_units,
-)
+from harness.statistics.intervals import LatencyFigures, Share, clopper_pearson, garwood
 from harness.statistics.sequential import SequentialVerdict, rate_sequence, rate_verdict, share_sequence, share_verdict
+from harness.statistics.voices import over_voices, voices_verdict
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests
@@ -45,17 +39,42 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Speakers:
+    """Trials by voice or talker.
+
+    - shares: false rejects of each that has been heard.
+    - several: whether the plan has more than one, so that results are for further voices.
+    - unknown: whether one of them stands for all recordings whose talker is not stated.
+    """
+
+    shares: tuple[Share, ...] = ()
+    several: bool = False
+    unknown: bool = False
+
+    @classmethod
+    def of(cls, shares: Mapping[str, Share], planned: Collection[str] = ()) -> Speakers:
+        """planned: all names of the plan. A recording without a talker has the name ""."""
+        heard = {name: share for name, share in shares.items() if share.total}
+        return cls(tuple(heard.values()), len({*heard, *planned}) > 1, "" in heard)
+
+
+@dataclass(frozen=True, slots=True)
 class Ratio:
     """A share with its 95 % interval and the time-uniform one; None over nothing.
 
-    speakers: number of voices, talkers or recordings that the trials come from, if more than one. Both intervals are
-    then over speakers, because trials of one speaker fail alike. Else they are over trials, by Clopper–Pearson.
+    Both intervals are over voices if there are several, because trials of one voice fail alike: None for too few of
+    them. Else they are over trials, by Clopper–Pearson, and hold for that voice alone.
     """
 
     share: Share = field(default_factory=Share)
     interval: Interval | None = None
     any_time: Interval | None = None
-    speakers: int = 0
+    speakers: Speakers = field(default_factory=Speakers)
+
+    @property
+    def voices(self) -> int | None:
+        """How many voices the intervals are over; None for intervals over trials."""
+        return len(self.speakers.shares) if self.speakers.several else None
 
 
 class MarkKind(StrEnum):
@@ -248,19 +267,17 @@ class WakeProgress:
 LOOKS = 240
 
 
-Speakers = tuple[Share, ...]
-"""Trials by speaker."""
+_NO_SPEAKERS = Speakers()
 
 
 @lru_cache(maxsize=4096)
-def ratio(share: Share, speakers: Speakers = ()) -> Ratio:
-    """A share with both of its intervals, over speakers if there are several."""
-    counts, totals = [one.count for one in speakers], [one.total for one in speakers]
-    units = independent_units(counts, totals, least_effect=1.0)
-    if units is None or share.value is None:
-        return Ratio(share, clopper_pearson(share.count, share.total), share_sequence(share.count, share.total))
-    interval = clustered_interval(counts, totals, least_effect=1.0)
-    return Ratio(share, interval, share_sequence(share.value * units, units), len(speakers))
+def ratio(share: Share, speakers: Speakers = _NO_SPEAKERS) -> Ratio:
+    """A share with both of its intervals, over voices if there are several."""
+    if not speakers.several:
+        exact = clopper_pearson(share.count, share.total)
+        return Ratio(share, exact, share_sequence(share.count, share.total), speakers)
+    found = over_voices(speakers.shares)
+    return Ratio(share, speakers=speakers) if found is None else Ratio(share, found.interval, found.any_time, speakers)
 
 
 @lru_cache(maxsize=4096)
@@ -328,12 +345,15 @@ def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
 
 
 def _due(device: DeviceWake, stopping: Stopping) -> Iterator[DecisionReached]:
-    accepts, rejects = device.after_review, device.false_rejects.share
+    accepts, rejects = device.after_review, device.false_rejects
     verdicts: dict[Literal["false_accepts", "false_rejects"], SequentialVerdict] = {}
     if stopping.false_accepts is not None:
         verdicts["false_accepts"] = rate_verdict(stopping.false_accepts, accepts.count, accepts.hours)
     if stopping.false_rejects is not None:
-        verdicts["false_rejects"] = share_verdict(stopping.false_rejects, rejects.count, rejects.total)
+        test, speakers, share = stopping.false_rejects, rejects.speakers, rejects.share
+        verdicts["false_rejects"] = (
+            voices_verdict(test, speakers.shares) if speakers.several else share_verdict(test, share.count, share.total)
+        )
     for figure, verdict in verdicts.items():
         if verdict is not SequentialVerdict.OPEN and figure not in dict(device.decisions):
             yield DecisionReached(device.device, figure, verdict is SequentialVerdict.PASSED)

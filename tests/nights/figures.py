@@ -39,7 +39,7 @@ def _of_device(device: DeviceWake, wake: WakeFigures) -> Json:
     return {
         "hits": device.hits,
         "wake_trials": device.false_rejects.share.total,
-        "speakers": device.false_rejects.speakers,
+        "speakers": device.false_rejects.voices or 0,
         "double_wakes": device.double_wakes.count,
         "false_accepts": device.false_accepts.count,
         "after_review": device.after_review.count,

@@ -53,7 +53,8 @@ class Row(NamedTuple):
 
 @dataclass
 class DeviceCount:
-    """count: mostly as the fields of harness.wake.wake_progress.DeviceWake. speakers: speaker → [missed, wake trials].
+    """count: mostly as the fields of harness.wake.wake_progress.DeviceWake. speakers: speaker → [missed, wake trials];
+    planned: all of the plan.
 
     hits: trial with a phrase that counts → row of the event that it caused. unmatched: row of an event that matched no
     stimulus → whether in vocabulary, and whether it fell into what counts.
@@ -64,8 +65,14 @@ class DeviceCount:
     unproven_s: float = 0.0
     delays: list[Span] = field(default_factory=list)
     speakers: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+    planned: set[str] = field(default_factory=set)
     hits: dict[str, int | None] = field(default_factory=dict)
     unmatched: dict[int, tuple[bool, bool]] = field(default_factory=dict)
+
+    @property
+    def several(self) -> bool:
+        """Whether results are for further voices than those of the plan."""
+        return len({*self.speakers, *self.planned}) > 1
 
 
 @dataclass(eq=False)
@@ -198,6 +205,9 @@ class Recount:
             (target, one["listening"]) for one in self._listening.values() for target in one["listening"]["targets"]
         ]
         self.devices = {target["device"]: DeviceCount() for target, _ in targets}
+        for trial in self._listening.values():
+            for target in trial["listening"]["targets"] if trial["listening"]["kind"] == "wake" else ():
+                self.devices[target["device"]].planned.add(speaker_of(trial))
         self._device_of = {source: target["device"] for target, _ in reversed(targets) for source in _sources(target)}
         lines = {name: defaultdict[tuple[int, int], list[_Heard]](list) for name in self.devices}
         boot, boots = 0, ["", *(row.body["boot_id"] for row in engines)]
@@ -384,11 +394,21 @@ def match(plays: Sequence[Play], events: Sequence[Event]) -> None:
                     event.home, event.fate, event.of = home, "part", earlier[-1]
 
 
+def recordings_of(recipe: Json) -> list[Json]:
+    return [sound for sound in (recipe["wake_phrase"], recipe["query"]) if sound and sound["kind"] == "recording"]
+
+
+def speaker_of(trial: Json) -> str:
+    """The talker or the voice; "" for all recordings that name no talker."""
+    voice = [trial["recipe"]["voice"][name] for name in ("engine", "name", "rate_wpm", "pitch")]
+    return dict(trial["conditions"]).get("talker") or ("" if recordings_of(trial["recipe"]) else str(voice))
+
+
 def tally_play(device: DeviceCount, play: Play, events: Sequence[Event], every: Sequence[Event]) -> None:
     count, hit, recipe = device.count, play.hit, play.trial["recipe"]
     count["suppressed"] += sum(event.fate == "part" for event in events)
     count["of_openings"] += sum(event.fate == "opening" for event in events)
-    recordings = [sound for sound in (recipe["wake_phrase"], recipe["query"]) if sound and sound["kind"] == "recording"]
+    recordings = recordings_of(recipe)
     long_s = play.end_s - play.start_s
     if play.kind == "ambient":
         heard_s = sum(max(0.0, min(high, play.end_s) - max(low, play.start_s)) for low, high in play.listened)
@@ -408,8 +428,7 @@ def tally_play(device: DeviceCount, play: Play, events: Sequence[Event], every: 
         words.sort(key=lambda seen: seen["kind"] != "transcript")
         count[understood(play.trial, str(words[0].get("text", words[0].get("name")))) if words else "missed"] += 1
     elif play.kind == "wake":
-        voice = [recipe["voice"][name] for name in ("engine", "name", "rate_wpm", "pitch")]
-        of = dict(play.trial["conditions"]).get("talker") or (recordings[0]["path"] if recordings else str(voice))
+        of = speaker_of(play.trial)
         device.speakers[of] = [device.speakers[of][0] + (hit is None), device.speakers[of][1] + 1]
         count.update(wake_trials=1, hits=int(hit is not None))
         if hit:

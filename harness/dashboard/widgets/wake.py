@@ -19,10 +19,10 @@ from harness.dashboard.watch import Declared, View
 from harness.dashboard.widgets.bars import RowList
 from harness.model.scenario import SequentialTest, WakeSettings
 from harness.session.figures.progress import Totals, check_limits
-from harness.statistics.text import NOTHING, hours, number, number_interval, percent, percent_interval
+from harness.statistics.text import NOTHING, TOO_FEW_VOICES, hours, number, number_interval, percent, percent_interval
 from harness.wake.reports.figures_text import disagreements
 from harness.wake.wake import DevicePair
-from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, TimelineMark, WakeProgress
+from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, Ratio, TimelineMark, WakeProgress
 
 
 class LimitStanding(StrEnum):
@@ -411,9 +411,18 @@ def _reject_words(device: DeviceWake) -> list[list[str]]:
     ratio = device.false_rejects
     return [
         [f" FR    {percent(ratio.share.value)}", f"{ratio.share.count} of {ratio.share.total}"],
+        *_reject_intervals(ratio),
+        [f"       hits {device.hits}{', talkers unknown' if ratio.speakers.unknown else ''}"],
+    ]
+
+
+def _reject_intervals(ratio: Ratio) -> list[list[str]]:
+    if ratio.share.value is not None and ratio.interval is None:
+        return [[f" {TOO_FEW_VOICES}"], [""]]
+    over = "exact" if ratio.voices is None else f"{ratio.voices} voices"
+    return [
         [f"       any time {percent_interval(ratio.any_time)}"],
-        [f"       {f'{ratio.speakers} voices' if ratio.speakers else 'exact':<8} {percent_interval(ratio.interval)}"],
-        [f"       hits {device.hits}"],
+        [f"       {over:<8} {percent_interval(ratio.interval)}"],
     ]
 
 

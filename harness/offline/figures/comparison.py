@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
-from harness.statistics.intervals import Interval, clopper_pearson, clustered_interval, garwood
+from harness.statistics.intervals import Interval, clopper_pearson, garwood
 from harness.statistics.significance import Discordance, poisson_rates
+from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import WerDifference, share_difference, wer_difference
 
 FOLDER = "folder"
@@ -353,7 +354,7 @@ def _differing(first: Evaluated, second: Evaluated, left: Rows, right: Rows) -> 
 def _share_interval(wrong: Rows, groups: Rows | None) -> Interval | None:
     if groups is None:
         return clopper_pearson(int(wrong.sum()), len(wrong))
-    return clustered_interval(np.bincount(groups, wrong).tolist(), np.bincount(groups).tolist())
+    return over_clusters(np.bincount(groups, wrong).tolist(), np.bincount(groups).tolist())
 
 
 def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys, FileKeys] | None) -> FalseAccepts:

@@ -19,7 +19,8 @@ from harness.offline.figures.figures import Figures
 from harness.offline.figures.sweep import PointFigures, Sweep
 from harness.offline.figures.sweep import figures as point_at
 from harness.offline.journal import JournalFile
-from harness.statistics.intervals import Interval, LatencyFigures, clustered_interval, latency_figures
+from harness.statistics.intervals import Interval, LatencyFigures, latency_figures
+from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import WerDifference, share_difference
 
 SpokenKey = tuple[str, int, int]
@@ -210,7 +211,7 @@ def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, 
     if not clusters:
         return equal.false_reject_interval
     parts = gathered((clusters.get(key) or f"\0{key}", lost) for key, lost in missed.items()).values()
-    return clustered_interval([sum(one) for one in parts], [len(one) for one in parts])
+    return over_clusters([sum(one) for one in parts], [len(one) for one in parts])
 
 
 def _apart(one: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> WerDifference | None:

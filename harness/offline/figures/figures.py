@@ -12,8 +12,9 @@ from harness.model.offline import Counting
 from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import OfflineCounts, Tally
 from harness.offline.wake_log import StatedWords, wake_totals
-from harness.statistics.intervals import Interval, clopper_pearson, clustered_interval, garwood, wilson
+from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
+from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import wer_interval
 
 CLUSTERED_P = 0.05
@@ -66,7 +67,7 @@ def figures(tally: Tally, counting: Counting) -> Figures:
     def rejects(count: int, *columns: int) -> Interval | None:
         if not by_file:
             return clopper_pearson(count, files)
-        return clustered_interval([sum(one[at] for at in columns) for one in clusters], [one[2] for one in clusters])
+        return over_clusters([sum(one[at] for at in columns) for one in clusters], [one[2] for one in clusters])
 
     return Figures(
         counts,

@@ -11,8 +11,9 @@ from harness.base.gathering import gathered
 from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKind, file_number
 from harness.offline.figures.counts import Key, OfflineCounts, Tally, judged
 from harness.offline.figures.labelled import compared
-from harness.statistics.intervals import Interval, Share, clopper_pearson, clustered_interval, garwood
+from harness.statistics.intervals import Interval, Share, clopper_pearson, garwood
 from harness.statistics.significance import holm
+from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import WerDifference, rates_apart, shares_apart
 
 Labels = Mapping[ListKind, Sequence[str]]
@@ -190,7 +191,7 @@ def _rejects(counts: OfflineCounts) -> Share:
 def _interval(shares: Sequence[Share], whole: Share, *, clustered: bool) -> Interval | None:
     if not clustered:
         return clopper_pearson(whole.count, whole.total)
-    return clustered_interval([one.count for one in shares], [one.total for one in shares])
+    return over_clusters([one.count for one in shares], [one.total for one in shares])
 
 
 def _corrected(of: Mapping[str, WerDifference | None]) -> dict[str, float | None]:

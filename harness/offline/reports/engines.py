@@ -10,7 +10,7 @@ from harness.base.text_file import safe_csv
 from harness.base.text_table import Column, note, text_table
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, det_cells, figures_json
-from harness.statistics.text import NOTHING, number, percent, percent_interval, points, points_interval, probability
+from harness.statistics.text import NOTHING, number, percent, points, points_interval, probability, voices_interval
 
 
 def accuracy_columns(table: EnginesTable) -> list[Column]:
@@ -37,7 +37,7 @@ def accuracy_cells(one: EngineRow) -> list[str]:
         number(own.per_hour),
         NOTHING if equal is None or not equal.threshold else f"{equal.threshold:.5g}",
         NOTHING if equal is None else percent(equal.false_rejects),
-        NOTHING if equal is None else percent_interval(one.equal_interval),
+        NOTHING if equal is None else voices_interval(one.equal_interval),
         "" if apart is None else points(apart.difference),
         "" if apart is None else points_interval(apart.interval),
         "" if apart is None else probability(apart.p),

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from harness.base.text_table import Column, note, shown, text_table
 from harness.offline.figures.groups import FileBreakdown, GroupGap
 from harness.statistics.text import (
+    NOTHING,
     number,
     number_interval,
     percent,
-    percent_interval,
     points,
     points_interval,
     probability,
+    voices_interval,
 )
 
 _MOST_GROUPS = 40
@@ -35,7 +36,10 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
     for one in of.groups:
         row = [shown(one.label, 40)]
         if rejects:
-            share = percent(one.rejects.value, 2), percent_interval(one.rejects_interval, 2)
+            share = (
+                percent(one.rejects.value, 2),
+                NOTHING if one.rejects.value is None else voices_interval(one.rejects_interval, 2),
+            )
             row += [f"{one.rejects.total:,}", *share, probability(one.rejects_p)]
         if accepts:
             ends = number_interval(one.accepts_interval)

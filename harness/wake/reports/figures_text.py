@@ -176,12 +176,18 @@ def pairs_with_trials(pairs: Iterable[DevicePair]) -> Iterator[str]:
 
 
 def ratio(value: Ratio) -> str:
-    """`3 of 120 = 2.50 % (95 % exact 0.52–7.13 %; at any time 0.15–10.4 %)`, or `… over 5 voices …`."""
+    """`3 of 120 = 2.50 % (95 % exact 0.52–7.13 %; at any time 0.15–10.4 %)`, or `… over 5 voices …`.
+
+    Also `… exact, talkers unknown: …`, and `3 of 120 = 2.50 % (too few voices for an interval: over 1 voice)`.
+    """
     if value.share.value is None:
         return OF_NONE
-    basis = f"over {value.speakers} voices" if value.speakers else "exact"
-    any_time = text.percent_interval(value.any_time)
-    return f"{text.share(value.share)} (95 % {basis} {text.percent_interval(value.interval)}; at any time {any_time})"
+    basis = text.basis(value.voices, value.speakers.unknown)
+    if value.interval is None:
+        return f"{text.share(value.share)} ({text.TOO_FEW_VOICES}: {basis})"
+    comma = ":" if value.speakers.unknown else ""
+    ends, any_time = text.percent_interval(value.interval), text.percent_interval(value.any_time)
+    return f"{text.share(value.share)} (95 % {basis}{comma} {ends}; at any time {any_time})"
 
 
 def rate(value: Rate) -> str:

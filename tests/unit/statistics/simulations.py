@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from harness.model.scenario import SequentialTest
 from harness.statistics.agreement import MISSING
-from harness.statistics.intervals import Interval
+from harness.statistics.intervals import Interval, Share
 from harness.statistics.sequential import SequentialVerdict, rate_verdict, share_sequence, share_verdict
+from harness.statistics.voices import over_voices, voices_verdict
 
 
 def kept_rate(
@@ -66,6 +67,52 @@ def share_verdicts(
                 if verdict is not SequentialVerdict.OPEN:
                     break
         found[verdict] += 1
+    return found
+
+
+def drawn_voices(
+    random: np.random.Generator, share: float, correlation: float, *, voices: int, runs: int
+) -> NDArray[np.float64]:
+    """The share of each voice in each run, with that mean; a beta distribution."""
+    if not correlation:
+        return np.full((runs, voices), share)
+    spread = (1 - correlation) / correlation
+    return random.beta(share * spread, (1 - share) * spread, (runs, voices))
+
+
+def voices_covered(
+    random: np.random.Generator, share: float, correlation: float, *, voices: int, trials: int, runs: int
+) -> tuple[int, int]:
+    """Of `runs` intervals over voices, those that lie above the mean of all voices, and those that lie below it."""
+    missed = random.binomial(trials, drawn_voices(random, share, correlation, voices=voices, runs=runs))
+    above = below = 0
+    for run in missed:
+        found = over_voices(Share(int(count), trials) for count in run)
+        assert found is not None
+        above += found.interval[0] > share
+        below += found.interval[1] < share
+    return above, below
+
+
+def voices_verdicts(
+    random: np.random.Generator,
+    test: SequentialTest,
+    share: float,
+    correlation: float,
+    *,
+    voices: int,
+    trials: int,
+    runs: int,
+) -> dict[SequentialVerdict, int]:
+    """Verdicts of runs in which the voices take turns, looked at after each round, for so many rounds."""
+    shares = drawn_voices(random, share, correlation, voices=voices, runs=runs)
+    found = dict.fromkeys(SequentialVerdict, 0)
+    for of_run in shares:
+        missed = (random.random((trials, voices)) < of_run).cumsum(axis=0)
+        verdicts = (
+            voices_verdict(test, [Share(int(count), played) for count in row]) for played, row in enumerate(missed, 1)
+        )
+        found[next((one for one in verdicts if one is not SequentialVerdict.OPEN), SequentialVerdict.OPEN)] += 1
     return found
 
 

@@ -24,7 +24,16 @@ from harness.session.wording import Happenings
 from harness.statistics.intervals import Share, latency_figures
 from harness.wake.counting import Matching, SourceEvent, Window, match_events, merge_sources
 from harness.wake.reports.figures_text import unmatched_line, wake_summary
-from harness.wake.wake_progress import DeviceWake, Disagreement, WakeProgress, due_decisions, needless, rate, ratio
+from harness.wake.wake_progress import (
+    DeviceWake,
+    Disagreement,
+    Speakers,
+    WakeProgress,
+    due_decisions,
+    needless,
+    rate,
+    ratio,
+)
 from tests.known import known
 from tests.unit.session.figures.rows import planned
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
@@ -408,6 +417,17 @@ def test_decisions_are_due_once() -> None:
     told = WakeProgress((device("a", Share(0, 10), 9, 8.0, decisions=(("false_accepts", True),)),))
     assert due_decisions(told, BOTH) == (), "a decision stands"
     assert due_decisions(decided, Stopping()) == ()
+
+
+def test_decisions_over_voices_wait_for_voices() -> None:
+    """80 trials without a miss pass with one voice. Four voices of the plan decide nothing about further ones."""
+    whole = Share(0, 80)
+    for shares, due in (((whole,), 1), ((Share(0, 20),) * 4, 0), ((Share(0, 36),) * 24, 1)):
+        speakers = Speakers.of({str(number): share for number, share in enumerate(shares)})
+        of_device = DeviceWake("a", ratio(sum(shares, Share()), speakers))
+        assert len(due_decisions(WakeProgress((of_device,)), Stopping(false_rejects=BOTH.false_rejects))) == due
+    first = Speakers.of({"ann": whole}, planned=("ann", "ben"))
+    assert due_decisions(WakeProgress((DeviceWake("a", ratio(whole, first)),)), BOTH) == ()
 
 
 def test_trials_are_needless_when_every_device_is_decided() -> None:

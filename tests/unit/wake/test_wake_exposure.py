@@ -26,7 +26,7 @@ from harness.session.figures.progress import Totals, check_limits
 from harness.statistics.intervals import Share
 from harness.wake.proofs import PROBE_REACH, PROBE_SLACK_S, Proofs
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_progress import LOOKS, Looks, MarkKind, WakeProgress
+from harness.wake.wake_progress import LOOKS, Looks, MarkKind, Speakers, WakeProgress
 from tests.known import known
 from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, played, rows_of, wake_trial
 
@@ -371,7 +371,7 @@ def test_reviews_in_any_order_leave_counts_that_add_up(
 def test_looks_are_thinned_and_end_with_the_latest() -> None:
     looks = Looks()
     for number in range(1, 5001):
-        looks.add(float(number), Share(0, number), (), number * 60.0, 0)
+        looks.add(float(number), Share(0, number), Speakers(), number * 60.0, 0)
     found = looks.snapshot()
     assert len(found) <= LOOKS + 1
     assert found[-1].trials == 5000

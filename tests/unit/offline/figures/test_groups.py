@@ -12,7 +12,8 @@ from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import figures
 from harness.offline.figures.groups import FileBreakdown, breakdown
 from harness.offline.reports.groups import group_lines
-from harness.statistics.intervals import Share, clopper_pearson, clustered_interval
+from harness.statistics.intervals import Share, clopper_pearson
+from harness.statistics.voices import over_clusters
 from tests.known import known
 
 COUNTING = Counting(False, False, False, 0.0, LeadInRef.END)
@@ -64,7 +65,7 @@ def test_talkers_are_clusters() -> None:
     us = found.groups[0]
     # The first ten of forty files are missed, of four talkers in turn: 3, 3, 2, 2.
     assert us.clusters == 4
-    assert us.rejects_interval == clustered_interval([3, 3, 2, 2], [10] * 4)
+    assert us.rejects_interval == over_clusters([3, 3, 2, 2], [10] * 4)
     assert known(us.rejects_interval)[1] > known(clopper_pearson(10, 40))[1]
 
 
@@ -112,6 +113,6 @@ def test_files_in_conditions_count_once_for_the_intervals_of_the_whole() -> None
     one, eight = figures(once, COUNTING), figures(eightfold, COUNTING)
     assert one.false_rejects == clopper_pearson(2, 10)
     assert (eight.counts.false_rejects, eight.by_file, eight.false_rejects_wilson) == (16, True, None)
-    assert known(eight.false_rejects) == pytest.approx(clustered_interval([8, 8] + 8 * [0], 10 * [8]))
+    assert known(eight.false_rejects) == pytest.approx(over_clusters([8, 8] + 8 * [0], 10 * [8]))
     assert len(eightfold.false_accepts) == len(once.false_accepts) == 10
     assert list(eightfold.false_accepts) == [8 * count for count in once.false_accepts]

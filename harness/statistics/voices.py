@@ -1,0 +1,170 @@
+"""What the trials of some voices say about further voices: an interval, one for any time, and a sequential test.
+
+The model: each voice has an error share of its own, drawn from a beta distribution with mean p, so trials of one voice
+correlate by r. How much is not known. Every likelihood is therefore a mean over r, with the density 2(1 − r): any
+correlation may be, and large ones are less likely. A few voices that happen to be alike then do not pass for proof
+that all are. Source of the beta-binomial likelihood: Williams, Biometrics 31 (1975).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.model.scenario import SequentialTest
+from harness.statistics.intervals import CONFIDENCE, Interval, Share
+from harness.statistics.sequential import SequentialVerdict
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Counts = tuple[tuple[int, int, int], ...]
+"""Errors, trials, and how many voices have so many, in ascending order."""
+
+FEWEST_VOICES = 2
+"""With fewer, nothing shows how much voices differ."""
+_CELLS, _FINE_CELLS = 64, 128
+"""Of the grid of p, over its whole range and then where the likelihood is."""
+_NEGLIGIBLE = 25.0
+"""A log likelihood so far below the largest is left out."""
+
+_ROOTS = (np.arange(16) + 0.5) / 16
+_CORRELATIONS = _ROOTS**2
+"""Of the grid of r: dense near 0, where many trials of a voice tell small correlations apart."""
+_LOG_WEIGHTS = np.log(_ROOTS * (1 - _CORRELATIONS) / (_ROOTS * (1 - _CORRELATIONS)).sum())
+_SPREAD = (1 - _CORRELATIONS) / _CORRELATIONS
+"""Sum of both parameters of the beta distribution of voices."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverVoices:
+    """Intervals of the mean share over all voices like these. any_time: holds at every look at once."""
+
+    interval: Interval
+    any_time: Interval
+
+
+def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> OverVoices | None:
+    """From the trials of each voice; None with fewer than FEWEST_VOICES.
+
+    interval: its ends are those of Clopper and Pearson where trials do not correlate, or where each voice has one.
+    any_time: `sequential.share_sequence`, with the same prior on p.
+    """
+    return _of_counts(_counts((voice.count, voice.total) for voice in voices), confidence)
+
+
+def over_clusters(errors: Iterable[int], totals: Iterable[int], confidence: float = CONFIDENCE) -> Interval | None:
+    """The interval of `over_voices` from two columns, such as the errors and the files of each talker."""
+    found = _of_counts(_counts(zip(errors, totals, strict=True)), confidence)
+    return None if found is None else found.interval
+
+
+def voices_verdict(test: SequentialTest, voices: Iterable[Share]) -> SequentialVerdict:
+    """Where the test of a share over voices stands: the likelihood ratio of both means against 1/α and β.
+
+    It stays open for as long as the voices are too few to tell the two apart, however many trials they have. Source of
+    the bounds: Ville's inequality, for voices whose correlations have the density above.
+    """
+    if not (0 < test.good < test.bad < 1 and test.alpha + test.beta < 1):
+        raise ValueError(f"a sequential test has 0 < good < bad < 1 and alpha + beta < 1, not {test}")
+    counts = _counts((voice.count, voice.total) for voice in voices)
+    if not counts:
+        return SequentialVerdict.OPEN
+    good, bad = (
+        _log_mean(np.sum([alike * _of_voice(mean, *voice) for *voice, alike in counts], axis=0) + _LOG_WEIGHTS)
+        for mean in (test.good, test.bad)
+    )
+    if bad - good <= math.log(test.beta):
+        return SequentialVerdict.PASSED
+    return SequentialVerdict.FAILED if bad - good >= -math.log(test.alpha) else SequentialVerdict.OPEN
+
+
+def _counts(voices: Iterable[tuple[int, int]]) -> Counts:
+    alike = Counter((int(errors), int(total)) for errors, total in voices if total)
+    return tuple((errors, total, voices) for (errors, total), voices in sorted(alike.items()))
+
+
+def _of_counts(counts: Counts, confidence: float) -> OverVoices | None:
+    return None if sum(alike for *_, alike in counts) < FEWEST_VOICES else _over_voices(counts, confidence)
+
+
+@lru_cache(maxsize=8192)
+def _over_voices(counts: Counts, confidence: float) -> OverVoices:
+    errors, totals, alike = np.array(counts).T
+    share = float((errors * alike).sum() / (totals * alike).sum())
+    # p = sin²(πu/2): Jeffreys' prior on p is uniform in u.
+    edges = np.linspace(0.0, 1.0, _CELLS + 1)
+    likely = _log_likelihoods(_middles(edges), errors, totals, alike)
+    near = np.flatnonzero(likely > likely.max() - _NEGLIGIBLE)
+    edges = np.linspace(edges[max(0, near[0] - 1)], edges[min(_CELLS, near[-1] + 2)], _FINE_CELLS + 1)
+    middles = _middles(edges)
+    logs = _log_likelihoods(middles, errors, totals, alike)
+    likelihoods, slope = np.exp(logs - logs.max()), np.tan(math.pi / 2 * middles)
+
+    tail = (1 - confidence) / 2
+    # The weights turn Jeffreys' prior into those of Clopper and Pearson: 1/p for the low end, 1/(1 − p) for the high.
+    low = _quantile(edges, likelihoods / slope, tail) if errors.any() else 0.0
+    high = _quantile(edges, likelihoods * slope, 1 - tail) if (errors < totals).any() else 1.0
+
+    least = math.log((1 - confidence) * float(likelihoods.mean()) * float(edges[-1] - edges[0])) + float(logs.max())
+    first, last = np.flatnonzero(logs >= least)[[0, -1]]
+    from_u = np.interp(least, logs[first - 1 : first + 1], middles[first - 1 : first + 1]) if first else edges[0]
+    last_two = slice(last + 1, last - 1 if last else None, -1)
+    to_u = np.interp(least, logs[last_two], middles[last_two]) if last < len(logs) - 1 else edges[-1]
+    any_time = _share_at(float(from_u)) if errors.any() else 0.0, _share_at(float(to_u))
+    # With unequal voices the share of all trials may lie beyond the mean over voices.
+    interval = min(low, share), max(high, share)
+    return OverVoices(interval, (min(any_time[0], interval[0]), max(any_time[1], interval[1])))
+
+
+def _middles(edges: Floats) -> Floats:
+    return (edges[1:] + edges[:-1]) / 2
+
+
+def _share_at(u: float) -> float:
+    return math.sin(math.pi / 2 * u) ** 2
+
+
+def _quantile(edges: Floats, weights: Floats, at: float) -> float:
+    below = np.concatenate(([0.0], np.cumsum(weights)))
+    return _share_at(float(np.interp(at * below[-1], below, edges)))
+
+
+def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, alike: Integers) -> Floats:
+    """Of each p, the mean over correlations."""
+    means = np.sin(math.pi / 2 * u)[:, np.newaxis] ** 2
+    logs = _rising(means * _SPREAD, errors, alike) + _rising((1 - means) * _SPREAD, totals - errors, alike)
+    logs -= _rising(_SPREAD, totals, alike)
+    logs += _LOG_WEIGHTS
+    most = logs.max(axis=1)
+    return np.asarray(most + np.log(np.exp(logs - most[:, np.newaxis]).sum(axis=1)))
+
+
+def _rising(of: Floats, counts: Integers, alike: Integers) -> Floats:
+    """log Γ(of + n) − log Γ(of), added over all counts n."""
+    from scipy import special  # here, since it loads slowly
+
+    values, places = np.unique(counts, return_inverse=True)
+    times = np.bincount(places, alike)
+    logs = -float(times.sum()) * special.gammaln(of)
+    for value, how_often in zip(values.tolist(), times.tolist(), strict=True):
+        logs += how_often * special.gammaln(of + value)
+    return np.asarray(logs)
+
+
+@lru_cache(maxsize=65536)
+def _of_voice(mean: float, errors: int, total: int) -> Floats:
+    """Log likelihood of one voice's trials, of each correlation."""
+    one = np.ones(1, np.int64)
+    yes, no, of = one * errors, one * (total - errors), one * total
+    return _rising(mean * _SPREAD, yes, one) + _rising((1 - mean) * _SPREAD, no, one) - _rising(_SPREAD, of, one)
+
+
+def _log_mean(logs: Floats) -> float:
+    most = float(logs.max())
+    return most + math.log(float(np.exp(logs - most).sum()))
