@@ -29,6 +29,7 @@ from harness.offline.pool import WorkerLimits
 from harness.offline.run import OnOutcome, OpensJournal, RunPace, RunProgress, run, stop_when_asked
 
 if TYPE_CHECKING:
+    from harness.offline.figures.counts import TalkerOf
     from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
     from harness.offline.figures.figures import Figures
     from harness.offline.figures.groups import FileBreakdown
@@ -140,6 +141,7 @@ class EvaluationFiles:
         self,
         breakdowns: Breakdowns = lambda journal: (),
         limits: DeclaredLimits = DeclaredLimits(),  # noqa: B008 – frozen
+        talker_of: TalkerOf | None = None,
     ) -> tuple[EvaluationRun, Figures]:
         """Writes log and summary from the journal, each completely or not at all. HarnessError, InputError.
 
@@ -151,7 +153,7 @@ class EvaluationFiles:
         run = replace(run_of(journal), breakdowns=tuple(breakdowns(journal)), limits=limits)
         with WholeFile(str(self.log)) as file:
             text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
-            found = write_log(text, run, journal.outcomes())
+            found = write_log(text, run, journal.outcomes(), talker_of)
             text.flush()
             file.keep()
         with WholeFile(str(self.summary)) as file:
@@ -355,6 +357,7 @@ class EvaluationSitting:
 
     def _told(self) -> EvaluationEnding:
         from harness.offline.figures.figures import limit_failures
+        from harness.offline.figures.groups import talker_of
         from harness.offline.reports.groups import group_lines
         from harness.offline.reports.log import (
             clip_warnings,
@@ -366,7 +369,9 @@ class EvaluationSitting:
         )
 
         screen, asked = self._screen, self._asked
-        done, found = self._written.write(self._breakdowns, self._limits)
+        done, found = self._written.write(
+            self._breakdowns, self._limits, talker_of(self._listing.columns, self._clustered_by)
+        )
         facts = done.header.facts
         if self._verbose:
             head = head_of(done, found)
@@ -491,13 +496,15 @@ class SeveralSittings:
 
     def _compare(self) -> None:
         # Imported here, since one engine without a page needs none of it, and it takes a quarter of a second.
+        from harness.offline.figures.groups import talker_of
         from harness.offline.reports.engines import engine_lines
         from harness.offline.several import read_engines, table_of, write_joint
 
         asked, listing = self._asked, self._listing
-        self.engines = read_engines(self._logs, self._screen.warn)
+        clustered_by = clusters_of(asked, listing)
+        self.engines = read_engines(self._logs, self._screen.warn, talker_of(listing.columns, clustered_by))
         target = self._sweep.target_fa_per_hour
-        self.table = table_of(self.engines, target, listing.columns, clusters_of(asked, listing))
+        self.table = table_of(self.engines, target, listing.columns, clustered_by)
         if not self._several:
             return
         for one in self.engines:

@@ -14,7 +14,7 @@ from harness.model.errors import InputError, Place
 from harness.model.offline import ListKind, Task, file_number
 from harness.model.stimulus import SoundCondition
 from harness.model.time import Measured
-from harness.offline.figures.counts import Tally, judged
+from harness.offline.figures.counts import TalkerOf, Tally, judged
 from harness.offline.figures.engines import Ends, EnginesTable, EvaluatedEngine, SpokenKey, engines_table, spoken_in
 from harness.offline.figures.figures import figures
 from harness.offline.figures.groups import Labels, label_of
@@ -38,9 +38,11 @@ PHRASE_END = "phrase_end_s"
 Columns = Mapping[str, Labels]
 
 
-def read_engines(logs: Sequence[Path], warn: Callable[[str], None]) -> list[EvaluatedEngine]:
+def read_engines(
+    logs: Sequence[Path], warn: Callable[[str], None], talker_of: TalkerOf | None = None
+) -> list[EvaluatedEngine]:
     """Reads evaluations by their logs or journals; InputError for a log without its journal."""
-    return list(_named([_journal(one) for one in logs], logs, warn))
+    return list(_named([_journal(one) for one in logs], logs, warn, talker_of))
 
 
 def _journal(log: Path) -> JournalFile:
@@ -53,7 +55,7 @@ def _journal(log: Path) -> JournalFile:
 
 
 def _named(
-    journals: Sequence[JournalFile], logs: Sequence[Path], warn: Callable[[str], None]
+    journals: Sequence[JournalFile], logs: Sequence[Path], warn: Callable[[str], None], talker_of: TalkerOf | None
 ) -> Iterator[EvaluatedEngine]:
     names = _names([one.header.evaluation.task for one in journals], logs)
     for journal, log, name in zip(journals, logs, names, strict=True):
@@ -66,14 +68,20 @@ def _named(
             sweep = sweep_of(outcomes, header.facts, header.evaluation, header.counting, cache)
         except InputError as error:
             why = error.what
-        yield _read(journal, log, name, sweep, why, cache)
+        yield _read(journal, log, name, sweep, why, cache, talker_of)
 
 
 def _read(
-    journal: JournalFile, log: Path, name: str, sweep: Sweep | None, no_scores: str, cache: ScoreCache
+    journal: JournalFile,
+    log: Path,
+    name: str,
+    sweep: Sweep | None,
+    no_scores: str,
+    cache: ScoreCache,
+    talker_of: TalkerOf | None,
 ) -> EvaluatedEngine:
     header, rule = journal.header, journal.header.facts.rule
-    tally = Tally(header.counting, len(header.evaluation.conditions))
+    tally = Tally(header.counting, len(header.evaluation.conditions), talker_of)
     phrases = {
         phrase.key: phrase for one in journal.outcomes() for phrase in spoken_in(one.outcome, tally.add(one.outcome))
     }
@@ -176,8 +184,11 @@ def table_of(
     conditions = len(one.journal.header.evaluation.conditions)
     if clustered_by or conditions > 1:
         for (kind, number, place), phrase in one.phrases.items():
-            known = label_of(ListKind(kind), number, columns, clustered_by, phrase.label) if clustered_by else ""
-            clusters[kind, number, place] = known or f"{kind} {file_number(number, conditions)} {place}"
+            by_file = f"{kind} {file_number(number, conditions)} {place}"
+            of_talker = (
+                label_of(ListKind(kind), number, columns, clustered_by, phrase.label) if clustered_by else by_file
+            )
+            clusters[kind, number, place] = of_talker
         clustered_by = clustered_by or "file"
     return engines_table(
         engines, per_hour, ends=ends, ends_are_labels=stated, clusters=clusters, clustered_by=clustered_by

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -288,22 +289,46 @@ class OfflineCounts:
         return (self.oov_ms + (self.inv_oov_ms if counting.count_in_vocabulary else 0)) / 3_600_000
 
 
+TalkerOf = Callable[[ListKind, int, LabelledPhrase | None], str]
+"""Who says a phrase: of a file by its kind and number, or of a label in it."""
+
+
 class Tally:
     """Counts files one by one, with what the spread of events over files needs; a few bytes per file.
 
     conditions: how many times each file is there, one after the other. What belongs to one file is one cluster.
+    talker_of: who says a phrase, "" if that is not known. All that one talker says is one cluster, and so is all that
+    unknown ones say.
     """
 
-    def __init__(self, counting: Counting, conditions: int = 0) -> None:
-        self._counting, self._conditions = counting, conditions
+    def __init__(self, counting: Counting, conditions: int = 0, talker_of: TalkerOf | None = None) -> None:
+        self._counting, self._conditions, self._talker_of = counting, conditions, talker_of
         self._last: dict[str, tuple[ListKind, int]] = {}
         self.counts = OfflineCounts()
-        self.clusters: defaultdict[tuple[ListKind, int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
-        """With conditions: phrases of each file, or each labelled phrase: how many are missed, mistaken, and in all."""
+        self._phrases: defaultdict[tuple[ListKind, int, int] | str, list[int]] = defaultdict(lambda: [0, 0, 0])
+        """Of each talker, else of each file or labelled phrase: how many are missed, mistaken, and in all."""
         self.false_accepts, self.exposure_s = array("I"), array("d")
         """For each file of the false-accept rate: its false accepts, and its share of the exposure."""
         self.word_errors, self.words = array("I"), array("I")
         """For each file with STT lines."""
+
+    @property
+    def talkers(self) -> dict[str, list[int]]:
+        """Phrases missed, mistaken, and in all, of each talker and of all unknown ones together (""); {} if none is
+        known."""
+        by_talker: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+        for name, counts in self._phrases.items():
+            of = by_talker[name if isinstance(name, str) else ""]
+            of[:] = (one + more for one, more in zip(of, counts, strict=True))
+        return dict(by_talker) if any(by_talker) else {}
+
+    @property
+    def files(self) -> list[list[int]]:
+        """The same of each file or labelled phrase in all its conditions; [] if each is there once."""
+        return list(self._phrases.values()) if self._conditions > 1 else []
+
+    def _talker_of_fact(self, outcome: FileOutcome, fact: Fact) -> str:
+        return "" if self._talker_of is None else self._talker_of(outcome.kind, outcome.number, fact.label)
 
     def add(self, outcome: FileOutcome) -> FileVerdict:
         """Counts a file; returns its verdict."""
@@ -313,8 +338,8 @@ class Tally:
         for fact in verdict.facts:
             counts.lines[fact.key] += 1
             counts.phrases += fact.label is not None
-            if self._conditions > 1 and fact.key in TARGETS:
-                of = self.clusters[*file, fact.place]
+            if (self._talker_of or self._conditions > 1) and fact.key in TARGETS:
+                of = self._phrases[self._talker_of_fact(outcome, fact) or (*file, fact.place)]
                 of[0] += fact.key in MISSED
                 of[1] += fact.key in MISTAKEN
                 of[2] += 1

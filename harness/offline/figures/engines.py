@@ -210,7 +210,7 @@ def engines_table(
 def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, str]) -> Interval | None:
     if not clusters:
         return equal.false_reject_interval
-    parts = gathered((clusters.get(key) or f"\0{key}", lost) for key, lost in missed.items()).values()
+    parts = gathered((clusters.get(key, f"\0{key}"), lost) for key, lost in missed.items()).values()
     return over_clusters([sum(one) for one in parts], [len(one) for one in parts])
 
 
@@ -218,5 +218,5 @@ def _apart(one: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> Wer
     both = [key for key in first if key in one]
     if not both:
         return None
-    groups = [clusters.get(key) or f"\0{key}" for key in both] if clusters else None
+    groups = [clusters.get(key, f"\0{key}") for key in both] if clusters else None
     return share_difference([one[key] for key in both], [first[key] for key in both], groups)

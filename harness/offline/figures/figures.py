@@ -25,7 +25,7 @@ BOOTSTRAP_SEED = 1
 class Figures:
     """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1.
     clustering: of false accepts over files. by_file: whether the intervals of false rejects take each file in all its
-    conditions as a whole."""
+    conditions as a whole. talkers: how many talkers they take as a whole instead; unknown ones are one."""
 
     counts: OfflineCounts
     counting: Counting
@@ -38,6 +38,8 @@ class Figures:
     word_errors: Interval | None = None
     clustering: Clustering | None = None
     by_file: bool = False
+    talkers: int = 0
+    unknown_talkers: bool = False
 
     @property
     def clustered(self) -> bool:
@@ -61,11 +63,12 @@ def figures(tally: Tally, counting: Counting) -> Figures:
     files = counts.true_accepts + counts.rejects_and_substitutions
     missed, wrong = counts.false_rejects, counts.rejects_and_substitutions
     referenced = counts.has_references
-    clusters = list(tally.clusters.values())
-    by_file = bool(clusters)
+    by_talker = tally.talkers
+    clusters = list(by_talker.values()) or tally.files
+    talkers, by_file = len(by_talker), bool(clusters) and not by_talker
 
     def rejects(count: int, *columns: int) -> Interval | None:
-        if not by_file:
+        if not clusters:
             return clopper_pearson(count, files)
         return over_clusters([sum(one[at] for at in columns) for one in clusters], [one[2] for one in clusters])
 
@@ -75,14 +78,16 @@ def figures(tally: Tally, counting: Counting) -> Figures:
         totals(counts, counting),
         garwood(counts.false_accepts(counting), hours) if hours > 0 else None,
         rejects(missed, 0),
-        None if by_file else wilson(missed, files),
+        None if clusters else wilson(missed, files),
         rejects(wrong, 0, 1) if referenced else None,
-        wilson(wrong, files) if referenced and not by_file else None,
+        wilson(wrong, files) if referenced and not clusters else None,
         wer_interval(np.asarray(tally.word_errors), np.asarray(tally.words)) if tally.words else None,
         clustering(np.asarray(tally.false_accepts), np.asarray(tally.exposure_s) / 3600, seed=BOOTSTRAP_SEED)
         if tally.false_accepts
         else None,
         by_file,
+        talkers,
+        "" in by_talker,
     )
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from harness.base.gathering import gathered
 from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKind, file_number
-from harness.offline.figures.counts import Key, OfflineCounts, Tally, judged
+from harness.offline.figures.counts import Key, OfflineCounts, TalkerOf, Tally, judged
 from harness.offline.figures.labelled import compared
 from harness.statistics.intervals import Interval, Share, clopper_pearson, garwood
 from harness.statistics.significance import holm
@@ -89,8 +89,8 @@ def breakdown(
     labelled = False
     for outcome in outcomes:
         value = partial(label_of, outcome.kind, outcome.number, columns)
-        # A file of no known talker is a cluster by itself.
-        of = (clustered_by and value(clustered_by)) or f"{outcome.kind} {file_number(outcome.number, conditions)}"
+        # All files of no known talker are one cluster.
+        of = value(clustered_by) if clustered_by else f"{outcome.kind} {file_number(outcome.number, conditions)}"
         if outcome.kind is ListKind.LABELLED:
             labelled = True
             _add_labelled(tallies, outcome, counting, columns, by, clustered_by, conditions)
@@ -145,6 +145,13 @@ def label_of(
     return of_kind[number] if of_kind else ""
 
 
+def talker_of(columns: Mapping[str, Labels], clustered_by: str) -> TalkerOf | None:
+    """What the column of talkers says of each phrase; None without such a column."""
+    if not clustered_by:
+        return None
+    return lambda kind, number, label: label_of(kind, number, columns, clustered_by, label)
+
+
 def _add_labelled(
     tallies: defaultdict[tuple[str, str], Tally],
     outcome: FileOutcome,
@@ -167,9 +174,9 @@ def _add_labelled(
     def of(label: LabelledPhrase | None, place: int, phrase: str) -> OfflineCounts:
         """The counts of the group and cluster of a label, or of the recording."""
         values = [phrase if name == PHRASE else value(name, label) for name in by]
-        cluster = clustered_by and value(clustered_by, label)
+        cluster = value(clustered_by, label) if clustered_by else None
         by_itself = f"{outcome.kind} {file_number(outcome.number, conditions)} {place}"
-        return tallies[", ".join(one or NO_LABEL for one in values), cluster or by_itself].counts
+        return tallies[", ".join(one or NO_LABEL for one in values), by_itself if cluster is None else cluster].counts
 
     for phrase in phrases:
         of(None, -1, phrase).oov[outcome.rate_hz] += outcome.samples

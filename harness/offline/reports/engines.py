@@ -69,7 +69,7 @@ def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
 
 def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:
     """What the columns mean, in words."""
-    over = f"{table.clustered_by} as a whole" if table.clustered_by else "each file by itself"
+    over = f"{table.clustered_by} as a whole, unknown ones as one" if table.clustered_by else "each file by itself"
     yield "less the first", f"points of FR on the same files, intervals take {over}; p of each pair is not corrected"
     ends = "the end of the phrase, by labels" if table.ends_are_labels else "the end of speech in the file, ± 100 ms"
     yield "delay", f"of a detection, from {ends}"

@@ -54,7 +54,11 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
     yield from text_table(columns, rows, width, most=_MOST_GROUPS)
     yield ""
     if rejects:
-        clusters = f"{shown(of.clustered_by, 40)} as a whole" if of.clustered_by else f"each {trials[:-1]} by itself"
+        clusters = (
+            f"{shown(of.clustered_by, 40)} as a whole, unknown ones as one"
+            if of.clustered_by
+            else f"each {trials[:-1]} by itself"
+        )
         yield from note("intervals of FR", clusters, width)
     yield from note("p", "of the difference from all other groups together, corrected for all groups (Holm)", width)
     for title, text in gap_texts(of):

@@ -19,12 +19,13 @@ from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReas
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
 from harness.offline.asked import DeclaredLimits
-from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, Key, OfflineCounts, Tally
+from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, Key, OfflineCounts, TalkerOf, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.figures.groups import FileBreakdown
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, WorkerUse
 from harness.statistics.intervals import Interval
+from harness.statistics.text import TOO_FEW_VOICES, basis
 
 
 def happenings(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[wake_log.Happening]:
@@ -115,12 +116,14 @@ def run_of(journal: JournalFile) -> EvaluationRun:
     )
 
 
-def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome]) -> Figures:
+def write_log(
+    stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome], talker_of: TalkerOf | None = None
+) -> Figures:
     """Writes the log of outcomes that come in list order; returns its results. OSError from the stream."""
     counting = run.header.counting
     for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_settings(run)):
         stream.write(wake_log.info_line(name, detail) + "\n")
-    tally = Tally(counting, len(run.header.evaluation.conditions))
+    tally = Tally(counting, len(run.header.evaluation.conditions), talker_of)
     for one in outcomes:
         verdict = tally.add(one.outcome)
         for happening in happenings(one.outcome, verdict, one.listed):
@@ -248,7 +251,12 @@ def interval_info(found: Figures) -> Iterator[tuple[str, str]]:
         ("x-frratio-interval", found.false_rejects, found.false_rejects_wilson),
         ("x-fr+sbratio-interval", found.with_substitutions, found.with_substitutions_wilson),
     ):
-        yield from _interval(name, exact, 100, "%, by file" if found.by_file else "%, Clopper-Pearson")
+        if found.talkers and exact is None and found.counts.rejects_and_substitutions + found.counts.true_accepts:
+            yield name, TOO_FEW_VOICES
+        over = "Clopper-Pearson"
+        if found.by_file or found.talkers:
+            over = basis(found.talkers, found.unknown_talkers) if found.talkers else "by file"
+        yield from _interval(name, exact, 100, f"%, {over}")
         yield from _interval(f"{name}-wilson", score, 100, "%, Wilson")
     yield from _interval("x-wer-interval", found.word_errors, 100, "%, by file")
 
@@ -384,6 +392,7 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
             "WER": found.word_errors,
         },
         "warnings": list(clip_warnings(found)),
+        "talkers": found.talkers or None,
         "limits": plain(run.limits, sparse=True),
         "groups": [plain(one) for one in run.breakdowns],
         "clustering": None

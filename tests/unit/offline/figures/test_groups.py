@@ -12,6 +12,7 @@ from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import figures
 from harness.offline.figures.groups import FileBreakdown, breakdown
 from harness.offline.reports.groups import group_lines
+from harness.offline.reports.log import interval_info
 from harness.statistics.intervals import Share, clopper_pearson
 from harness.statistics.voices import over_clusters
 from tests.known import known
@@ -116,3 +117,23 @@ def test_files_in_conditions_count_once_for_the_intervals_of_the_whole() -> None
     assert known(eight.false_rejects) == pytest.approx(over_clusters([8, 8] + 8 * [0], 10 * [8]))
     assert len(eightfold.false_accepts) == len(once.false_accepts) == 10
     assert list(eightfold.false_accepts) == [8 * count for count in once.false_accepts]
+
+
+def test_the_whole_takes_each_talker_as_one() -> None:
+    """12 files of 3 talkers, 2 more of unknown ones, which are one talker together."""
+    names = ["ann"] * 4 + ["ben"] * 4 + ["cat"] * 4 + [""] * 2
+    tally = Tally(COUNTING, talker_of=lambda kind, number, label: names[number])
+    for file in range(14):
+        tally.add(outcome(ListKind.INV, file, int(file not in (0, 1, 4, 12))))
+    found = figures(tally, COUNTING)
+    assert (found.talkers, found.unknown_talkers, found.by_file, found.false_rejects_wilson) == (4, True, False, None)
+    assert found.false_rejects == over_clusters([2, 1, 0, 1], [4, 4, 4, 2])
+    unknown = Tally(COUNTING, talker_of=lambda kind, number, label: "")
+    unknown.add(outcome(ListKind.INV, 0, 1))
+    assert figures(unknown, COUNTING).false_rejects == clopper_pearson(0, 1), "no talker is known"
+    alone = Tally(COUNTING, talker_of=lambda kind, number, label: "ann")
+    alone.add(outcome(ListKind.INV, 0, 1))
+    one = figures(alone, COUNTING)
+    assert one.false_rejects is None
+    assert ("x-frratio-interval", "too few voices for an interval") in [*interval_info(one)]
+    assert any(line.endswith("%, over 4 voices, unknown talkers as one, 95 %") for _, line in interval_info(found))
