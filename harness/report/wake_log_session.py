@@ -6,14 +6,17 @@ The files are the clips of the stimuli. docs/reference/wake-log.md describes the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness import __version__
 from harness.model.scenario import TrialKind
 from harness.model.transcript import WordCounts
 from harness.offline.wake_log import (
+    ACCEPTED,
     FORMULA,
     FORMULA_WITH_U,
+    MISSED,
+    MISTAKEN,
     TOTALS,
     CommandHeard,
     Extras,
@@ -29,10 +32,13 @@ from harness.offline.wake_log import (
     quoted,
 )
 from harness.report.session import WholeSession
-from harness.statistics.intervals import clopper_pearson, garwood
+from harness.statistics.intervals import Share, garwood
+from harness.statistics.text import TOO_FEW_VOICES, basis
 from harness.transcripts.recognition import recognised, words_of
 from harness.wake.wake_plays import CommandWord, HeardWake, Play
-from harness.wake.wake_progress import Interval, UnmatchedWake
+from harness.wake.wake_progress import Interval, Speakers, UnmatchedWake, ratio
+
+_SPOKEN = (TrialKind.WAKE, TrialKind.COMMAND)
 
 
 def wake_log(
@@ -55,10 +61,12 @@ class _Writer:
         self._settings = session.wake.settings
 
     def log(self, command_line: str) -> WakeLog:
-        happenings = tuple(line for play in self._plays for line in self._lines(play))
+        lines = [(play, tuple(self._lines(play))) for play in self._plays]
+        happenings = tuple(line for _, of_play in lines for line in of_play)
         bare = WakeLog(tuple(self._info(command_line)), happenings)
         found = computed(bare)
-        intervals = tuple(self._intervals(bare, found))
+        keys = [(play.trial.speaker, frozenset[str](line.key for line in of_play)) for play, of_play in lines]
+        intervals = tuple(self._intervals(bare, found, keys))
         totals = tuple((key, found[key]) for key in TOTALS if key in found)
         return WakeLog((*bare.info, *intervals, *self._set_aside()), happenings, totals)
 
@@ -176,15 +184,31 @@ class _Writer:
         if took_s > 0:
             yield "real-time-factor", f"{(inv_s + oov_s) / took_s:.1f}"
 
-    def _intervals(self, log: WakeLog, found: dict[str, float]) -> Iterator[tuple[str, str]]:
+    def _intervals(
+        self, log: WakeLog, found: dict[str, float], lines: Sequence[tuple[str, frozenset[str]]]
+    ) -> Iterator[tuple[str, str]]:
+        """lines: who speaks in each play, and the keys of its lines."""
         if "FARATE" in found:
             parts = ("oov", "inv/oov") if log.counts_in_vocabulary else ("oov",)
             hours = sum(log.seconds(part) for part in parts) / 3600
             yield from _interval("x-farate-interval", garwood(int(found["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
-        files = sum(1 for play in self._plays if play.kind is not TrialKind.AMBIENT)
-        for name, count in (("x-frratio-interval", "FRCOUNT"), ("x-fr+sbratio-interval", "FR+SBCOUNT")):
-            if count in found:
-                yield from _interval(name, clopper_pearson(int(found[count]), files), 100.0, "%, Clopper-Pearson")
+        planned = {one.trial.speaker for one in self._session.progress.trials if one.trial.kind in _SPOKEN}
+        for name, count, rejected in (
+            ("x-frratio-interval", "FRCOUNT", MISSED),
+            ("x-fr+sbratio-interval", "FR+SBCOUNT", (*MISSED, *MISTAKEN)),
+        ):
+            if count not in found:
+                continue
+            shares: dict[str, Share] = {}
+            for speaker, keys in lines:
+                if not keys.isdisjoint((*ACCEPTED, *MISSED, *MISTAKEN)):
+                    share = Share(0 if keys.isdisjoint(rejected) else 1, 1)
+                    shares[speaker] = shares.get(speaker, Share()) + share
+            of_all = ratio(sum(shares.values(), Share()), Speakers.of(shares, planned))
+            if of_all.interval is None and of_all.share.total:
+                yield name, TOO_FEW_VOICES
+            over = basis(of_all.voices, of_all.speakers.unknown).replace("exact", "Clopper-Pearson")
+            yield from _interval(name, of_all.interval, 100.0, f"%, {over}")
 
     def _set_aside(self) -> Iterator[tuple[str, str]]:
         """Events that are not false accepts, and what they were, so that nothing is left out silently."""

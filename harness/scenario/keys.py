@@ -525,7 +525,9 @@ class LimitsKeys(Keys):
         "Attempts that the host disturbed, share of all, 0-1. With more, the session is undecided. Default 0.1."
     )
     max_false_reject_share: Share | None = optional("False rejects of each device, share of the wake phrases, 0-1.")
-    max_false_reject_upper: Share | None = optional("Upper end of the 95 % interval of that share (Clopper-Pearson).")
+    max_false_reject_upper: Share | None = optional(
+        "Upper end of the 95 % interval of that share (over voices, if several speak)."
+    )
     max_false_accepts_per_hour: PerHour | None = optional("False accepts of each device, per hour of ambient sound.")
     max_false_accepts_upper_per_hour: PerHour | None = optional(
         "Upper end of the 95 % interval of that rate (Garwood)."

@@ -7,7 +7,14 @@ from scipy.stats import binomtest
 from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import garwood
 from harness.statistics.sequential import SequentialVerdict, rate_sequence
-from tests.unit.statistics.simulations import kept_rate, kept_share, rate_verdicts, share_verdicts
+from tests.unit.statistics.simulations import (
+    kept_rate,
+    kept_share,
+    rate_verdicts,
+    share_verdicts,
+    voices_covered,
+    voices_verdicts,
+)
 
 RUNS = 20_000
 
@@ -57,3 +64,23 @@ def test_error_rates_of_the_share(bad: float) -> None:
     passed = share_verdicts(random, test, test.bad, RUNS)[SequentialVerdict.PASSED]
     assert _at_most(failed, RUNS, test.alpha)
     assert _at_most(passed, RUNS, test.beta)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("voices", [2, 4, 8, 16])
+@pytest.mark.parametrize("correlation", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.1, 0.2])
+def test_intervals_over_voices_cover_the_mean_of_all(voices: int, correlation: float, share: float) -> None:
+    runs = 2000
+    missing = voices_covered(np.random.default_rng(16), share, correlation, voices=voices, trials=36, runs=runs)
+    assert _at_most(sum(missing), runs, 0.05)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("voices", [4, 8, 16])
+@pytest.mark.parametrize(("good", "bad"), [(0.02, 0.1), (0.05, 0.2)])
+def test_error_rates_over_voices(voices: int, good: float, bad: float) -> None:
+    random, test, runs = np.random.default_rng(17), SequentialTest(good, bad), 1000
+    for share, wrong in ((good, SequentialVerdict.FAILED), (bad, SequentialVerdict.PASSED)):
+        verdicts = voices_verdicts(random, test, share, 0.3, voices=voices, trials=40, runs=runs)
+        assert _at_most(verdicts[wrong], runs, 0.05)
