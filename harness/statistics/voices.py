@@ -1,7 +1,7 @@
 """What the trials of some voices say about further voices: an interval, one for any time, and a sequential test.
 
-The model: each voice has an error share of its own, drawn from a beta distribution with mean p, so trials of one voice
-correlate by r. How much is not known. Every likelihood is therefore a mean over r, with the density 2(1 − r): any
+In the model, each voice has an error share of its own, drawn from a beta distribution with mean p. Trials of one voice
+then correlate by r. How much is not known. Every likelihood is therefore a mean over r, with the density 2(1 − r): any
 correlation may be, and large ones are less likely. A few voices that happen to be alike then do not pass for proof
 that all are. Source of the beta-binomial likelihood: Williams, Biometrics 31 (1975).
 """
@@ -35,7 +35,7 @@ _NEGLIGIBLE = 25.0
 
 _ROOTS = (np.arange(16) + 0.5) / 16
 _CORRELATIONS = _ROOTS**2
-"""Of the grid of r: dense near 0, where many trials of a voice tell small correlations apart."""
+"""Of the grid of r: dense near 0, where many trials of a voice show small differences."""
 _LOG_WEIGHTS = np.log(_ROOTS * (1 - _CORRELATIONS) / (_ROOTS * (1 - _CORRELATIONS)).sum())
 _SPREAD = (1 - _CORRELATIONS) / _CORRELATIONS
 """Sum of both parameters of the beta distribution of voices."""
@@ -67,7 +67,7 @@ def over_clusters(errors: Iterable[int], totals: Iterable[int], confidence: floa
 def voices_verdict(test: SequentialTest, voices: Iterable[Share]) -> SequentialVerdict:
     """Where the test of a share over voices stands: the likelihood ratio of both means against 1/α and β.
 
-    It stays open for as long as the voices are too few to tell the two apart, however many trials they have. Source of
+    It stays open for as long as the voices are too few to separate the two, however many trials they have. Source of
     the bounds: Ville's inequality, for voices whose correlations have the density above.
     """
     if not (0 < test.good < test.bad < 1 and test.alpha + test.beta < 1):

@@ -33,6 +33,7 @@ from harness.model.scenario import (
     TrialKind,
     Until,
 )
+from harness.model.stimulus import Recording
 from harness.model.trial import Outcome, Recognition
 from harness.report import junit
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
@@ -232,6 +233,19 @@ def test_a_run_that_did_not_end_is_an_error_with_its_faults(rows: WakeRows) -> N
     assert why(cases(report(rows), "session")["run"]) == ("error", "stopped")
     rows.add(SessionFinished(EndReason.COMPLETED))
     assert why(cases(report(rows), "session")["run"]) is None
+
+
+def test_a_suite_says_whether_talkers_are_known_and_voices_enough() -> None:
+    spoken = wake_trial(1)
+    recorded = replace(wake_trial(2), recipe=replace(spoken.recipe, query=Recording("/said/a.wav")))
+    rows = rows_of(recorded)
+    rows.play(recorded)
+    (figures,) = (dict(suite.properties) for suite in report(rows).suites if suite.name == "kitchen.wake")
+    assert (figures["talkers"], figures["voices"], figures["share_interval_95"]) == ("unknown", "1", "0.025 to 1")
+    rows = rows_of(spoken, recorded)
+    rows.play(spoken)
+    (figures,) = (dict(suite.properties) for suite in report(rows).suites if suite.name == "kitchen.wake")
+    assert figures["share_interval_95"] == "too few voices for an interval"
 
 
 def test_every_suite_says_which_session_it_is_of(rows: WakeRows) -> None:

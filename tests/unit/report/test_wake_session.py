@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from harness.model.errors import InputError
 from harness.model.record import EventReviewed, ReviewWord, StimulusStored, TrialFinished
 from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.stimulus import Recording
 from harness.model.trial import Outcome, Trial
 from harness.offline.wake_log import CommandHeard, Missed, Spot, computed, differences, summary, write
 from harness.offline.wake_log_reading import read
@@ -23,6 +25,7 @@ from harness.wake.reports.figures_text import pairs_with_trials
 from harness.wake.wake import comparisons
 from tests.command import harness
 from tests.dashboard.frame_bench import TIMER, some_frames, wanting
+from tests.known import known
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 from tests.written_sessions import written
@@ -263,3 +266,29 @@ def test_what_nobody_knows_is_null() -> None:
     empty = understood(nothing)
     assert empty["frames"] == {"right": 0, "of": 0, "value": None, "interval": None}
     assert empty["trials"] == []
+
+
+def test_exports_have_the_interval_over_voices() -> None:
+    """Ann is heard, Ben is not; then nobody knows who speaks."""
+    for talkers, over, voices, unknown in (
+        (("ann", "ben"), "over 2 voices", 2, False),
+        (("ann", ""), "over 2 voices, unknown talkers as one", 2, True),
+        (("", ""), "Clopper-Pearson, talkers unknown", 0, True),
+    ):
+        trials = [
+            replace(trial, recipe=replace(trial.recipe, query=Recording(f"/said/{trial.id}.wav")))
+            for number, talker in enumerate(talkers)
+            for trial in [wake_trial(number, conditions=(("talker", talker),))]
+        ]
+        rows = rows_of(*trials)
+        rows.play(trials[0], [("kitchen", 1.8)])
+        rows.play(trials[1], [])
+        session = WholeSession.of(rows.entries)
+        low, high = known(rows.device().false_rejects.interval)
+        assert wake_log(session, "kitchen").about("x-frratio-interval") == (
+            f"{100 * low:.4f} to {100 * high:.4f} %, {over}, 95 %"
+        )
+        (device,) = as_json(session, ("kitchen",))["devices"]
+        rejects = device["false_rejects"]
+        assert (rejects["speakers"], rejects["talkers_unknown"]) == (voices, unknown)
+        assert rejects["interval_95"] == (low, high)

@@ -20,12 +20,12 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.stimulus import Opening, Recording, VoiceSpec
+from harness.model.stimulus import Opening, Recording
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.statistics.intervals import Share, clopper_pearson
+from harness.statistics.intervals import Share
 from harness.statistics.significance import Discordance
-from harness.wake.reports.figures_text import device_lines, wake_summary
+from harness.wake.reports.figures_text import device_lines
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.wake import WakeFigures, comparisons
 from harness.wake.wake_progress import MarkKind, UnmatchedWake
@@ -389,67 +389,6 @@ def test_there_is_no_delay_after_a_recording_whose_phrase_ends_nobody_knows_wher
     assert rows.device().hits == 2
     assert [play.reading.delay is not None for play in rows.figures.plays("kitchen")] == [False, True]
     assert rows.device().delays.total == 1
-
-
-def test_false_rejects_of_one_voice_are_not_as_many_independent_trials() -> None:
-    """One voice is never heard, four always: 36 of 180, and the next voice may do either."""
-    names = ("kal", "slt", "rms", "awb", "ana")
-    trials = [
-        replace(one, recipe=replace(one.recipe, voice=VoiceSpec("flite", names[number % 5])))
-        for number in range(180)
-        for one in [wake_trial(number)]
-    ]
-    rows = rows_of(*trials, at_s=50.0)
-    for trial in trials:
-        rows.play(trial, [] if trial.recipe.voice.name == "kal" else [("kitchen", 1.8)])
-    found = rows.device().false_rejects
-    assert (found.share, found.voices) == (Share(36, 180), 5)
-    assert found.interval is not None
-    assert found.interval[0] < 0.02
-    assert found.interval[1] > 0.6
-    assert known(found.any_time)[0] <= found.interval[0]
-    assert known(found.any_time)[1] >= found.interval[1]
-    assert "20.0 % (95 % over 5 voices " in "\n".join(wake_summary(rows.figures))
-
-
-def test_recordings_without_a_talker_are_one_group() -> None:
-    """61 recordings, 3 of them missed: who speaks them is not known, and the text says so."""
-    trials = [
-        replace(one, recipe=replace(one.recipe, query=Recording(f"/said/{number}.wav")))
-        for number in range(61)
-        for one in [wake_trial(number)]
-    ]
-    rows = rows_of(*trials, at_s=50.0)
-    for number, trial in enumerate(trials):
-        rows.play(trial, [] if number < 3 else [("kitchen", 1.8)])
-    found = rows.device().false_rejects
-    assert (found.share, found.voices, found.speakers.shares) == (Share(3, 61), None, (Share(3, 61),))
-    assert found.interval == clopper_pearson(3, 61)
-    text = "\n".join(wake_summary(rows.figures))
-    assert "3 of 61 = 4.92 % (95 % exact, talkers unknown: 1.03–13.7 %; at any time " in text
-    named = replace(trials[0], id="named", conditions=(("talker", "ann"),))
-    rows = rows_of(*trials, named, at_s=50.0)
-    for trial in (*trials, named):
-        rows.play(trial, [("kitchen", 1.8)])
-    assert rows.device().false_rejects.speakers.shares == (Share(0, 61), Share(0, 1))
-    assert "(95 % over 2 voices, unknown talkers as one: 0.00–" in "\n".join(wake_summary(rows.figures))
-
-
-def test_the_first_of_several_voices_has_no_interval() -> None:
-    trials = [
-        replace(one, recipe=replace(one.recipe, voice=VoiceSpec("flite", name)))
-        for name in ("kal", "slt")
-        for one in [wake_trial(len(name), conditions=(("voice", name),))]
-    ]
-    trials[1] = replace(trials[1], id="second")
-    rows = rows_of(*trials, at_s=50.0)
-    rows.play(trials[0], [("kitchen", 1.8)])
-    found = rows.device().false_rejects
-    assert (found.voices, found.interval, found.any_time) == (1, None, None)
-    text = "\n".join(wake_summary(rows.figures))
-    assert "0 of 1 = 0.00 % (too few voices for an interval: over 1 voice)" in text
-    rows.play(trials[1], [("kitchen", 1.8)])
-    assert rows.device().false_rejects.interval is not None
 
 
 def test_ambient_events_are_shown_while_they_come_and_counted_at_the_end() -> None:
