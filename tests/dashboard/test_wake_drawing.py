@@ -9,16 +9,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.content import Content
 
+from harness.dashboard.watch import View
 from harness.dashboard.widgets.run import TotalsPanel
-from harness.dashboard.widgets.wake import LABEL, Point, funnel, nice_top, plus_minus, short_span, timeline, top_of
+from harness.dashboard.widgets.wake import (
+    LABEL,
+    Point,
+    block_rows,
+    funnel,
+    nice_top,
+    plus_minus,
+    short_span,
+    timeline,
+    top_of,
+)
 from harness.dashboard.wording import wer
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, Recognised, TrialKind
 from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import Progress
+from harness.statistics.intervals import Share
 from harness.transcripts.recognition import WordsHeard
-from harness.wake.wake_progress import DeviceWake, MarkKind, TimelineMark, WakeProgress
+from harness.wake.wake_progress import DeviceWake, MarkKind, Speakers, TimelineMark, WakeProgress, ratio
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 from tests.written_sessions import progress_of
@@ -157,3 +169,22 @@ def test_the_normalisation_stands_in_the_title_harmless() -> None:
     rows.add(TrialFinished("time-1", 1, Outcome.MISHEARD, 1, 1))
     panel.show(progress_of(rows), WakeProgress())
     assert Content.from_markup(str(panel.border_title)).plain == r"95 % intervals · words: [red]a\eb"
+
+
+@pytest.mark.parametrize(
+    ("shares", "planned", "texts"),
+    [
+        ({"ann": Share(0, 9)}, ("ben",), ("too few voices", "for an interval", "hits 9")),
+        ({"ann": Share(0, 9), "ben": Share(0, 9)}, (), ("any time 0.00–", "2 voices 0.00–", "hits 18")),
+        ({"": Share(0, 9)}, (), ("any time 0.00–", "exact    0.00–", "hits 9, talkers unknown")),
+    ],
+)
+def test_what_intervals_of_false_rejects_are_over(
+    shares: dict[str, Share], planned: tuple[str, ...], texts: tuple[str, ...]
+) -> None:
+    whole = sum(shares.values(), Share())
+    device = DeviceWake("kitchen", ratio(whole, Speakers.of(shares, planned)), hits=whole.total)
+    view = View(Progress(), WakeProgress((device,)))
+    rows = [row.plain for row in block_rows(view, 100, 20)]
+    assert rows[1].startswith(f" FR    0.00 %  0 of {whole.total} ")
+    assert all(text in row for text, row in zip(texts, rows[2:5], strict=True)), rows

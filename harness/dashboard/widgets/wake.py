@@ -412,13 +412,14 @@ def _reject_words(device: DeviceWake) -> list[list[str]]:
     return [
         [f" FR    {percent(ratio.share.value)}", f"{ratio.share.count} of {ratio.share.total}"],
         *_reject_intervals(ratio),
-        [f"       hits {device.hits}{', talkers unknown' if ratio.speakers.unknown else ''}"],
+        [f" hits {device.hits}, talkers unknown" if ratio.speakers.unknown else f"       hits {device.hits}"],
     ]
 
 
 def _reject_intervals(ratio: Ratio) -> list[list[str]]:
     if ratio.share.value is not None and ratio.interval is None:
-        return [[f" {TOO_FEW_VOICES}"], [""]]
+        few, why = TOO_FEW_VOICES.split(" for ")
+        return [[f"       {few}"], [f"       for {why}"]]
     over = "exact" if ratio.voices is None else f"{ratio.voices} voices"
     return [
         [f"       any time {percent_interval(ratio.any_time)}"],
