@@ -36,13 +36,13 @@ from harness.wake.wake_progress import (
     Disagreement,
     Looks,
     MarkKind,
-    Recovery,
     SourceTime,
     Speakers,
     TimelineMark,
     UnmatchedWake,
     rate,
     ratio,
+    recoveries,
 )
 
 MARKS = 200
@@ -381,7 +381,7 @@ class DeviceFigures:
             source_events=sums.seen_by.total(),
             disagreements=tuple(self._disagreements()),
             inferred=tuple((what, count) for what, count in sums.inferred.most_common() if count),
-            recoveries=tuple(_recoveries(sums.pauses)),
+            recoveries=tuple(recoveries(sums.pauses)),
             requests=by_gap(sums.requests),
             first_sounds=FirstSounds.of(list(self._sounds.values())),
         )
@@ -597,12 +597,3 @@ def _shares(tally: Tally) -> dict[str, Share]:
 def _by_axis(cells: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
     axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
     return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))
-
-
-def _recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
-    """pauses: trials by what was said before, the pause after it, and whether the phrase woke the device."""
-    for say in dict.fromkeys(say for say, _, _ in pauses):
-        counts = {pause_s: (pauses[say, pause_s, True], pauses[say, pause_s, False]) for _, pause_s, _ in pauses}
-        heard = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
-        if len(tested := tuple(one for one in heard if one[1].total)) > 1:
-            yield Recovery(say, tested)

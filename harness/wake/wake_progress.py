@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -185,6 +186,15 @@ class Recovery:
             first -= 1
         after = self.heard[first] if first < len(self.heard) else None
         return (self.heard[first - 1] if first else None), after
+
+
+def recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
+    """pauses: trials by what was said before, the pause after it, and whether the phrase woke the device."""
+    for say in dict.fromkeys(say for say, _, _ in pauses):
+        counts = {pause_s: (pauses[say, pause_s, True], pauses[say, pause_s, False]) for _, pause_s, _ in pauses}
+        heard = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
+        if len(tested := tuple(one for one in heard if one[1].total)) > 1:
+            yield Recovery(say, tested)
 
 
 @dataclass(frozen=True, slots=True)
