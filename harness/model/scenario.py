@@ -86,9 +86,9 @@ class Limits:
     """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
 
     …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
-    Limits on wake results must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
-    Garwood). min_command_share: commands understood, of those said. max_request_gap_ms: shortest pause between
-    wake phrase and request from which 90 % of the requests arrive whole, of each device.
+    Limits on wake results must hold for every device. …_upper: the upper end of the 95 % interval (over voices or
+    Clopper–Pearson; Garwood). min_command_share: commands understood, of those said. max_request_gap_ms: shortest pause
+    between wake phrase and request from which 90 % of the requests arrive whole, of each device.
     min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
     min_understood_share: trials whose intents and slots were understood, at the attempt that decided; min_intent_share:
     … whose intents alone. max_disturbed_share: attempts that the host disturbed, of all of the takes that count; with

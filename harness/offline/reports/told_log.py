@@ -88,9 +88,14 @@ def lines(found: ToldLog) -> Iterator[str]:
     yield found.summary
     if found.false_accepts is not None:
         yield f"False accepts: 95 % interval {number_interval(found.false_accepts)} per hour (Garwood)."
+    what = "False rejects and substitutions" if found.with_substitutions else "False rejects"
+    # Lines of files do not say who speaks.
+    stated = log.about("x-fr+sbratio-interval" if found.with_substitutions else "x-frratio-interval") or ""
+    over_voices = "voice" in stated
+    if over_voices:
+        yield f"{what}: {stated}."
     for interval, source in ((found.false_rejects, "Clopper-Pearson"), (found.false_rejects_wilson, "Wilson")):
-        if interval is not None:
-            what = "False rejects and substitutions" if found.with_substitutions else "False rejects"
+        if interval is not None and not over_voices:
             yield f"{what}: 95 % interval {percent_interval(interval)} ({source})."
     if found.word_errors is not None:
         yield f"WER: 95 % interval {percent_interval(found.word_errors)} (by file)."

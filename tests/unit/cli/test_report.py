@@ -70,6 +70,11 @@ def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
         "False rejects: 95 % interval 6.15–79.2 % (Wilson).",
         "Rejected: 1 unreadable.",
     ]
+    stated = "2.5000 to 91.0000 %, over 2 voices, 95 %"
+    (tmp_path / "voices.log").write_text(f"INFO x-frratio-interval {stated}\n{ORIGINAL}")
+    over_voices = report(tmp_path / "voices.log").stdout
+    assert f"False rejects: {stated}.\n" in over_voices
+    assert "Clopper-Pearson" not in over_voices
     (tmp_path / "odd.log").write_text(ORIGINAL.replace("TACOUNT 2", "TACOUNT 3"))
     done = report(tmp_path / "odd.log")
     assert done.exit_code == 3
