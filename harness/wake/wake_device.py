@@ -137,6 +137,7 @@ class DeviceFigures:
         self._latency: LatencyFigures | None = None
         self._words: dict[int, tuple[str, WordCounts | None]] = {}
         self._sounds: dict[int, Measured | None] = {}
+        self._first_sounds: FirstSounds | None = None
         self._recent: deque[Play] = deque(maxlen=RECENT)
         self._shown: deque[Play | int] = deque(maxlen=MARKS)
         self._looks = Looks()
@@ -345,6 +346,8 @@ class DeviceFigures:
         said = sum(sums.commands.values())
         if self._latency is None:
             self._latency = latency_figures(list(self._delays.values()))
+        if self._first_sounds is None:
+            self._first_sounds = FirstSounds.of(list(self._sounds.values()))
         self._found = DeviceWake(
             device=self.device,
             false_rejects=ratio(sums.false_rejects, self._speakers()),
@@ -383,7 +386,7 @@ class DeviceFigures:
             inferred=tuple((what, count) for what, count in sums.inferred.most_common() if count),
             recoveries=tuple(recoveries(sums.pauses)),
             requests=by_gap(sums.requests),
-            first_sounds=FirstSounds.of(list(self._sounds.values())),
+            first_sounds=self._first_sounds,
         )
         return self._found
 
@@ -503,6 +506,7 @@ class DeviceFigures:
             self._delays[id(play)] = reading.delay
         if play.answers:
             self._sounds[id(play)] = play.first_sound
+            self._first_sounds = None
         if play.transcribes:
             self._words[id(play)] = (play.trial.query_id, reading.counts)
         self._latency = None
@@ -512,7 +516,9 @@ class DeviceFigures:
         for event in play.events:
             self._events.drop(event.seq)
         self._words.pop(id(play), None)
-        self._sounds.pop(id(play), None)
+        if id(play) in self._sounds:
+            del self._sounds[id(play)]
+            self._first_sounds = None
         if self._delays.pop(id(play), None) is not None:
             self._latency = None
 
