@@ -211,6 +211,7 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
     hours = log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)
     settings = {words: told for key, words in _SETTINGS.items() if (told := log.about(key)) is not None}
     settings.setdefault(_SETTINGS["x-count-in-vocabulary"], "yes" if log.counts_in_vocabulary else "no")
+    settings.setdefault(_SETTINGS["x-tail-s"], "0")
     notes = [f"it is partial, {part}"] if (part := log.about("x-partial")) else []
     if rejected:
         notes.append(f"rejected: {counted(rejected, 'file')}")

@@ -182,7 +182,8 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     yield "x-false-accept-rate", wake_log.FORMULA_WITH_U if counting.count_in_vocabulary else wake_log.FORMULA
     yield "x-normalisation", (Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM).value
     yield "x-resample", _yes(evaluation.resample)
-    yield "x-tail-s", f"{evaluation.tail_s:g}"
+    if evaluation.tail_s:
+        yield "x-tail-s", f"{evaluation.tail_s:g}"
     yield "x-continuous", _yes(evaluation.continuous)
     yield "x-vad", _yes(evaluation.vad)
     for one in header.lists:

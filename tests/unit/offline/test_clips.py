@@ -30,6 +30,7 @@ from harness.offline.evaluating import EvaluationFiles
 from harness.offline.figures.counts import NEEDED_TAIL_MS, OfflineCounts
 from harness.offline.journal_lines import JournalHeader, ListFacts, differences, outcome_line, outcome_of
 from harness.offline.one_file import FilePlayer
+from harness.offline.reports.comparison import read_evaluated
 from harness.offline.reports.log import fault_lines
 from harness.offline.score_cache import ScoreCache
 from harness.offline.several import read_engines, table_of
@@ -149,6 +150,14 @@ def test_log_summary_and_page_say_that_clips_begin_with_the_phrase(tmp_path: Pat
     assert [line.startswith(said) for line in warnings] == [True]
     assert f"INFO x-warning {said}" in log
     assert said in page
+
+
+def test_a_log_alone_and_a_journal_without_a_tail_are_equal(tmp_path: Path) -> None:
+    log, _, _ = written(tmp_path, [outcome(ListKind.INV, spot(1.2, 1.9))])
+    assert "x-tail-s" not in log
+    (tmp_path / "alone.log").write_text(log)
+    alone, whole = read_evaluated(tmp_path / "alone.log"), read_evaluated(tmp_path / "late.log")
+    assert alone.settings == whole.settings
 
 
 def test_clips_shorter_than_the_lead_in_have_a_remedy() -> None:
