@@ -122,11 +122,9 @@ class Listened:
         plays, self.doubtful = self.doubtful, []
         return plays
 
-    def begin_run(self) -> None:
-        """Another process resumes the session. Audio lines, and after a restart of the host its clock, begin at 0."""
-        self.own = Proofs(self.own.within_s)
-        self.woken = Proofs(self.woken.within_s) if self.woken is not None else None
-        self.doubtful.clear()
+    def of_next_run(self) -> Listened:
+        """Without proofs: in a resumed run, audio lines begin at 0, and after a restart of the host its clock, too."""
+        return Listened(Proofs(self.own.within_s), Proofs(self.woken.within_s) if self.woken is not None else None)
 
     def cut(self, at_s: float) -> bool:
         """As `Proofs.cut`."""

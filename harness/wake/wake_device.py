@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from harness.model.observation import DeviceState, HostStalled, StimulusHeard, StimulusStarted
 from harness.model.scenario import TrialKind, WakeSettings
@@ -16,7 +15,8 @@ from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.proofs import Listened, Proofs
-from harness.wake.requests import RequestSeen, by_gap
+from harness.wake.requests import by_gap
+from harness.wake.sums import Sums, by_axis, shares
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_plays import (
@@ -27,6 +27,7 @@ from harness.wake.wake_plays import (
     Play,
     PlayReading,
     PlayState,
+    Span,
     assign,
     proven_s,
     read,
@@ -48,73 +49,6 @@ from harness.wake.wake_progress import (
 MARKS = 200
 RECENT = 16
 """Number of plays that a late event or proof may still change."""
-
-
-Tally = dict[str, list[int]]
-"""Speaker → [missed, trials]."""
-
-
-@dataclass(slots=True)
-class Sums:
-    """Counts over the plays that count."""
-
-    wake_trials: int = 0
-    hits: int = 0
-    doubled: int = 0
-    probes: int = 0
-    probes_heard: int = 0
-    commands: Counter[CommandWord] = field(default_factory=Counter)
-    speakers: Tally = field(default_factory=dict)
-    cells: dict[str, Tally] = field(default_factory=dict)
-    matched: int = 0
-    suppressed: int = 0
-    expected: int = 0
-    exposure_ns: int = 0
-    unproven_ns: int = 0
-    seen_by: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    inferred: Counter[str] = field(default_factory=Counter)
-    pauses: Counter[tuple[str, float, bool]] = field(default_factory=Counter)
-    requests: Counter[RequestSeen] = field(default_factory=Counter)
-
-    def add(self, play: Play, sign: int) -> None:
-        reading = play.reading
-        if play.kind is TrialKind.WAKE:
-            self.wake_trials += sign
-            self.hits += sign * (reading.hit is not None)
-            self.doubled += sign * reading.doubled
-            missed, speaker = reading.hit is None, play.trial.speaker
-            _tally(self.speakers, speaker, missed, sign)
-            opening = play.trial.recipe.opening
-            if opening is not None and not opening.sounds:
-                self.pauses[opening.say, opening.pause_s, not missed] += sign
-            for axis, label in play.trial.conditions:
-                _tally(self.cells.setdefault(f"{axis}={label}", {}), speaker, missed, sign)
-        if play.kind is TrialKind.PROBE:
-            self.probes += sign
-            self.probes_heard += sign * (reading.hit is not None)
-        if reading.command is not None:
-            self.commands[reading.command] += sign
-            if (request := play.request) is not None:
-                self.requests[request] += sign
-        for event in play.separate:
-            if event.reports:
-                self.seen_by[event.sources] += sign
-            if event.inferred:
-                self.inferred[event.inferred] += sign
-        self.matched += sign * (reading.hit is not None)
-        self.suppressed += sign * reading.suppressed
-        self.expected += sign * reading.expected
-        # Whole nanoseconds, so that subtracting is exact and a sample keeps its length.
-        self.exposure_ns += sign * round(reading.exposure_s * 1e9)
-        self.unproven_ns += sign * round(reading.unproven_s * 1e9)
-
-    @property
-    def exposure_s(self) -> float:
-        return self.exposure_ns / 1e9
-
-    @property
-    def false_rejects(self) -> Share:
-        return Share(self.wake_trials - self.hits, self.wake_trials)
 
 
 class DeviceFigures:
@@ -154,7 +88,7 @@ class DeviceFigures:
         same_time: its host has not been started anew. Late reports of sound through the air then find their stimuli.
         """
         self.changed = True
-        self.proofs.begin_run()
+        self.proofs = self.proofs.of_next_run()
         self._merging.begin_run()
         if self._target.injected or not same_time:
             self._recent.clear()
@@ -162,6 +96,7 @@ class DeviceFigures:
             self._strays.clear()
 
     def begin(self, play: Play) -> None:
+        play.proofs = self.proofs
         self._recent.append(play)
         self._shown.append(play)
         self.changed = True
@@ -333,9 +268,12 @@ class DeviceFigures:
     def _prove(self, plays: Iterable[Play], *, fewer: bool = False) -> None:
         for play in plays:
             if play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED:
-                listened_s = proven_s(play, self.proofs.of(play))
+                listened_s = proven_s(play, self._listened(play))
                 if listened_s > play.reading.exposure_s or (fewer and listened_s < play.reading.exposure_s):
                     self._read(play)
+
+    def _listened(self, play: Play) -> list[Span]:
+        return (play.proofs or self.proofs).of(play)
 
     def snapshot(self) -> DeviceWake:
         if not self.changed:
@@ -378,8 +316,8 @@ class DeviceFigures:
             decisions=tuple(self.decisions.items()),
             conditions=tuple(
                 (name, ratio(sum(speakers.shares, Share()), speakers))
-                for name, cell in _by_axis(sums.cells)
-                if (speakers := Speakers.of(_shares(cell))).shares
+                for name, cell in by_axis(sums.cells)
+                if (speakers := Speakers.of(shares(cell))).shares
             ),
             source_events=sums.seen_by.total(),
             disagreements=tuple(self._disagreements()),
@@ -391,7 +329,7 @@ class DeviceFigures:
         return self._found
 
     def _speakers(self) -> Speakers:
-        return Speakers.of(_shares(self._sums.speakers), self.planned_speakers)
+        return Speakers.of(shares(self._sums.speakers), self.planned_speakers)
 
     def _disagreements(self) -> Iterator[Disagreement]:
         label, sources = self._target.label, self._target.sources
@@ -465,7 +403,7 @@ class DeviceFigures:
             self._counted -= 1
             self._place(event, True)
         for hit in woke:
-            self._prove([*self.proofs.woke(play.target.connection, hit.at), *self._recent])
+            self._prove([*(play.proofs or self.proofs).woke(play.target.connection, hit.at), *self._recent])
 
     def _move(self, fates: Mapping[Play, Fates], broken: Sequence[Play]) -> list[HeardWake]:
         """Moves events to the plays that they belong to now; returns those that belong to none of them any more.
@@ -498,7 +436,7 @@ class DeviceFigures:
         self._withdraw(play)
         if not new:
             self._sums.add(play, -1)
-        play.reading = reading = read(play, self.proofs.of(play))
+        play.reading = reading = read(play, self._listened(play))
         self._sums.add(play, 1)
         for event, exposed in zip(reading.unmatched, reading.exposed, strict=True):
             self._put(event, play, exposed)
@@ -588,18 +526,3 @@ class DeviceFigures:
 def _places(play: Play, event: HeardWake) -> bool:
     """Whether an event in no play has a place on the line of this one."""
     return event.audio_s is not None or not play.on_audio_line
-
-
-def _tally(tally: Tally, speaker: str, missed: bool, sign: int) -> None:
-    counts = tally.setdefault(speaker, [0, 0])
-    counts[0] += sign * missed
-    counts[1] += sign
-
-
-def _shares(tally: Tally) -> dict[str, Share]:
-    return {speaker: Share(*counts) for speaker, counts in tally.items()}
-
-
-def _by_axis(cells: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
-    axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
-    return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.refractory import is_same
 from harness.model.bench import ObservationKind
@@ -21,6 +21,9 @@ from harness.model.trial import Target, Trial
 from harness.transcripts.recognition import recognised
 from harness.wake.counting import SourceEvent, Window, match_events, merge_sources
 from harness.wake.requests import RequestSeen, words_arrived
+
+if TYPE_CHECKING:
+    from harness.wake.proofs import Listened
 
 Span = tuple[float, float]
 ONSET_S = 0.1
@@ -125,6 +128,7 @@ class Play:
     - stalls: of the host, during it.
     - heard: where the harness's microphone found the first sample, through the air only.
     - sounds: when the microphone heard the device begin to make a sound, speech or a chime.
+    - proofs: of listening, in its run.
     - stood_s: place of the last event that was shown during the play.
     - moved: places of events without a sample number that came from a neighbouring play, by their rows.
     - whole: heard in full, also when a later take replaces it. Its events then stay what they are.
@@ -148,6 +152,7 @@ class Play:
     reading: PlayReading = PlayReading()
     fates: Fates = field(default_factory=Fates)
     moved: dict[int, float] = field(default_factory=dict)
+    proofs: Listened | None = field(default=None, repr=False)
     stood_s: float | None = None
     whole: bool = False
 
