@@ -57,7 +57,7 @@ from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
 from harness.transcripts.recognition import WordsHeard
 from harness.understanding.reports import score_text
-from harness.wake.reports.figures_text import disagreements, rate, ratio, recovery_words
+from harness.wake.reports.figures_text import disagreements, lag, rate, ratio, recovery_words
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
 from harness.wake.wake_progress import DeviceWake, Speakers
@@ -169,6 +169,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Rep
         disturbance_lines=disturbance_lines,
         in_words=IN_WORDS,
         disagreements=disagreements,
+        lag=lag,
         recovery_words=recovery_words,
         figures=((*Category, *Derived)),
         name_of=name_of,

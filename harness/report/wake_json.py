@@ -187,8 +187,10 @@ def _source(name: str, at: Stamp, seq: int, inferred: str) -> Json:
 
 def _comparison(one: DevicePair) -> Json:
     told: Json = plain(one)
-    del told["accepts"]
-    return told | {"rates_p": one.rates_p, "mcnemar_p": one.counts.p}
+    del told["accepts"], told["later"]
+    later = {"of": one.later.total, "excluded": one.later.excluded, "error_s": one.later.error_s}
+    later |= picked(one.later, "p50")
+    return told | {"rates_p": one.rates_p, "mcnemar_p": one.counts.p, "later_s": later}
 
 
 def _heard(progress: Progress, wake: WakeFigures) -> Json:

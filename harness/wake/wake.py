@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from harness.model import observation as seen_by
@@ -15,11 +15,12 @@ from harness.model import record as rows
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Ambience
 from harness.model.trial import Outcome, Trial
+from harness.statistics.intervals import LatencyFigures, latency_figures
 from harness.statistics.significance import Discordance, poisson_rates
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.utterances import Utterances
 from harness.wake.wake_device import DeviceFigures
-from harness.wake.wake_plays import HeardWake, Play, PlayState
+from harness.wake.wake_plays import HeardWake, Play, PlayState, later
 from harness.wake.wake_progress import Rate, UnmatchedWake, WakeProgress
 
 Attempt = tuple[str, int, int]
@@ -279,7 +280,7 @@ ALL_PAIRS = 3
 @dataclass(frozen=True, slots=True)
 class DevicePair:
     """Two devices on the wake trials that count for both. only_first, only_second: trials heard by that one alone.
-    accepts: false accepts of each, after review."""
+    accepts: false accepts of each, after review. later: how much later the second woke, where both did."""
 
     first: str
     second: str
@@ -287,6 +288,7 @@ class DevicePair:
     only_first: tuple[str, ...] = ()
     only_second: tuple[str, ...] = ()
     accepts: tuple[Rate, Rate] = (Rate(), Rate())
+    later: LatencyFigures = field(default_factory=LatencyFigures)
 
     @property
     def rates_p(self) -> float | None:
@@ -299,6 +301,7 @@ def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[Devi
     """Comparisons of a session's devices, in the order of the plan; none with fewer than two."""
     devices = figures.snapshot().devices
     hits = {one.device: figures.hits(one.device) for one in devices} if len(devices) > 1 else {}
+    plays = {name: {play.trial.id: play for play in figures.plays(name)} for name in hits}
     each = every_pair or len(devices) <= ALL_PAIRS
     found: list[DevicePair] = []
     for a, b in combinations(devices, 2) if each else ((devices[0], one) for one in devices[1:]):
@@ -307,7 +310,9 @@ def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[Devi
         alone = tuple(trial for trial in shared if first[trial] and not second[trial])
         other = tuple(trial for trial in shared if second[trial] and not first[trial])
         counts, accepts = discordance(first, second), (a.after_review, b.after_review)
-        found.append(DevicePair(a.device, b.device, counts, alone, other, accepts))
+        between = [later(plays[a.device][trial], plays[b.device][trial]) for trial in shared]
+        lags = latency_figures([lag for lag in between if lag is not None])
+        found.append(DevicePair(a.device, b.device, counts, alone, other, accepts, lags))
     return tuple(found)
 
 

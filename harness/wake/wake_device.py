@@ -56,7 +56,7 @@ class DeviceFigures:
 
     def __init__(self, target: Target, settings: WakeSettings, events: UnmatchedEvents, speech: Utterances) -> None:
         self.device, self._target = target.device, target
-        self.proofs = Listened(Proofs(settings.proof_within_s))
+        self._proofs_of_runs = [Listened(Proofs(settings.proof_within_s))]
         self.lost: dict[str, str] = {}
         """Source → why its link is down."""
         self.clock_error_s: float | None = None
@@ -82,13 +82,18 @@ class DeviceFigures:
         """Events in no play."""
         self._counted = 0
 
+    @property
+    def proofs(self) -> Listened:
+        """Of listening, in the current run."""
+        return self._proofs_of_runs[-1]
+
     def begin_run(self, *, same_time: bool) -> None:
         """Another process resumes the session. Its audio lines begin at 0.
 
         same_time: its host has not been started anew. Late reports of sound through the air then find their stimuli.
         """
         self.changed = True
-        self.proofs = self.proofs.of_next_run()
+        self._proofs_of_runs.append(self.proofs.of_next_run())
         self._merging.begin_run()
         if self._target.injected or not same_time:
             self._recent.clear()
@@ -96,7 +101,7 @@ class DeviceFigures:
             self._strays.clear()
 
     def begin(self, play: Play) -> None:
-        play.proofs = self.proofs
+        play.run = len(self._proofs_of_runs) - 1
         self._recent.append(play)
         self._shown.append(play)
         self.changed = True
@@ -273,7 +278,7 @@ class DeviceFigures:
                     self._read(play)
 
     def _listened(self, play: Play) -> list[Span]:
-        return (play.proofs or self.proofs).of(play)
+        return self._proofs_of_runs[play.run].of(play)
 
     def snapshot(self) -> DeviceWake:
         if not self.changed:
@@ -403,7 +408,7 @@ class DeviceFigures:
             self._counted -= 1
             self._place(event, True)
         for hit in woke:
-            self._prove([*(play.proofs or self.proofs).woke(play.target.connection, hit.at), *self._recent])
+            self._prove([*self._proofs_of_runs[play.run].woke(play.target.connection, hit.at), *self._recent])
 
     def _move(self, fates: Mapping[Play, Fates], broken: Sequence[Play]) -> list[HeardWake]:
         """Moves events to the plays that they belong to now; returns those that belong to none of them any more.

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.base.refractory import is_same
 from harness.model.bench import ObservationKind
@@ -21,9 +21,6 @@ from harness.model.trial import Target, Trial
 from harness.transcripts.recognition import recognised
 from harness.wake.counting import SourceEvent, Window, match_events, merge_sources
 from harness.wake.requests import RequestSeen, words_arrived
-
-if TYPE_CHECKING:
-    from harness.wake.proofs import Listened
 
 Span = tuple[float, float]
 ONSET_S = 0.1
@@ -128,7 +125,7 @@ class Play:
     - stalls: of the host, during it.
     - heard: where the harness's microphone found the first sample, through the air only.
     - sounds: when the microphone heard the device begin to make a sound, speech or a chime.
-    - proofs: of listening, in its run.
+    - run: number of the run that it is in; each has its own proofs of listening.
     - stood_s: place of the last event that was shown during the play.
     - moved: places of events without a sample number that came from a neighbouring play, by their rows.
     - whole: heard in full, also when a later take replaces it. Its events then stay what they are.
@@ -152,7 +149,7 @@ class Play:
     reading: PlayReading = PlayReading()
     fates: Fates = field(default_factory=Fates)
     moved: dict[int, float] = field(default_factory=dict)
-    proofs: Listened | None = field(default=None, repr=False)
+    run: int = 0
     stood_s: float | None = None
     whole: bool = False
 
@@ -450,6 +447,24 @@ def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
         shift_s = stalled_s(play.stalls, play.host_s(play.row.query_end_s), event.at.at_s)
         error_s = event.at.error_s + (play.origin.error_s if play.origin else 0.0) + shift_s
     return Measured(offset_s - play.row.query_end_s, error_s)
+
+
+def later(first: Play, second: Play) -> Measured | None:
+    """How much later the second device woke than the first at one stimulus; None unless both woke.
+
+    Sound from one player begins at one time for both: its error, half a buffer without a microphone, is in neither.
+    """
+    hit, other = first.reading.hit, second.reading.hit
+    if hit is None or other is None:
+        return None
+    if first.on_audio_line or second.on_audio_line or first.target.player != second.target.player:
+        delay, after = first.reading.delay, second.reading.delay
+        if delay is None or after is None:
+            return None
+        return Measured(after.value_s - delay.value_s, delay.error_s + after.error_s)
+    from_s, to_s = sorted((hit.at.at_s, other.at.at_s))
+    error_s = hit.at.error_s + other.at.error_s + stalled_s(first.stalls, from_s, to_s)
+    return Measured(other.at.at_s - hit.at.at_s, error_s)
 
 
 def _of_command(play: Play, reading: PlayReading, window: Window) -> PlayReading:

@@ -25,13 +25,14 @@ from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.statistics.intervals import Share
 from harness.statistics.significance import Discordance
-from harness.wake.reports.figures_text import device_lines
+from harness.wake.reports.figures_text import device_lines, lag
 from harness.wake.unmatched import UnmatchedEvents
 from harness.wake.wake import WakeFigures, comparisons
 from harness.wake.wake_progress import MarkKind, UnmatchedWake
 from tests.known import known
 from tests.unit.session.figures.rows import clip_of
 from tests.unit.wake.wake_rows import WakeRows, played, rows_of, wake_trial
+from tests.written_sessions import wake_of
 
 AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
 AIR_AND_WIRE = pytest.mark.parametrize("injected", [False, True], ids=["air", "wire"])
@@ -140,6 +141,20 @@ def test_recovery_is_between_the_pauses_where_half_of_the_phrases_are_heard(
         rows.play(trial, [("kitchen", 1.8)] if woke else [])
     found = "\n".join(device_lines(rows.progress))
     assert f"  recovery           after the wake phrase: {words}" in found if words else "recovery" not in found
+
+
+@pytest.mark.parametrize("injected", [False, True])
+def test_differences_between_two_devices_leave_out_the_error_of_the_sound(injected: bool) -> None:
+    trials = [wake_trial(number, devices=("kitchen", "den"), injected=injected) for number in range(1, 8)]
+    rows = rows_of(*trials)
+    for number, trial in enumerate(trials):
+        heard = [("kitchen", 1.8), ("den", 1.8 + 0.008 + number * 1e-4)] if number else [("kitchen", 1.8)]
+        rows.play(trial, heard, started_error_s=0.14, error_s=0.002)
+    (pair,) = comparisons(wake_of(rows.entries))
+    assert known(rows.device().delays.p50).clock_error_s == pytest.approx(0.0 if injected else 0.142)
+    assert known(pair.later.p50).value_s == pytest.approx(0.0083)
+    assert (pair.later.total, pair.later.error_s) == (6, pytest.approx(0.0 if injected else 0.004))
+    assert "; the second woke +8.3 ms after the first, median of 6 (95 % +8.1 to +8.6 ms, clocks ± " in lag(pair)
 
 
 def test_one_event_across_two_segments_is_one() -> None:

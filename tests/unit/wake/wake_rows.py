@@ -80,6 +80,7 @@ class WakeRows(Rows):
         words: Sequence[tuple[str, float, str]] = (),
         speed: float = 1.0,
         error_s: float = 0.0,
+        started_error_s: float | None = None,
         finish: bool = True,
         other_phrases: tuple[tuple[float, float], ...] = (),
     ) -> list[int]:
@@ -99,7 +100,8 @@ class WakeRows(Rows):
         injected = listening.targets[0].injected
         for player in listening.players:
             audio_s = line_s if injected else None
-            self.see(StimulusStarted(player, Stamp(begun_s, error_s), play_id, audio_s), trial, take, attempt)
+            started = Stamp(begun_s, error_s if started_error_s is None else started_error_s)
+            self.see(StimulusStarted(player, started, play_id, audio_s), trial, take, attempt)
 
         def at(offset_s: float) -> tuple[Stamp, float | None]:
             self.at_s = begun_s + offset_s / speed
