@@ -31,6 +31,8 @@ _PERIOD_S = 1.0
 _LOOK_S = 0.25
 _FIRST_GUESS_S = 0.05
 _KEPT = 16
+_LOOKS_KEPT = 240
+"""Of a minute. How late the thread woke shows how long what arrives waits for one of ours."""
 _SPREAD = 2.0
 _EARLY_KEPT = 16
 
@@ -58,6 +60,7 @@ class Pulse:
         self._alive_s = now_s()
         self._absent_since_s: float | None = None
         self._stalls = Stalls(_LOOK_S, self._alive_s)
+        self._late: deque[float] = deque(maxlen=_LOOKS_KEPT)
         self._stop = threads.event()
         self._beat_now = threads.event()
         self._thread = threads.thread(self._beat, name="mqtt-pulse")
@@ -66,15 +69,16 @@ class Pulse:
     def error_s(self) -> float:
         """What a message's delay does not exceed, s, if the device's way to the broker is like the harness's.
 
-        It is twice the longest recent round trip: one in 17 messages takes longer than the longest of 16. It is larger
-        while the broker is slow, after the host stood still, and for messages queued while there was no connection.
+        It is twice the longest recent round trip: one in 17 messages takes longer than the longest of 16. How late our
+        own threads woke in the last minute is added, since the message may have waited for one. It is larger while the
+        broker is slow, after the host stood still, and for messages queued while there was no connection.
         """
         now_s = self._now_s()
         with self._lock:
             usual_s = _SPREAD * max(self._trips, default=0.0)
             if len(self._trips) < _KEPT:
                 usual_s = max(usual_s, _FIRST_GUESS_S)
-            usual_s += self._stalls.blind_s(now_s)
+            usual_s += max(self._late, default=0.0) + self._stalls.blind_s(now_s)
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._sent.values(), default=now_s)
@@ -138,11 +142,14 @@ class Pulse:
         looked_s = self._now_s()
         due_s = looked_s + _PERIOD_S
         while not self._stop.is_set():
+            asked_s = self._now_s()
             rung = self._beat_now.wait(_LOOK_S)
             self._beat_now.clear()
             now_s = self._now_s()
             with self._lock:
                 self._stalls.look(now_s)
+                if not rung:
+                    self._late.append(max(0.0, now_s - asked_s - _LOOK_S))
                 alive, oldest_s = self._alive, min(self._sent.values(), default=None)
             # On a busy host this thread may have slept too long, with the answer still unread.
             overslept, looked_s = now_s - looked_s > 2 * _PERIOD_S, now_s

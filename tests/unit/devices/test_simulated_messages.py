@@ -123,6 +123,21 @@ def test_messages_on_a_host_that_stood_still(broker: SimulatedBroker) -> None:
     contained(seen, box.said_s)
 
 
+def test_few_messages_on_a_host_that_is_often_late_lie_outside_their_error(broker: SimulatedBroker) -> None:
+    """What the first such stalls cost is known only after them."""
+    box, world, chance = Box(broker), broker.world, Random(2)
+    with watching(broker) as (_, seen):
+        threads.sleep(20.0)
+        for _ in range(200):
+            begins_s = world.monotonic() + chance.uniform(0.1, 0.9)
+            world.call_at(begins_s, lambda: world.stall(chance.uniform(0.05, 0.1)))
+            world.call_at(begins_s + 0.01, box.hears)
+            threads.sleep(1.0)
+        threads.sleep(1.0)
+    held = [abs(wake.at.at_s - at_s) <= wake.at.error_s for wake, at_s in zip(seen.of(Wake), box.said_s, strict=True)]
+    assert sum(held[20:]) >= 0.95 * len(held[20:])
+
+
 def test_messages_of_a_lost_connection_come_later_and_say_so(broker: SimulatedBroker) -> None:
     box = Box(broker)
     with watching(broker) as (driver, seen):
