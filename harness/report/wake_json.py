@@ -23,7 +23,7 @@ from harness.session.figures.trials import (
     tested,
     words_of,
 )
-from harness.statistics.intervals import Share, clopper_pearson
+from harness.statistics.intervals import LatencyFigures, Share, clopper_pearson
 from harness.transcripts.recognition import WordsHeard
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.understanding.understood import parts_of
@@ -82,7 +82,7 @@ def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
         "events_outside_exposure": one.ambient_events_outside,
         "events_in_trials_that_do_not_count": one.uncounted_events,
         "first_sound_s": _first_sounds(one.first_sounds),
-        "delay_s": {"of": one.delays.total, "excluded": one.delays.excluded, **picked(one.delays, "p50", "p95", "p99")},
+        "delay_s": _times(one.delays, "p50", "p95", "p99"),
         "recoveries": [_recovery(found) for found in one.recoveries],
         "inferred_events": dict(one.inferred),
         "source_events": one.source_events,
@@ -127,8 +127,11 @@ def _recovery(found: Recovery) -> Json:
 
 
 def _first_sounds(found: FirstSounds) -> Json:
-    heard = found.heard
-    return {"of": heard.total, **picked(heard, "excluded", "p50", "p95", "p99"), "without_a_sound": found.soundless}
+    return {**_times(found.heard, "p50", "p95", "p99"), "without_a_sound": found.soundless}
+
+
+def _times(found: LatencyFigures, *figures: str) -> Json:
+    return {"of": found.total, **picked(found, "excluded", *figures)}
 
 
 def _requests(device: str, gaps: tuple[GapRequests, ...]) -> Json:
@@ -188,9 +191,7 @@ def _source(name: str, at: Stamp, seq: int, inferred: str) -> Json:
 def _comparison(one: DevicePair) -> Json:
     told: Json = plain(one)
     del told["accepts"], told["later"]
-    later = {"of": one.later.total, "excluded": one.later.excluded, "error_s": one.later.error_s}
-    later |= picked(one.later, "p50")
-    return told | {"rates_p": one.rates_p, "mcnemar_p": one.counts.p, "later_s": later}
+    return told | {"rates_p": one.rates_p, "mcnemar_p": one.counts.p, "later_s": _times(one.later, "error_s", "p50")}
 
 
 def _heard(progress: Progress, wake: WakeFigures) -> Json:

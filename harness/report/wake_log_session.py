@@ -207,7 +207,7 @@ class _Writer:
             of_all = ratio(sum(shares.values(), Share()), Speakers.of(shares, planned))
             if of_all.interval is None and of_all.share.total:
                 yield name, TOO_FEW_VOICES
-            over = basis(of_all.voices, of_all.speakers.unknown).replace("exact", "Clopper-Pearson")
+            over = basis(of_all.voices, of_all.speakers.unknown, "Clopper-Pearson")
             yield from _interval(name, of_all.interval, 100.0, f"%, {over}")
 
     def _set_aside(self) -> Iterator[tuple[str, str]]:

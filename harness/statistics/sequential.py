@@ -161,10 +161,7 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
 
 @lru_cache(maxsize=8192)
 def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -> Interval | None:
-    """Time-uniform interval of a share, `count` of `total`; None over nothing.
-
-    For clusters, pass the effective counts (`intervals.independent_units`), which need not be whole numbers.
-    """
+    """Time-uniform interval of a share, `count` of `total`; None over nothing. For voices, see `voices.over_voices`."""
     if not 0 <= count <= total:
         raise ValueError(f"a share cannot be {count} of {total}")
     if total == 0:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.base.text_table import counted
 from harness.statistics.intervals import MOST_ERROR_S
 
 if TYPE_CHECKING:
@@ -56,12 +57,11 @@ def voices_interval(ends: Interval | None, digits: int | None = None) -> str:
     return TOO_FEW_VOICES if ends is None else percent_interval(ends, digits)
 
 
-def basis(voices: int | None, unknown: bool) -> str:
+def basis(voices: int | None, unknown: bool, trials: str = "exact") -> str:
     """What an interval is over: `over 5 voices`, or `exact` for trials. unknown: some recordings name no talker."""
     if voices is None:
-        return "exact, talkers unknown" if unknown else "exact"
-    plural = "" if voices == 1 else "s"
-    return f"over {voices} voice{plural}" + (", unknown talkers as one" if unknown else "")
+        return f"{trials}, talkers unknown" if unknown else trials
+    return f"over {counted(voices, 'voice')}" + (", unknown talkers as one" if unknown else "")
 
 
 def number_interval(ends: Interval | None) -> str:
@@ -161,8 +161,12 @@ def delays(found: LatencyFigures) -> str:
         left_out = f"; {found.excluded} left out: clocks ± more than {MOST_ERROR_S * 1000:.0f} ms"
     if found.p50 is None or found.p95 is None or found.p99 is None:
         return f"{NOTHING}{left_out}"
-    error_ms = float(f"{found.error_s * 1000:.2g}")
     return (
         f"median {quantile(found.p50)}, p95 {quantile(found.p95)}, p99 {quantile(found.p99)}, "
-        f"clocks ± {error_ms:g} ms (of {found.total}){left_out}"
+        f"{clocks(found.error_s)} (of {found.total}){left_out}"
     )
+
+
+def clocks(error_s: float) -> str:
+    """The error of a time: `clocks ± 1.3 ms`."""
+    return f"clocks ± {float(f'{error_s * 1000:.2g}'):g} ms"

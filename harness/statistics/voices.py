@@ -76,7 +76,7 @@ def voices_verdict(test: SequentialTest, voices: Iterable[Share]) -> SequentialV
     if not counts:
         return SequentialVerdict.OPEN
     good, bad = (
-        _log_mean(np.sum([alike * _of_voice(mean, *voice) for *voice, alike in counts], axis=0) + _LOG_WEIGHTS)
+        float(_log_mean(np.sum([alike * _of_voice(mean, *voice) for *voice, alike in counts], axis=0)))
         for mean in (test.good, test.bad)
     )
     if bad - good <= math.log(test.beta):
@@ -140,9 +140,7 @@ def _log_likelihoods(u: Floats, errors: Integers, totals: Integers, alike: Integ
     means = np.sin(math.pi / 2 * u)[:, np.newaxis] ** 2
     logs = _rising(means * _SPREAD, errors, alike) + _rising((1 - means) * _SPREAD, totals - errors, alike)
     logs -= _rising(_SPREAD, totals, alike)
-    logs += _LOG_WEIGHTS
-    most = logs.max(axis=1)
-    return np.asarray(most + np.log(np.exp(logs - most[:, np.newaxis]).sum(axis=1)))
+    return _log_mean(logs)
 
 
 def _rising(of: Floats, counts: Integers, alike: Integers) -> Floats:
@@ -165,6 +163,8 @@ def _of_voice(mean: float, errors: int, total: int) -> Floats:
     return _rising(mean * _SPREAD, yes, one) + _rising((1 - mean) * _SPREAD, no, one) - _rising(_SPREAD, of, one)
 
 
-def _log_mean(logs: Floats) -> float:
-    most = float(logs.max())
-    return most + math.log(float(np.exp(logs - most).sum()))
+def _log_mean(logs: Floats) -> Floats:
+    """The mean over correlations, which are the last axis, of likelihoods given by their logarithms."""
+    from scipy import special  # here, since it loads slowly
+
+    return np.asarray(special.logsumexp(logs + _LOG_WEIGHTS, axis=-1))

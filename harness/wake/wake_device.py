@@ -391,13 +391,13 @@ class DeviceFigures:
         loose += [(play.place(event), event) for event in self._strays if not event.apart and _places(play, event)]
         fates = assign(plays, loose, next(before, -math.inf))
         returned = self._move(fates, broken)
-        woke: list[HeardWake] = []
+        woke: list[tuple[Play, HeardWake]] = []
         for other in plays:
             if other is not play and fates[other] == other.fates:
                 continue
             hit = fates[other].hit
             if hit is not None and hit != other.fates.hit:
-                woke.append(hit)
+                woke.append((other, hit))
             other.fates = fates[other]
             if other.state is PlayState.COUNTED:
                 self._read(other, new=new and other is play)
@@ -407,8 +407,8 @@ class DeviceFigures:
         for event in returned:
             self._counted -= 1
             self._place(event, True)
-        for hit in woke:
-            self._prove([*self._proofs_of_runs[play.run].woke(play.target.connection, hit.at), *self._recent])
+        for other, hit in woke:
+            self._prove([*self._proofs_of_runs[other.run].woke(other.target.connection, hit.at), *self._recent])
 
     def _move(self, fates: Mapping[Play, Fates], broken: Sequence[Play]) -> list[HeardWake]:
         """Moves events to the plays that they belong to now; returns those that belong to none of them any more.

@@ -113,8 +113,13 @@ class Fates:
     expected: list[HeardWake] = field(default_factory=list)
 
     @property
+    def separate(self) -> tuple[HeardWake, ...]:
+        """Those that are not part of another one."""
+        return (*([self.hit] if self.hit else []), *self.unmatched)
+
+    @property
     def every(self) -> tuple[HeardWake, ...]:
-        return (*([self.hit] if self.hit else []), *self.unmatched, *self.parts, *self.expected)
+        return (*self.separate, *self.parts, *self.expected)
 
 
 @dataclass(slots=True, eq=False)
@@ -304,8 +309,7 @@ class Play:
     @property
     def last_s(self) -> float | None:
         """Place of its last event that is not part of another one, also when the play is replaced."""
-        hit, unmatched = self.fates.hit, self.fates.unmatched
-        return max(map(self.place, (*([hit] if hit else []), *unmatched)), default=None)
+        return max(map(self.place, self.fates.separate), default=None)
 
     def stands(self, event: HeardWake) -> bool:
         """Whether the newest event counts by itself: the refractory time runs from the last event that does."""

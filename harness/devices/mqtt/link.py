@@ -31,8 +31,6 @@ _PERIOD_S = 1.0
 _LOOK_S = 0.25
 _FIRST_GUESS_S = 0.05
 _KEPT = 16
-_LOOKS_KEPT = 240
-"""Of a minute. How late the thread woke shows how long what arrives waits for one of ours."""
 _SPREAD = 2.0
 _EARLY_KEPT = 16
 
@@ -60,7 +58,6 @@ class Pulse:
         self._alive_s = now_s()
         self._absent_since_s: float | None = None
         self._stalls = Stalls(_LOOK_S, self._alive_s)
-        self._late: deque[float] = deque(maxlen=_LOOKS_KEPT)
         self._stop = threads.event()
         self._beat_now = threads.event()
         self._thread = threads.thread(self._beat, name="mqtt-pulse")
@@ -78,7 +75,7 @@ class Pulse:
             usual_s = _SPREAD * max(self._trips, default=0.0)
             if len(self._trips) < _KEPT:
                 usual_s = max(usual_s, _FIRST_GUESS_S)
-            usual_s += max(self._late, default=0.0) + self._stalls.blind_s(now_s)
+            usual_s += self._stalls.blind_s(now_s)
             if self._absent_since_s is not None:
                 return now_s - self._absent_since_s
             oldest_s = min(self._sent.values(), default=now_s)
@@ -142,14 +139,11 @@ class Pulse:
         looked_s = self._now_s()
         due_s = looked_s + _PERIOD_S
         while not self._stop.is_set():
-            asked_s = self._now_s()
             rung = self._beat_now.wait(_LOOK_S)
             self._beat_now.clear()
             now_s = self._now_s()
             with self._lock:
                 self._stalls.look(now_s)
-                if not rung:
-                    self._late.append(max(0.0, now_s - asked_s - _LOOK_S))
                 alive, oldest_s = self._alive, min(self._sent.values(), default=None)
             # On a busy host this thread may have slept too long, with the answer still unread.
             overslept, looked_s = now_s - looked_s > 2 * _PERIOD_S, now_s

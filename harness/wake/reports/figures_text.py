@@ -168,10 +168,13 @@ def lag(pair: DevicePair) -> str:
     found = pair.later
     if found.p50 is None:
         return ""
-    low, high = ("?" if end is None else f"{end * 1000:+.3g}" for end in (found.p50.low_s, found.p50.high_s))
+    median, low, high = (
+        "?" if time_s is None else f"{float(f'{time_s * 1000:.3g}'):+g}"
+        for time_s in (found.p50.value_s, found.p50.low_s, found.p50.high_s)
+    )
     return (
-        f"; the second woke {found.p50.value_s * 1000:+.3g} ms after the first, median of {found.total} "
-        f"(95 % {low} to {high} ms, clocks ± {found.error_s * 1000:.2g} ms)"
+        f"; the second woke {median} ms after the first, median of {found.total} "
+        f"(95 % {low} to {high} ms, {text.clocks(found.error_s)})"
     )
 
 

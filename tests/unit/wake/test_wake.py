@@ -21,13 +21,13 @@ from harness.model.record import (
 )
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Opening, Recording
-from harness.model.time import Stamp
+from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import Share, latency_figures
 from harness.statistics.significance import Discordance
 from harness.wake.reports.figures_text import device_lines, lag
 from harness.wake.unmatched import UnmatchedEvents
-from harness.wake.wake import WakeFigures, comparisons
+from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_progress import MarkKind, UnmatchedWake
 from tests.known import known
 from tests.unit.session.figures.rows import clip_of
@@ -155,6 +155,11 @@ def test_differences_between_two_devices_leave_out_the_error_of_the_sound(inject
     assert known(pair.later.p50).value_s == pytest.approx(0.0083)
     assert (pair.later.total, pair.later.error_s) == (6, pytest.approx(0.0 if injected else 0.004))
     assert "; the second woke +8.3 ms after the first, median of 6 (95 % +8.1 to +8.6 ms, clocks ± " in lag(pair)
+
+
+def test_large_differences_and_errors_are_plain_numbers() -> None:
+    pair = DevicePair("kitchen", "den", Discordance(), later=latency_figures([Measured(1.2344, 0.14)] * 7))
+    assert "woke +1230 ms after the first, median of 7 (95 % +1230 to +1230 ms, clocks ± 140 ms)" in lag(pair)
 
 
 def test_one_event_across_two_segments_is_one() -> None:
