@@ -421,16 +421,16 @@ def resume(
 
 def _verdict(folder: Path) -> int:
     """The exit status of a run that ends here; prints the limits that failed."""
-    from harness.session.figures.progress import check_limits
+    from harness.session.figures.limits import check_limits
     from harness.session.log.reader import read_scenario
-    from harness.session.summary import unheld_limits
+    from harness.statistics.verdict import unheld
 
     progress, wake = figures_of(folder)
     scenario = read_scenario(folder)
-    verdicts = check_limits(scenario.limits, progress.totals, wake.snapshot() if wake else None, scenario.stopping)
-    if unheld := unheld_limits(verdicts):
-        click.echo(unheld)
-    return 1 if unheld else 0
+    limits = check_limits(scenario.limits, progress.totals, wake.snapshot() if wake else None, scenario.stopping)
+    if failed := unheld(limits):
+        click.echo(failed)
+    return 1 if failed else 0
 
 
 @verb("attach")

@@ -14,11 +14,10 @@ from harness.base.pages import filled_page
 from harness.base.plain_json import restored
 from harness.base.text_table import counted
 from harness.base.whole_file import write_whole
-from harness.model.choices import LimitsOn
 from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import OfflineCounts
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
-from harness.offline.figures.figures import LimitCheck, limit_checks
+from harness.offline.figures.figures import limits_of
 from harness.offline.figures.groups import FileBreakdown
 from harness.offline.figures.sweep import PointFigures, figures_at
 from harness.offline.reports import engines as tables
@@ -29,8 +28,8 @@ from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
 from harness.report.session_cases import MOST_LISTED, Cases, PageSounds, SoundsIn
-from harness.report.verdict import SEVERITY, ReportLimit, ReportVerdict
 from harness.statistics import text
+from harness.statistics.verdict import Limit, Verdict, worst
 
 MOST_CASES = 2000
 """Of JUnit, for one evaluation."""
@@ -45,9 +44,9 @@ class EvaluationSection:
     run: EvaluationRun
     summary: str
     warnings: tuple[str, ...]
-    verdict: ReportVerdict
+    verdict: Verdict
     verdict_why: str
-    limits: tuple[ReportLimit, ...]
+    limits: tuple[Limit, ...]
     points: tuple[PointFigures, ...]
     groups: tuple[FileBreakdown, ...]
     cases: tuple[Cases, ...]
@@ -59,18 +58,18 @@ class EvaluationSection:
 
 def write_evaluations(
     engines: Sequence[EvaluatedEngine], table: EnginesTable, target: Path, sounds: SoundsIn
-) -> ReportVerdict:
+) -> Verdict:
     """Writes the page to a file, completely or not at all; returns the worst verdict. LogError."""
     shelf = PageSounds(sounds, target)
     most = max(10, MOST_LISTED // len(engines))
     sections = [_section(one, number, shelf, most) for number, one in enumerate(engines, 1)]
-    worst = max((one.verdict for one in sections), key=SEVERITY.index)
+    verdict = worst(one.verdict for one in sections)
     page = filled_page(
         "harness.report",
         "evaluation_page.html",
         title=f"Evaluation of {plain_text(' and '.join(one.name for one in engines), 200)}",
         sections=sections,
-        verdict=worst,
+        verdict=verdict,
         det=_det(engines),
         table=table,
         tables=tables,
@@ -85,7 +84,7 @@ def write_evaluations(
         most_ids=MOST_LISTED,
     )
     write_whole(target, page.encode("utf-8"))
-    return worst
+    return verdict
 
 
 def _det(engines: Sequence[EvaluatedEngine]) -> Chart | None:
@@ -96,12 +95,11 @@ def _det(engines: Sequence[EvaluatedEngine]) -> Chart | None:
 
 def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> EvaluationSection:
     run, written = run_of(engine.journal), _summary(engine)
-    limits = tuple(_limits(engine, _declared(written)))
-    verdict = max((one.verdict for one in limits), key=SEVERITY.index, default=ReportVerdict.NO_LIMITS)
-    held = sum(one.verdict in (ReportVerdict.PASS, ReportVerdict.MARGINAL) for one in limits)
+    limits = limits_of(_declared(written), engine.counted)
+    verdict, held = worst(limit.verdict for limit in limits), sum(limit.holds for limit in limits)
     why = f"{held} of {counted(len(limits), 'limit')} hold" if limits else "no limit was declared"
     if run.partial:
-        verdict = max(verdict, ReportVerdict.UNDECIDED, key=SEVERITY.index)
+        verdict = worst((verdict, Verdict.UNDECIDED))
         why = f"interrupted after {run.outcomes} of {run.header.planned} files"
     points = () if engine.sweep is None else tuple(figures_at(engine.sweep, one.threshold) for one in engine.points)
     groups = tuple(restored(FileBreakdown, one) for one in written.get("groups", ()))
@@ -124,20 +122,6 @@ def _declared(summary: dict[str, Any]) -> DeclaredLimits:
     return restored(DeclaredLimits, summary.get("limits", {}))
 
 
-def _limits(engine: EvaluatedEngine, limits: DeclaredLimits) -> Iterator[ReportLimit]:
-    """The limits that were declared. MARGINAL: the estimate keeps it, which is compared, but its interval does not."""
-    for one in limit_checks(limits, engine.counted):
-        if one.fails(limits.on):
-            verdict = ReportVerdict.FAIL
-        else:
-            beyond = one.bound is not None and one.bound > one.wanted
-            verdict = ReportVerdict.MARGINAL if beyond else ReportVerdict.PASS
-        found, bound = (text.NOTHING if value is None else f"{value:.4g}{one.unit}" for value in (one.value, one.bound))
-        on = "the upper end" if limits.on is LimitsOn.BOUND else "the estimate"
-        wanted = f"at most {one.wanted:g}{one.unit}"
-        yield ReportLimit(f"{one.what} ({one.option})", wanted, found, f"up to {bound}", f"compared: {on}", verdict)
-
-
 def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
     """Writes JUnit: a suite of limits, and one of errors, for each evaluation. LogError."""
     suites = [suite for one in engines for suite in _suites(one)]
@@ -151,21 +135,20 @@ def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
 def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     """Without a limit on their number, every error fails. With one, the limit alone decides."""
     limits, name = _declared(_summary(engine)), engine.name
-    checks = list(limit_checks(limits, engine.counted))
-    if checks:
-        yield Suite(f"{name}.limits", tuple(_limit_case(one, limits.on, f"{name}.limits") for one in checks))
+    declared = limits_of(limits, engine.counted)
+    if declared:
+        yield Suite(f"{name}.limits", tuple(_limit_case(limit, f"{name}.limits") for limit in declared))
     figures = dict(interval_info(engine.counted))
     totals = tuple((key, f"{value:g}") for key, value in engine.counted.totals.items())
-    cases = list(_error_cases(engine, {one.option for one in checks}))
+    cases = list(_error_cases(engine, {limit.name for limit in declared}))
     left = len(cases) - MOST_CASES
     more = (("errors_not_listed", str(left)),) if left > 0 else ()
     yield Suite(f"{name}.files", tuple(cases[:MOST_CASES]), (*totals, *figures.items(), *more))
 
 
-def _limit_case(one: LimitCheck, on: LimitsOn, class_name: str) -> Case:
-    reason = Reason(CaseVerdict.FAILURE, "limit", one.failure(on)) if one.fails(on) else None
-    said = f"wanted at most {one.wanted:g}{one.unit}"
-    return Case(one.what, class_name, 0.0, reason, (said,))
+def _limit_case(limit: Limit, class_name: str) -> Case:
+    reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}") if limit.fails_run else None
+    return Case(limit.words, class_name, 0.0, reason, (f"wanted {limit.wanted_text}",))
 
 
 def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:

@@ -21,7 +21,8 @@ from harness.model.time import Measured
 from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Properties, Reason, Suite, as_xml
 from harness.report.session import WholeSession
-from harness.session.figures.progress import LimitVerdict, check_limits, normalisation_of
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import normalisation_of
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
     AttemptProgress,
@@ -37,6 +38,7 @@ from harness.session.figures.trials import (
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.statistics.intervals import Share
 from harness.statistics.text import TOO_FEW_VOICES
+from harness.statistics.verdict import Limit
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import consistent_words, pause_words
 from harness.wake.requests import GapRequests, shortest_pause
@@ -124,7 +126,7 @@ class _Reporting:
         versions = ((f"version {name}", version) for name, version in self.session.started.versions)
         return Suite("session", (case,), (*versions, *self.session.started.host))
 
-    def _limits(self, verdicts: Iterable[LimitVerdict], stopping: Stopping) -> Iterator[Suite]:
+    def _limits(self, verdicts: Iterable[Limit], stopping: Stopping) -> Iterator[Suite]:
         """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
         limits, tests = [], []
         for one in verdicts:
@@ -137,7 +139,7 @@ class _Reporting:
         if tests:
             yield Suite("sequential tests", tuple(tests))
 
-    def _trials(self, verdicts: Sequence[LimitVerdict]) -> Iterator[Suite]:
+    def _trials(self, verdicts: Sequence[Limit]) -> Iterator[Suite]:
         suites: dict[tuple[str, str], list[Case]] = {}
         plays = {one.device: {play.trial.id: play for play in self.wake.plays(one.device)} for one in
                  self.wake.snapshot().devices}  # fmt: skip
@@ -197,7 +199,7 @@ class _Reporting:
 
     def _listening(
         self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, UnmatchedWake],
-        limits: list[LimitVerdict],
+        limits: list[Limit],
     ) -> Case:  # fmt: skip
         if play is None:
             cause = one.counting.cause if one.counting else ""
@@ -213,7 +215,7 @@ class _Reporting:
         bounded = any("false_reject" in limit.name for limit in limits)
         if bounded and reason is not None and reason.type == "false_reject":
             reason = None  # a limit on their number is a separate case
-        broken = [verdict.name for verdict in limits if not verdict.ok and "false_accepts" in verdict.name]
+        broken = [verdict.name for verdict in limits if verdict.fails_run and "false_accepts" in verdict.name]
         if reason is None and false and broken:
             message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
             reason = Reason(CaseVerdict.FAILURE, "false_accept", message, "\n".join(said))
@@ -275,25 +277,22 @@ def _interval(name: str, interval: Interval | None) -> Properties:
     return () if interval is None else ((f"{name}_interval_95", f"{interval[0]:.6g} to {interval[1]:.6g}"),)
 
 
-def _sequential(one: LimitVerdict, stopping: Stopping, class_name: str) -> Case:
+def _sequential(one: Limit, stopping: Stopping, class_name: str) -> Case:
     figure = one.name.partition("_test[")[0]
     test: SequentialTest | None = getattr(stopping, figure)
     declared = "" if test is None else f"good {test.good:g}, bad {test.bad:g}"
     reason = None
     if one.found is None:
-        verdict = CaseVerdict.SKIPPED if one.ok else CaseVerdict.FAILURE
+        verdict = CaseVerdict.FAILURE if one.fails_run else CaseVerdict.SKIPPED
         reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
-    elif not one.ok:
+    elif one.fails_run:
         reason = Reason(CaseVerdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
     return Case(one.name, class_name, 0.0, reason, (declared,) if declared else ())
 
 
-def _limit(one: LimitVerdict, class_name: str) -> Case:
-    found = "n/a" if one.found is None else f"{one.found:.4g}"
-    told = f"wanted {'at least' if one.name.startswith('min_') else 'at most'} {one.wanted:g}, found {found}"
-    word = "undecided, " if one.undecided else ""
-    reason = None if one.ok else Reason(CaseVerdict.FAILURE, "limit", f"{one.name}: {word}{told}")
-    return Case(one.name, class_name, 0.0, reason, (told,))
+def _limit(limit: Limit, class_name: str) -> Case:
+    reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}") if limit.fails_run else None
+    return Case(limit.name, class_name, 0.0, reason, (limit.sentence,))
 
 
 def _of_outcome(outcome: Outcome | None, cause: str, said: Iterable[str]) -> Reason | None:

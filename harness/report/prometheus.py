@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from harness.base.foreign import plain_text
 from harness.model.scenario import Scenario
 from harness.report.session import WholeSession
-from harness.report.verdict import SEVERITY, limits_of, verdict_of
+from harness.report.verdict import limits_of, verdict_of
 from harness.session.figures.progress import words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.statistics.intervals import Interval, LatencyFigures
+from harness.statistics.verdict import SEVERITY
 
 SCHEMA = 1
 """Metrics and labels may be added under one number; none is removed or changes its meaning."""
@@ -58,7 +59,7 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
     wake = session.wake.snapshot()
     yield "info", {"scenario": started.scenario_id, "bench": started.bench_id, "schema": str(SCHEMA)}, 1
     yield "last_row_seconds", {}, session.last_s
-    limits = tuple(limits_of(session, scenario.limits, scenario.stopping))
+    limits = limits_of(session, scenario)
     verdict, _ = verdict_of(session, limits)
     for one in SEVERITY:
         yield "verdict", {"verdict": one.value}, int(one is verdict)

@@ -17,9 +17,10 @@ from harness.model.choices import POWER
 from harness.model.scenario import Evidence, Limits, Stopping, TrialKind
 from harness.model.stimulus import Ambience
 from harness.model.trial import Trial
-from harness.report.verdict import ReportVerdict, limit_rows
+from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
 from harness.statistics.intervals import Share
+from harness.statistics.verdict import Verdict
 from harness.wake.wake_progress import (
     DeviceWake,
     Rate,
@@ -149,13 +150,13 @@ class RehearsedLimit:
 
     name: str
     wanted: str
-    verdicts: Mapping[ReportVerdict, float]
+    verdicts: Mapping[Verdict, float]
     bad_holds: float
     needed: int | None
 
     @property
     def holds(self) -> float:
-        return self.verdicts.get(ReportVerdict.PASS, 0.0) + self.verdicts.get(ReportVerdict.MARGINAL, 0.0)
+        return self.verdicts.get(Verdict.PASS, 0.0) + self.verdicts.get(Verdict.MARGINAL, 0.0)
 
 
 class Rehearsal:
@@ -203,13 +204,13 @@ class Rehearsal:
                     done[name] = replace(done[name], needed=factor)
         return tuple(done.values())
 
-    def _verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[ReportVerdict, float]]]:
+    def _verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[Verdict, float]]]:
         """Limit → what is wanted, and the share of runs with each verdict."""
-        counts: dict[str, Counter[ReportVerdict]] = {}
+        counts: dict[str, Counter[Verdict]] = {}
         wanted: dict[str, str] = {}
         for run in runs:
-            for row in limit_rows(run.totals, run.wake, self._limits, self._stopping):
-                wanted[row.name] = row.wanted
+            for row in check_limits(self._limits, run.totals, run.wake, self._stopping):
+                wanted[row.name] = row.wanted_text
                 counts.setdefault(row.name, Counter())[row.verdict] += 1
         return {
             name: (wanted[name], {verdict: n / found.total() for verdict, n in found.items()})
@@ -286,8 +287,8 @@ def _mean_played(runs: Sequence[SimulatedRun]) -> float:
     return sum(run.totals.finished for run in runs) / max(1, len(runs))
 
 
-def _held(verdicts: Mapping[ReportVerdict, float]) -> float:
-    return verdicts.get(ReportVerdict.PASS, 0.0) + verdicts.get(ReportVerdict.MARGINAL, 0.0)
+def _held(verdicts: Mapping[Verdict, float]) -> float:
+    return verdicts.get(Verdict.PASS, 0.0) + verdicts.get(Verdict.MARGINAL, 0.0)
 
 
 def _decided(limit: RehearsedLimit) -> bool:

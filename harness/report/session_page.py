@@ -44,7 +44,7 @@ from harness.report.session_cases import (
     moment_of,
 )
 from harness.report.session_frames import SessionFrames
-from harness.report.verdict import SEVERITY, ReportLimit, ReportVerdict, limits_of, verdict_of
+from harness.report.verdict import limits_of, verdict_of
 from harness.session.figures.procedures import ClauseRow, clause_rows
 from harness.session.figures.progress import normalisation_of, total, words_of_session
 from harness.session.figures.requests import requests_of_session
@@ -55,6 +55,7 @@ from harness.session.summary import disturbance_lines, outcome_in_words, request
 from harness.session.wording import IN_WORDS, milliseconds
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
+from harness.statistics.verdict import Limit, Verdict, worst
 from harness.transcripts.recognition import WordsHeard
 from harness.understanding.reports import score_text
 from harness.wake.reports.figures_text import disagreements, lag, rate, ratio, recovery_words
@@ -117,9 +118,9 @@ class SessionSection:
 
     session: WholeSession
     number: int
-    verdict: ReportVerdict
+    verdict: Verdict
     verdict_why: str
-    limits: tuple[ReportLimit, ...]
+    limits: tuple[Limit, ...]
     procedure: Procedure | None
     clauses: tuple[ClauseRow, ...]
     devices: tuple[DeviceWake, ...]
@@ -142,20 +143,20 @@ class SessionSection:
 
 
 @uncollected()
-def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> ReportVerdict:
+def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Verdict:
     """Writes the page of the sessions to a file, completely or not at all; returns the worst verdict.
 
     LogError, InputError for a folder that is not a session.
     """
     shelf = PageSounds(sounds, target)
     sections = [_section(folder, number, shelf) for number, folder in enumerate(folders, 1)]
-    worst = max((one.verdict for one in sections), key=SEVERITY.index)
+    verdict = worst(one.verdict for one in sections)
     page = filled_page(
         "harness.report",
         "session_page.html",
         title=" and ".join(_name(one) for one in sections) if len(sections) < 3 else f"{len(sections)} sessions",
         sections=sections,
-        verdict=worst,
+        verdict=verdict,
         sounds=sounds,
         no_sounds=SoundsIn.NONE,
         missing_sounds=shelf.missing,
@@ -180,7 +181,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Rep
         admitted=Reading.ADMITTED,
     )
     write_whole(target, page.encode("utf-8"))
-    return worst
+    return verdict
 
 
 def _name(section: SessionSection) -> str:
@@ -194,7 +195,7 @@ def _section(path: Path, number: int, sounds: PageSounds) -> SessionSection:
         session = WholeSession.of(reader.entries(), later_rows(path))
     scenario = read_scenario(path)
     wake = session.wake.snapshot()
-    limits = tuple(limits_of(session, scenario.limits, scenario.stopping))
+    limits = limits_of(session, scenario)
     verdict, why = verdict_of(session, limits)
     progress = session.progress
     heard = heard_in(progress.trials, session.wake)

@@ -17,15 +17,9 @@ from harness.model.judgment import JudgmentStatus
 from harness.model.record import EffectAnswered, Understood
 from harness.model.scenario import Scenario
 from harness.model.trial import Outcome, Trial
+from harness.session.figures.limits import check_limits
 from harness.session.figures.procedures import clause_rows
-from harness.session.figures.progress import (
-    LimitVerdict,
-    Progress,
-    Totals,
-    check_limits,
-    normalisation_of,
-    words_of_session,
-)
+from harness.session.figures.progress import Progress, Totals, normalisation_of, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
     AttemptProgress,
@@ -41,6 +35,7 @@ from harness.session.log.reader import read_scenario
 from harness.session.wording import IN_WORDS, described_in_words, in_words, milliseconds, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import NOTHING, delays, percent, percent_interval, seconds, share_with_interval
+from harness.statistics.verdict import Limit
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 from harness.understanding.understood import compared, parts_of, verdict_in_words
@@ -184,7 +179,9 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
         lines += procedure_lines(scenario, progress, wake)
-        lines += limit_lines(check_limits(scenario.limits, progress.totals, snapshot, scenario.stopping))
+        running = progress.finished is None
+        found = check_limits(scenario.limits, progress.totals, snapshot, scenario.stopping, running=running)
+        lines += limit_lines(found) or ["no limits"]
     return lines
 
 
@@ -485,24 +482,9 @@ def _needed(attempts: Iterable[tuple[int | None, Share]]) -> str:
     return ", ".join(shares) or NOTHING
 
 
-def limit_lines(verdicts: Iterable[LimitVerdict]) -> list[str]:
-    """One line for each limit that the scenario declares."""
-    lines = []
-    for one in verdicts:
-        found = f"wanted {one.wanted:g}, found {NOTHING if one.found is None else f'{one.found:.4g}'}"
-        if one.of_test:
-            found = "undecided" if one.found is None else "passed" if one.found else "failed"
-        word = "holds " if one.ok else "UNDECIDED" if one.undecided else "FAILED"
-        lines.append(f"{word} {one.name}: {found}")
-    return lines
-
-
-def unheld_limits(verdicts: Iterable[LimitVerdict]) -> str:
-    """`failed: max_interrupted; undecided: max_latency_p95_ms`; "" if all hold."""
-    unheld = [verdict for verdict in verdicts if not verdict.ok]
-    failed = ", ".join(verdict.name for verdict in unheld if not verdict.undecided)
-    undecided = ", ".join(verdict.name for verdict in unheld if verdict.undecided)
-    return "; ".join(f"{word}: {names}" for word, names in (("failed", failed), ("undecided", undecided)) if names)
+def limit_lines(limits: Iterable[Limit]) -> list[str]:
+    """One line for each limit that the scenario declares, the verdict first."""
+    return [f"{limit.verdict:<9} {limit.sentence}" for limit in limits]
 
 
 # Words that were heard

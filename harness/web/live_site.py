@@ -25,7 +25,8 @@ from harness.report.charts import drawn
 from harness.report.session_page import wake_charts
 from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, running
-from harness.session.figures.progress import SessionFigures, check_limits
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import read_clip, read_scenario
 from harness.session.summary import finished_line, limit_lines, totals_lines
 from harness.session.wording import ENDED, Happenings
@@ -194,9 +195,10 @@ class LiveSession:
                 self._scenario = read_scenario(self.folder)
             except HarnessError as error:
                 return ["", f"limits: {error}"]
-        totals, wake = self._figures.snapshot().totals, self._wake.figures.snapshot()
-        verdicts = limit_lines(check_limits(self._scenario.limits, totals, wake, self._scenario.stopping))
-        return ["", *verdicts] if verdicts else []
+        progress, wake = self._figures.snapshot(), self._wake.figures.snapshot()
+        declared, running = self._scenario, progress.finished is None
+        limits = check_limits(declared.limits, progress.totals, wake, declared.stopping, running=running)
+        return ["", *(limit_lines(limits) or ["no limits"])]
 
 
 class LiveSessions:

@@ -247,7 +247,7 @@ def test_a_session_is_planned_first_and_played_later(runs: Runs, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("scenario", "status", "words"),
-    [("deaf.yaml", 1, "FAILED min_recognised_share"), ("skip.yaml", 0, "SKIP "), ("wrong.yaml", 2, "wrong.yaml:")],
+    [("deaf.yaml", 1, "FAIL      recognised ≥"), ("skip.yaml", 0, "SKIP "), ("wrong.yaml", 2, "wrong.yaml:")],
 )
 def test_exit_statuses(runs: Runs, tmp_path: Path, scenario: str, status: int, words: str) -> None:
     bench = HERE / ("deaf_bench.yaml" if scenario == "deaf.yaml" else "bench.yaml")

@@ -111,7 +111,7 @@ def test_live_resumed_and_read_back_the_wer_is_that_of_the_words_told(runs: Runs
     shown = harness("show", folder)
     assert f"{wrong} of {words} words" in shown
     assert "words compared as snor" in shown
-    assert "FAILED max_first_attempt_wer" in shown
+    assert "FAIL      WER of first attempts" in shown
     harness("export", folder, "--trn", tmp_path / "trn")
     assert scored(tmp_path / "trn", "first") == expected[0][:2]
     assert scored(tmp_path / "trn", "final") == expected[1][:2]

@@ -140,7 +140,7 @@ def test_a_third_partys_firmware_that_wakes_to_anything_fails_its_limit(typed: T
         assert "× kind: wake, score: 0.77" in watched.stdout
         assert "× battery fine" in watched.stdout
         run = typed("run", "wake.yaml", "--bench", "bench.yaml", "--junit", "junit.xml", status=1)
-        assert "FAILED max_false_accepts_per_hour[badge]" in run.stdout
+        assert "FAIL      false accepts per hour of badge" in run.stdout
     session = only_session(tmp_path)
     figures = json.loads(typed("export", session, "--json").stdout)["devices"][0]
     events = figures["false_accepts_before_review"]["count"]

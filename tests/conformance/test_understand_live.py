@@ -25,7 +25,8 @@ from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
 from harness.session.figures.frames_of_session import session_corpora
-from harness.session.figures.progress import SessionFigures, check_limits
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import check
 from harness.session.take import ENGINE_ENDED
 from harness.statistics.intervals import Share
@@ -151,7 +152,7 @@ def _check_figures(
     assert goods["stop.r1"] == [False, False], "said again until the attempts were used up"
     assert {one.trial_id: one.attempts for one in finished}["stop.r1"] == 2
     limits = check_limits(Limits(min_understood_share=0.8, min_intent_share=0.95), progress.totals)
-    assert [(one.name, one.ok) for one in limits] == [("min_understood_share", True), ("min_intent_share", False)]
+    assert [(one.name, one.holds) for one in limits] == [("min_understood_share", True), ("min_intent_share", False)]
     assert progress.totals.recognised == progress.totals.answered == Share()
 
     corpora = session_corpora([progress])

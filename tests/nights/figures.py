@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harness.model.scenario import Limits, Stopping, TrialKind
-from harness.session.figures.progress import Totals, check_limits
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import Totals
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import DeviceWake
 
@@ -29,7 +30,7 @@ def figures_of(wake: WakeFigures, totals: Totals, limits: Limits, stopping: Stop
             "latency_p95_s": None if totals.latency.p95 is None else totals.latency.p95.value_s,
             "latency_p95_between_s": totals.latency.p95_between_s if totals.latency.measured else None,
         },
-        "limits": {verdict.name: (verdict.found, verdict.ok) for verdict in verdicts},
+        "limits": {verdict.name: (verdict.found, not verdict.fails_run) for verdict in verdicts},
         "devices": {device.device: _of_device(device, wake) for device in progress.devices},
     }
 

@@ -304,9 +304,9 @@ FAULTS = (
 -            self._await_clips()
 """, "clips of the last wake events are stored, and no row names them"),
     Planted("open_test_passes", "d31f9c64", Area.VERDICT, """
-@ session/figures/progress.py
--        elif test is not None:
--            yield LimitVerdict(name, 1.0, None, stopping.on_undecided is OnUndecided.PASS)
+@ session/figures/limits.py
+-                may_stay_open=stopping.on_undecided is OnUndecided.PASS,
++                may_stay_open=True,
 """, "a run whose sequential test is undecided passes",
         "wake/test_sources.py::test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass"),
     Planted("interval_over_trials", "d1ed0a38", Area.VERDICT, """
@@ -458,12 +458,12 @@ FAULTS = (
 +        for row in run.stage.decisions() if len(run.standing.finished) % 10 == 0 else ():
 """, "sequential tests are looked at after every tenth trial"),
     Planted("limit_on_the_point", "", Area.VERDICT, """
-@ session/figures/progress.py
--        _upper(rejects.interval),
-+        rejects.share.value,
-@ session/figures/progress.py
--        _upper(accepts.interval),
-+        accepts.per_hour,
+@ session/figures/limits.py
+-        Result(_upper(rejects.interval), counted(rejects.share.total, "wake trial")),
++        Result(rejects.share.value, counted(rejects.share.total, "wake trial")),
+@ session/figures/limits.py
+-        Result(_upper(accepts.interval), heard),
++        Result(accepts.per_hour, heard),
 """, "a limit on the upper end of an interval is compared with the estimate",
         "wake/test_sources.py::test_wake_limits_hold_for_every_device"),
     Planted("interruptions_use_attempts_up", "", Area.VERDICT, """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import ClassVar
 
 from rich.cells import set_cell_size
@@ -17,82 +16,58 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Declared, View
 from harness.dashboard.widgets.bars import RowList
-from harness.model.scenario import SequentialTest, WakeSettings
-from harness.session.figures.progress import Totals, check_limits
+from harness.model.scenario import WakeSettings
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import Totals
 from harness.statistics.text import NOTHING, TOO_FEW_VOICES, hours, number, number_interval, percent, percent_interval
+from harness.statistics.verdict import SEVERITY, Verdict
 from harness.wake.reports.figures_text import disagreements
 from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, Ratio, TimelineMark, WakeProgress
 
-
-class LimitStanding(StrEnum):
-    """In the order of urgency. OPEN: more sound may still decide it."""
-
-    FAILED = "FAILED"
-    OPEN = "open"
-    HOLDS = "holds"
-
-
-COLOURS = {LimitStanding.HOLDS: palette.GREEN, LimitStanding.OPEN: palette.YELLOW, LimitStanding.FAILED: palette.RED}
+COLOURS = {
+    Verdict.PASS: palette.GREEN,
+    Verdict.MARGINAL: palette.YELLOW,
+    Verdict.OPEN: palette.YELLOW,
+    Verdict.UNDECIDED: palette.YELLOW,
+    Verdict.FAIL: palette.RED,
+}
+_REJECTS = {
+    "max_false_reject_share": "",
+    "max_false_reject_upper": "upper ",
+    "false_rejects_test": "test",
+    "min_command_share": "commands ",
+    "max_wake_delay_p95_ms": "p95 ",
+    "max_first_sound_p95_ms": "sound ",
+    "max_request_gap_ms": "pause ",
+}
+_ACCEPTS = {
+    "max_false_accepts_per_hour": "",
+    "max_false_accepts_upper_per_hour": "upper ",
+    "false_accepts_test": "test",
+    "min_exposure_hours": "",
+}
+"""Short names of limits, beside the figure that they are on; figures of rates are per hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`≤5 %`, and its state."""
+    """`≤ 5.00 %`, and its verdict."""
 
     text: str
-    standing: LimitStanding
+    verdict: Verdict
 
 
-def of_false_rejects(device: DeviceWake, declared: Declared) -> list[Wanted]:
-    limits = declared.limits
+def limits_beside(names: Mapping[str, str], device: DeviceWake, declared: Declared, running: bool) -> list[Wanted]:
+    """The device's limits of these names, by the rule that sets the exit status."""
+    totals, wake = Totals(), WakeProgress(devices=(device,))
+    limits = check_limits(declared.limits, totals, wake, declared.stopping, running=running)
+    by_key = {limit.name.partition("[")[0]: limit for limit in limits}
     return [
-        *_limit("max_false_reject_share", f"≤{_percent(limits.max_false_reject_share)}", device, declared),
-        *_limit("max_false_reject_upper", f"upper ≤{_percent(limits.max_false_reject_upper)}", device, declared),
-        *_test("false_rejects", declared.stopping.false_rejects, device),
-        *_limit("min_command_share", f"commands ≥{_percent(limits.min_command_share)}", device, declared),
-        *_limit("max_wake_delay_p95_ms", f"p95 ≤{limits.max_wake_delay_p95_ms or 0:g} ms", device, declared),
-        *_limit("max_first_sound_p95_ms", f"sound ≤{limits.max_first_sound_p95_ms or 0:g} ms", device, declared),
-        *_limit("max_request_gap_ms", f"pause ≤{limits.max_request_gap_ms or 0:g} ms", device, declared),
+        Wanted(name if limit.of_test else f"{name}{limit.wanted_text}", limit.verdict)
+        for key, name in names.items()
+        if (limit := by_key.get(key)) is not None
     ]
-
-
-def of_false_accepts(device: DeviceWake, declared: Declared) -> list[Wanted]:
-    """Limits and test on false accepts per hour, and on the exposure."""
-    limits = declared.limits
-    upper = limits.max_false_accepts_upper_per_hour or 0
-    return [
-        *_limit("max_false_accepts_per_hour", f"≤{limits.max_false_accepts_per_hour or 0:g}/h", device, declared),
-        *_limit("max_false_accepts_upper_per_hour", f"upper ≤{upper:g}/h", device, declared),
-        *_test("false_accepts", declared.stopping.false_accepts, device),
-        *_limit("min_exposure_hours", f"≥{limits.min_exposure_hours or 0:g} h", device, declared),
-    ]
-
-
-_GROWS_INTO = frozenset({"max_false_reject_upper", "max_false_accepts_upper_per_hour", "min_exposure_hours"})
-"""Limits that fail at first because too little sound was heard."""
-
-
-def _limit(name: str, text: str, device: DeviceWake, declared: Declared) -> list[Wanted]:
-    """The state of a limit, by the rule that sets the exit status; empty if it is not declared."""
-    verdicts = check_limits(declared.limits, Totals(), WakeProgress(devices=(device,)))
-    verdict = next((one for one in verdicts if one.name.partition("[")[0] == name), None)
-    if verdict is None:
-        return []
-    if verdict.ok:
-        return [Wanted(text, LimitStanding.HOLDS)]
-    return [Wanted(text, LimitStanding.OPEN if verdict.found is None or name in _GROWS_INTO else LimitStanding.FAILED)]
-
-
-def _percent(value: float | None) -> str:
-    return f"{(value or 0) * 100:g} %"
-
-
-def _test(figure: str, test: SequentialTest | None, device: DeviceWake) -> list[Wanted]:
-    passed = dict(device.decisions).get(figure)
-    if passed is None:
-        return [] if test is None else [Wanted("test", LimitStanding.OPEN)]
-    return [Wanted("test", LimitStanding.HOLDS if passed else LimitStanding.FAILED)]
 
 
 _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -321,6 +296,7 @@ def block_rows(view: View, width: int, room: int) -> list[Text]:
 
 def _block(device: DeviceWake, view: View, width: int, lines: int, settings: WakeSettings) -> list[Text]:
     ratio, rate = device.false_rejects, device.after_review
+    running = not view.over and view.progress.finished is None
     limits = view.declared.limits
     if lines == COMPACT:
         reject_words = [[f" FR    {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"]]
@@ -349,17 +325,22 @@ def _block(device: DeviceWake, view: View, width: int, lines: int, settings: Wak
         rejects,
         reject_top,
         f"{reject_top * 100:g} %",
-        of_false_rejects(device, view.declared),
+        limits_beside(_REJECTS, device, view.declared, running),
         width,
         lines,
     )
     rows += _figure(
-        accept_words, accepts, accept_top, f"{accept_top:g}/h", of_false_accepts(device, view.declared), width, lines
+        accept_words,
+        accepts,
+        accept_top,
+        f"{accept_top:g}/h",
+        limits_beside(_ACCEPTS, device, view.declared, running),
+        width,
+        lines,
     )
     if lines != COMPACT:
         rows.append(_exposure(device))
-    ended = view.over or view.progress.finished is not None
-    rows.append(timeline(device.timeline, width, None if ended else view.session_s))
+    rows.append(timeline(device.timeline, width, view.session_s if running else None))
     return rows
 
 
@@ -464,11 +445,11 @@ def _figure(
         mark = scale if index == 0 else "0" if index == lines - 1 else ""
         text.append(set_cell_size(f" {mark}", SCALE + 1), style=palette.QUIET)
         # Most urgent first: the end may be cut off.
-        ordered = sorted(wanted, key=lambda one: list(LimitStanding).index(one.standing))
+        ordered = sorted(wanted, key=lambda limit: SEVERITY.index(limit.verdict), reverse=True)
         for place, one in enumerate(ordered[index::lines]):
             text.append("  " if place else "", style=palette.QUIET)
             text.append(f"{one.text} ", style=palette.TEXT)
-            text.append(one.standing.value, style=COLOURS[one.standing])
+            text.append(one.verdict.in_words.partition(",")[0], style=COLOURS[one.verdict])
         rows.append(text)
     return rows
 

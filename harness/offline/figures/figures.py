@@ -14,6 +14,7 @@ from harness.offline.figures.counts import OfflineCounts, Tally
 from harness.offline.wake_log import StatedWords, wake_totals
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
+from harness.statistics.verdict import RATE, SHARE, Limit
 from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import wer_interval
 
@@ -91,65 +92,46 @@ def figures(tally: Tally, counting: Counting) -> Figures:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LimitCheck:
-    """A declared limit and what it is compared with, in its unit. bound: the upper end of the 95 % interval.
-
-    value: None without data, which fails every limit.
-    """
-
-    option: str
-    what: str
-    wanted: float
-    value: float | None
-    bound: float | None
-    unit: str
-
-    def fails(self, on: LimitsOn) -> bool:
-        found = self.value if on is LimitsOn.ESTIMATE or self.value is None else self.bound
-        return found is None or found > self.wanted
-
-    def failure(self, on: LimitsOn) -> str:
-        """In a sentence, for one that fails."""
-        unit, begin = self.unit, f"{self.option}: {self.what}"
-        if self.value is None:
-            return f"{begin} is n/a, which no limit allows"
-        if on is LimitsOn.ESTIMATE:
-            return f"{begin} is {self.value:.4g}{unit}, above {self.wanted:g}{unit}"
-        hint = f"(--limits-on estimate compares {self.value:.4g}{unit})"
-        if self.bound is None:
-            return f"{begin} has no interval, which no limit allows {hint}"
-        return (
-            f"{begin} is {self.value:.4g}{unit}, and the upper end of its 95 % interval, {self.bound:.4g}{unit}, is "
-            f"above {self.wanted:g}{unit} {hint}"
-        )
-
-
-def limit_checks(limits: DeclaredLimits, found: Figures) -> Iterator[LimitCheck]:
-    """Each declared limit."""
+def limits_of(limits: DeclaredLimits, found: Figures) -> tuple[Limit, ...]:
+    """Each declared limit. A result without data, or without the interval that is compared, is undecided."""
     totals = found.totals
     # With references the percentage covers all errors, as on the console.
     substitutions = "FR+SBRATIO" in totals
-    accepts = None if found.false_accepts is None else found.false_accepts[1]
+    accepts = found.false_accepts
     if accepts is not None and found.clustered and found.clustering is not None:
-        accepts = max(accepts, found.clustering.interval[1])
+        low, high = found.clustering.interval
+        accepts = min(accepts[0], low), max(accepts[1], high)
     rejects = found.with_substitutions if substitutions else found.false_rejects
-    wer = None if limits.wer is None else 100 * limits.wer
-    for option, what, wanted, value, bound, unit in (
-        ("--max-fa-per-hour", "false accepts per hour", limits.false_accepts_per_hour,
-         totals.get("FARATE"), accepts, ""),
-        ("--max-fr", "the false-reject ratio", limits.false_rejects_percent,
-         totals.get("FR+SBRATIO" if substitutions else "FRRATIO"), _upper_percent(rejects), " %"),
-        ("--max-wer", "the WER", wer, totals.get("WER"), _upper_percent(found.word_errors), " %"),
-    ):  # fmt: skip
-        if wanted is not None:
-            yield LimitCheck(option, what, wanted, value, bound, unit)
+    most, ratio = limits.false_rejects_percent, "FR+SBRATIO" if substitutions else "FRRATIO"
+    declared = (
+        ("--max-fa-per-hour", "false accepts per hour", limits.false_accepts_per_hour, totals.get("FARATE"), accepts),
+        ("--max-fr", "false rejects", None if most is None else most / 100, _share(totals, ratio), rejects),
+        ("--max-wer", "WER", limits.wer, _share(totals, "WER"), found.word_errors),
+    )
+    return tuple(
+        Limit(
+            option,
+            words,
+            wanted,
+            value,
+            unit=RATE if option == "--max-fa-per-hour" else SHARE,
+            interval=interval,
+            of=f"compared: the {'upper end' if limits.on is LimitsOn.BOUND else 'estimate'}",
+            on_bound=limits.on is LimitsOn.BOUND,
+        )
+        for option, words, wanted, value, interval in declared
+        if wanted is not None
+    )
 
 
 def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
-    """A sentence for each limit that fails. A result without data fails every limit."""
-    return (one.failure(limits.on) for one in limit_checks(limits, found) if one.fails(limits.on))
+    """A sentence for each limit that sets the exit status."""
+    for limit in limits_of(limits, found):
+        if limit.fails_run:
+            on_estimate = limit.on_bound and limit.found is not None and limit.found <= limit.wanted
+            hint = " (--limits-on estimate would let it pass)" if on_estimate else ""
+            yield f"{limit.name}: {limit.sentence}{hint}"
 
 
-def _upper_percent(interval: Interval | None) -> float | None:
-    return None if interval is None else 100 * interval[1]
+def _share(totals: dict[str, float], percentage: str) -> float | None:
+    return None if percentage not in totals else totals[percentage] / 100

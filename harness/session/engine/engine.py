@@ -59,8 +59,9 @@ from harness.session.log.database import SqliteLog
 from harness.session.log.reader import later_rows, read_clip
 from harness.session.resumption import Resumption
 from harness.session.run import Nudge
-from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines, unheld_limits
+from harness.session.summary import bench_lines, limit_lines, ran_line, results_lines, self_wake_lines
 from harness.sound.recogniser_process import RecogniserProcess
+from harness.statistics.verdict import unheld
 from harness.wake.reports.figures_text import device_lines
 
 
@@ -290,8 +291,8 @@ class Engine:
             return Goodbye(FAULT, "aborted")
         if reason is EndReason.STOPPED and progress.left:
             return Goodbye(FAULT, "stopped")
-        unheld = unheld_limits(self._figures.verdicts())
-        return Goodbye(LIMIT_FAILED if unheld else DONE, unheld)
+        failed = unheld(self._figures.limits(running=False))
+        return Goodbye(LIMIT_FAILED if failed else DONE, failed)
 
     @contextlib.contextmanager
     def _opened(self, drivers: Mapping[str, Driver], unpowered: Sequence[DevicePower]) -> Iterator[None]:
@@ -392,7 +393,7 @@ class Engine:
         totals = progress.totals
         lines = [ran_line(progress), "", *results_lines(progress, wake, device_lines(wake))]
         lines += [*self_wake_lines(progress), *bench_lines(progress)]
-        lines += limit_lines(self._figures.verdicts())
+        lines += limit_lines(self._figures.limits(running=progress.finished is None))
         outcomes = tuple((outcome.value, count) for outcome, count in totals.by_outcome)
         return SoFar(totals.planned, totals.finished, outcomes, tuple(lines))
 

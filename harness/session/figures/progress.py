@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from harness.model.effect import EffectEvidence
@@ -31,11 +31,10 @@ from harness.model.record import (
     TrialStarted,
     Understood,
 )
-from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.effects import EffectRows, Key, right_of_known
-from harness.session.figures.requests import request_limits, requests_asked
+from harness.session.figures.requests import requests_asked
 from harness.session.figures.self_wakes import AnswersHeard, SelfWakes
 from harness.session.figures.trials import (
     DECIDED,
@@ -51,7 +50,7 @@ from harness.statistics.intervals import LatencyFigures, Share, latency_figures
 from harness.transcripts.recognition import WordsHeard, words_heard
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.requests import GapRequests
-from harness.wake.wake_progress import DeviceWake, Interval, WakeProgress
+from harness.wake.wake_progress import WakeProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,152 +168,12 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
 
 _SOUNDING = DECIDED - {Outcome.NO_WAKE}
 """Outcomes of trials in which a device may respond."""
-NO_TESTS = Stopping()
-DISTURBED = "max_disturbed_share"
-MOST_DISTURBED = 0.1
-"""Where a scenario declares no other share."""
-Finding = tuple[str, float | None, float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class LimitVerdict:
-    """One declared limit. If nothing was measured, or too little to say, `found` is None and the limit is undecided.
-
-    - name: the key of the limit; for wake statistics with the device, `max_false_reject_share[kitchen]`.
-    - wanted, found: share (0–1), word errors per word, milliseconds, hours, events per hour or trials.
-      For a sequential test (`false_accepts_test[kitchen]`): 1 passed, 0 failed, None undecided.
-    """
-
-    name: str
-    wanted: float
-    found: float | None
-    ok: bool
-
-    @property
-    def undecided(self) -> bool:
-        """Whether it neither holds nor fails. What the host did says nothing about a device."""
-        return not self.ok and (self.found is None or self.name == DISTURBED)
-
-    @property
-    def of_test(self) -> bool:
-        """Whether it is the verdict of a sequential test."""
-        return "_test[" in self.name
-
-
-def check_limits(
-    limits: Limits, totals: Totals, wake: WakeProgress | None = None, stopping: Stopping = NO_TESTS
-) -> tuple[LimitVerdict, ...]:
-    """A verdict for each declared limit: on wake statistics per device, on WER for all devices together.
-
-    Times that were left out may have been of any length: a limit on times that they could turn has no result.
-    If wake statistics have limits and no device has any, the verdict is one without a result. False accepts are those
-    after review. Sequential tests come last. An open one fails unless `stopping` says that it passes.
-    Where there are limits, one on attempts that the host disturbed is added if it is exceeded.
-    """
-    found: list[Finding] = [
-        ("min_recognised_share", limits.min_recognised_share, totals.recognised.value),
-        ("min_first_attempt_share", limits.min_first_attempt_share, totals.first_attempt.value),
-        ("max_latency_p95_ms", limits.max_latency_p95_ms, _p95_ms(totals.latency, limits.max_latency_p95_ms)),
-        ("min_effect_share", limits.min_effect_share, totals.effects.value),
-        ("min_understood_share", limits.min_understood_share, totals.understood.right.value),
-        ("min_intent_share", limits.min_intent_share, totals.understood.intents.value),
-        ("max_inconclusive", limits.max_inconclusive, totals.count(Outcome.INCONCLUSIVE)),
-        ("max_interrupted", limits.max_interrupted, totals.count(Outcome.INTERRUPTED)),
-    ]
-    if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
-        first, final = words_of_session(totals, wake)
-        found.append(("max_first_attempt_wer", limits.max_first_attempt_wer, first.wer))
-        found.append(("max_final_wer", limits.max_final_wer, final.wer))
-    devices = wake.devices if wake else ()
-    found += [finding for device in devices for finding in _of_device(limits, device)]
-    if not devices:
-        found += [(name, getattr(limits, name), None) for name in _WAKE_LIMITS]
-    found += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
-    found += request_limits(limits.max_request_gap_ms, totals.requests, wake)
-    tests = [verdict for device in devices for verdict in _tests(device, stopping)]
-    declared = bool(tests) or any(wanted is not None for _, wanted, _ in found)
-    share = totals.disturbed.value
-    if limits.max_disturbed_share is not None or (declared and (share or 0.0) > MOST_DISTURBED):
-        wanted = MOST_DISTURBED if limits.max_disturbed_share is None else limits.max_disturbed_share
-        found.append((DISTURBED, wanted, share))
-    return (
-        *(
-            LimitVerdict(name, wanted, value, value is not None and _holds(name, wanted, value))
-            for name, wanted, value in found
-            if wanted is not None
-        ),
-        *tests,
-    )
 
 
 def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[WordsHeard, WordsHeard]:
     """What was heard at the first and the final attempt, for queries and every device's commands."""
     commands = sum((device.words for device in wake.devices), WordsHeard()) if wake else WordsHeard()
     return totals.first_words + commands, totals.final_words + commands
-
-
-_WAKE_LIMITS = (
-    "max_false_reject_share",
-    "max_false_reject_upper",
-    "max_false_accepts_per_hour",
-    "max_false_accepts_upper_per_hour",
-    "min_exposure_hours",
-    "min_command_share",
-    "max_wake_delay_p95_ms",
-)
-
-
-def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
-    """Limits on wake statistics, in the order of _WAKE_LIMITS."""
-    rejects, accepts = of.false_rejects, of.after_review
-    found = (
-        rejects.share.value,
-        _upper(rejects.interval),
-        accepts.per_hour,
-        _upper(accepts.interval),
-        of.exposure_s / 3600,
-        of.commands.value,
-        _p95_ms(of.delays, limits.max_wake_delay_p95_ms),
-    )
-    for name, value in zip(_WAKE_LIMITS, found, strict=True):
-        yield f"{name}[{of.device}]", getattr(limits, name), value
-
-
-def _first_sounds(wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]) -> Iterator[Finding]:
-    """For queries together, and for the commands of each device; once without a result where there are none."""
-    name = "max_first_sound_p95_ms"
-    commands = [one for one in devices if one.first_sounds.times.measured]
-    if totals.first_sounds.times.measured or not commands:
-        yield name, wanted_ms, _p95_ms(totals.first_sounds.times, wanted_ms)
-    for one in commands:
-        yield f"{name}[{one.device}]", wanted_ms, _p95_ms(one.first_sounds.times, wanted_ms)
-
-
-def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[LimitVerdict]:
-    decided = dict(device.decisions)
-    declared = {"false_accepts": stopping.false_accepts, "false_rejects": stopping.false_rejects}
-    for figure, test in declared.items():
-        name, passed = f"{figure}_test[{device.device}]", decided.get(figure)
-        if passed is not None:
-            yield LimitVerdict(name, 1.0, float(passed), passed)
-        elif test is not None:
-            yield LimitVerdict(name, 1.0, None, stopping.on_undecided is OnUndecided.PASS)
-
-
-def _p95_ms(times: LatencyFigures, wanted_ms: float | None) -> float | None:
-    """None where the times that were left out decide whether the limit holds."""
-    if times.p95 is None or wanted_ms is None:
-        return None
-    shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)
-    return times.p95.value_s * 1000 if shortest == longest else None
-
-
-def _upper(interval: Interval | None) -> float | None:
-    return None if interval is None else interval[1]
-
-
-def _holds(name: str, wanted: float, found: float) -> bool:
-    return found >= wanted if name.startswith("min_") else found <= wanted
 
 
 PACE_TRIALS = 30

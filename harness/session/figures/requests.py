@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from harness.model.bench import ObservationKind
 from harness.model.scenario import Evidence
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, tested
-from harness.wake.requests import GapRequests, RequestSeen, added, by_gap, pause_against, words_arrived
+from harness.wake.requests import GapRequests, RequestSeen, added, by_gap, words_arrived
 from harness.wake.wake_progress import WakeProgress
 
 RequestsOfDevice = tuple[str, tuple[GapRequests, ...]]
@@ -55,16 +55,3 @@ def requests_of_session(asked: Sequence[RequestsOfDevice], wake: WakeProgress | 
         (device, added(queries.get(device, ()), commands.get(device, ())))
         for device in dict.fromkeys((*queries, *commands))
     )
-
-
-def request_limits(
-    most_ms: float | None, asked: Sequence[RequestsOfDevice], wake: WakeProgress | None
-) -> Iterator[tuple[str, float | None, float | None]]:
-    """The limit for each device with requests, or once without a result."""
-    if most_ms is None:
-        return
-    devices = requests_of_session(asked, wake)
-    for device, gaps in devices:
-        yield f"max_request_gap_ms[{device}]", most_ms, pause_against(gaps, most_ms)
-    if not devices:
-        yield "max_request_gap_ms", most_ms, None

@@ -213,11 +213,11 @@ def test_limits_hold_by_the_figure_or_by_its_bound(
 def test_a_failure_says_what_was_found_and_how_to_ask_less() -> None:
     (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), HOURS)
     assert said == (
-        "--max-fa-per-hour: false accepts per hour is 0.2, and the upper end of its 95 % interval, 0.7225, is above "
-        "0.5 (--limits-on estimate compares 0.2)"
+        "--max-fa-per-hour: false accepts per hour ≤ 0.5: found 0.20, 0.72 at the end of its interval, fails "
+        "(--limits-on estimate would let it pass)"
     )
     (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), TENTH)
-    assert said == "--max-fa-per-hour: false accepts per hour is n/a, which no limit allows"
+    assert said == "--max-fa-per-hour: false accepts per hour ≤ 0.5: found n/a, undecided"
 
 
 def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> None:

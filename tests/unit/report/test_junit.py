@@ -154,8 +154,8 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
         "max_false_reject_share[kitchen]": None,
         "max_false_reject_share[den]": ("failure", "limit"),
     }
-    assert limits["min_recognised_share"].said == ("wanted at least 0.5, found n/a",)
-    assert limits["max_false_reject_share[den]"].said == ("wanted at most 0.4, found 0.5",)
+    assert limits["min_recognised_share"].said == ("recognised ≥ 50 %: found n/a, undecided",)
+    assert limits["max_false_reject_share[den]"].said == ("false rejects of den ≤ 40 %: found 50.0 %, fails",)
     assert {name: why(case) for name, case in cases(found, "sequential tests").items()} == {
         "false_accepts_test[kitchen]": ("failure", "undecided"),
         "false_rejects_test[kitchen]": None,
@@ -171,7 +171,9 @@ def test_a_session_that_the_host_disturbed_does_not_pass() -> None:
     rows.trial("time-1", disturbed="the host stood still for 800 ms")
     case = cases(report(rows, Limits(max_interrupted=0)), "limits")["max_disturbed_share"]
     assert why(case) == ("failure", "limit")
-    assert known(case.reason).message == "max_disturbed_share: undecided, wanted at most 0.1, found 1"
+    assert known(case.reason).message == (
+        "max_disturbed_share: attempts that the host disturbed ≤ 10 %: found 100 %, undecided"
+    )
     allowed = cases(report(rows, Limits(max_disturbed_share=1.0)), "limits")["max_disturbed_share"]
     assert why(allowed) is None
 

@@ -16,9 +16,11 @@ from harness.report import junit
 from harness.report.prometheus import prometheus
 from harness.report.session import WholeSession
 from harness.report.wake_json import as_json
-from harness.session.figures.progress import Totals, check_limits, total
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import Totals, total
 from harness.session.figures.trials import SessionTrials
 from harness.session.summary import totals_lines
+from harness.statistics.verdict import Verdict
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.reports.figures_text import device_lines
 from harness.wake.wake_progress import DeviceWake, WakeProgress
@@ -137,11 +139,11 @@ def test_the_limit_of_queries_and_of_each_devices_commands(
         (Totals(), commands, "max_first_sound_p95_ms[den]"),
     ):
         (verdict,) = check_limits(limits, totals, wake_progress)
-        assert (verdict.name, verdict.found, verdict.ok) == (name, found_ms, ok)
+        assert (verdict.name, verdict.found, verdict.holds) == (name, found_ms, ok)
     both = check_limits(limits, Totals(first_sounds=found), commands)
     assert [one.name for one in both] == ["max_first_sound_p95_ms", "max_first_sound_p95_ms[den]"]
     (nothing,) = check_limits(limits, Totals(), WakeProgress((DeviceWake("den"),)))
-    assert (nothing.name, nothing.undecided) == ("max_first_sound_p95_ms", True)
+    assert (nothing.name, nothing.verdict) == ("max_first_sound_p95_ms", Verdict.UNDECIDED)
 
 
 def commanded(
@@ -193,7 +195,7 @@ def test_the_first_sound_is_the_same_wherever_it_is_shown(tmp_path: Path) -> Non
     assert f"first sound          {words}" in totals_lines(whole.progress.totals)
     _, shown = page(session(tmp_path / "s", rows, limits))
     assert f"first sound{words}" in visible(shown)
-    assert "max_first_sound_p95_ms" in visible(shown)
+    assert "first sound, p95" in visible(shown)
     found = as_json(whole, ())["first_sound_s"]
     assert (found["of"], found["without_a_sound"], found["p95"]["value_s"]) == (19, 1, 0.2)
     assert 'of="first_sound",quantile="0.95"} 0.2' in prometheus(whole, scenario(limits))

@@ -18,7 +18,8 @@ from harness.model.time import Measured, Stamp
 from harness.model.trial import Target, Trial
 from harness.report import junit
 from harness.report.junit_xml import as_xml
-from harness.session.figures.progress import Totals, check_limits
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import Totals
 from harness.session.summary import limit_lines
 from harness.session.wording import Happenings
 from harness.statistics.intervals import Share, latency_figures
@@ -355,7 +356,7 @@ def test_wake_limits_hold_for_every_device() -> None:
         min_exposure_hours=8.0,
     )
     found = {one.name: one for one in check_limits(limits, Totals(), wake)}
-    assert [name for name, one in found.items() if one.ok] == [
+    assert [name for name, one in found.items() if one.holds] == [
         "max_false_reject_share[a]",
         "max_false_reject_upper[a]",
         "max_false_accepts_per_hour[a]",
@@ -371,12 +372,12 @@ def test_wake_limits_hold_for_every_device() -> None:
 def test_nothing_measured_holds_no_limit() -> None:
     limits = Limits(max_false_reject_share=0.5, min_command_share=0.1)
     without = check_limits(limits, Totals())
-    assert [(one.name, one.found, one.ok) for one in without] == [
+    assert [(one.name, one.found, one.holds) for one in without] == [
         ("max_false_reject_share", None, False),
         ("min_command_share", None, False),
     ]
     empty = check_limits(limits, Totals(), WakeProgress((DeviceWake("a"),)))
-    assert [one.ok for one in empty] == [False, False]
+    assert [one.holds for one in empty] == [False, False]
     assert empty[1].name == "min_command_share[a]"
 
 
@@ -385,27 +386,27 @@ def test_a_limit_on_the_wake_delay_is_over_its_p95() -> None:
     for limit_ms, holds in ((1100, True), (900, False)):
         wake = WakeProgress((DeviceWake("a", delays=delays),))
         (one,) = check_limits(Limits(max_wake_delay_p95_ms=limit_ms), Totals(), wake)
-        assert (one.name, one.ok) == ("max_wake_delay_p95_ms[a]", holds)
+        assert (one.name, one.holds) == ("max_wake_delay_p95_ms[a]", holds)
     (none,) = check_limits(Limits(max_wake_delay_p95_ms=900), Totals(), WakeProgress((DeviceWake("a"),)))
-    assert (none.found, none.ok) == (None, False)
+    assert (none.found, none.holds) == (None, False)
 
 
 @pytest.mark.parametrize("meaning", list(OnUndecided))
 def test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass(meaning: OnUndecided) -> None:
     wake = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)),))
     found = check_limits(Limits(), Totals(), wake, replace(BOTH, on_undecided=meaning))
-    assert [(one.name, one.found, one.ok) for one in found] == [
-        ("false_accepts_test[a]", 1.0, True),
-        ("false_rejects_test[a]", None, meaning is OnUndecided.PASS),
+    assert [(one.name, one.found, one.fails_run) for one in found] == [
+        ("false_accepts_test[a]", 1.0, False),
+        ("false_rejects_test[a]", None, meaning is OnUndecided.FAIL),
     ]
     shown = limit_lines(found)
-    assert shown[0] == "holds  false_accepts_test[a]: passed"
-    assert shown[1].endswith("false_rejects_test[a]: undecided")
+    assert shown[0] == "PASS      sequential test of false accepts of a: passed"
+    assert shown[1] == "UNDECIDED sequential test of false rejects of a: undecided"
 
 
 def test_query_limits_are_as_before() -> None:
     (found,) = check_limits(Limits(max_inconclusive=0), Totals())
-    assert found.ok
+    assert found.holds
 
 
 def test_decisions_are_due_once() -> None:

@@ -22,7 +22,8 @@ from harness.model.record import (
 from harness.model.scenario import Limits, TrialKind, WakeSettings
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.session.figures.progress import Totals, check_limits
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import Totals
 from harness.statistics.intervals import Share
 from harness.wake.proofs import PROBE_REACH, PROBE_SLACK_S, Proofs
 from harness.wake.wake import WakeFigures
@@ -287,7 +288,7 @@ def test_the_limit_on_exposure_counts_proved_hours_only() -> None:
     rows.play(two, proof=False)
     for hours, ok in ((SEGMENT_S / 3600, True), (2 * SEGMENT_S / 3600, False)):
         (verdict,) = check_limits(Limits(min_exposure_hours=hours), Totals(), rows.progress)
-        assert verdict.ok is ok
+        assert verdict.holds is ok
 
 
 kinds = st.sampled_from([TrialKind.WAKE, TrialKind.AMBIENT])

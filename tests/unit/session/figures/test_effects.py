@@ -25,7 +25,8 @@ from harness.model.scenario import Limits
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.effects import EffectRows, next_time_of_day
-from harness.session.figures.progress import LimitVerdict, SessionFigures, Totals, check_limits
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import SessionFigures, Totals
 from harness.statistics.intervals import Share
 from tests.unit.session.figures.effect_rows import ASKED, BOTH, KEY, TIMER, WALL_S, Session, answer, effects_in, trial
 from tests.unit.session.figures.rows import clip_of
@@ -208,9 +209,10 @@ def test_a_limit_on_effects_leaves_out_what_nobody_knows() -> None:
         "t1": EffectWord.RIGHT, "t2": EffectWord.WRONG, "t3": EffectWord.UNKNOWN, "t4": EffectWord.WRONG
     }  # fmt: skip
     assert totals.effects == Share(1, 2)  # the last has no check: what it did is known, and breaks no limit
-    assert check_limits(Limits(min_effect_share=0.5), totals) == (LimitVerdict("min_effect_share", 0.5, 0.5, True),)
-    assert check_limits(Limits(min_effect_share=0.6), totals) == (LimitVerdict("min_effect_share", 0.6, 0.5, False),)
-    assert check_limits(Limits(min_effect_share=0.0), Totals())[0].ok is False
+    for wanted, holds in ((0.5, True), (0.6, False)):
+        (limit,) = check_limits(Limits(min_effect_share=wanted), totals)
+        assert (limit.name, limit.found, limit.holds) == ("min_effect_share", 0.5, holds)
+    assert check_limits(Limits(min_effect_share=0.0), Totals())[0].holds is False
 
 
 BERLIN = ZoneInfo("Europe/Berlin")

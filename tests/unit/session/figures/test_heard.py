@@ -30,7 +30,8 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import Expected, Slot, Utterance
 from harness.rating.figures.judged import rated_in
 from harness.session.figures.frames_of_session import session_corpora
-from harness.session.figures.progress import Progress, SessionFigures, check_limits
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.figures.trials import by_group, group_of, heard_in, words_of
 from harness.statistics.intervals import Share
 from harness.statistics.word_intervals import wer_interval
@@ -370,9 +371,9 @@ def test_words_that_a_device_tells_too_are_scored_beside() -> None:
 def test_limits_on_understanding() -> None:
     totals = understood_session(ALL).totals
     verdicts = check_limits(Limits(min_understood_share=0.5, min_intent_share=0.9), totals)
-    assert [(one.name, one.ok) for one in verdicts] == [("min_understood_share", True), ("min_intent_share", False)]
+    assert [(one.name, one.holds) for one in verdicts] == [("min_understood_share", True), ("min_intent_share", False)]
     nothing = check_limits(Limits(min_understood_share=0.0), understood_session({}).totals)
-    assert [(one.found, one.ok) for one in nothing] == [(None, False)], "a figure over nothing holds no limit"
+    assert [(one.found, one.holds) for one in nothing] == [(None, False)], "a figure over nothing holds no limit"
 
 
 def test_corpora_of_the_deciding_attempts() -> None:

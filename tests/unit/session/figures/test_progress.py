@@ -32,18 +32,13 @@ from harness.model.scenario import Limits
 from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.figures.progress import LimitVerdict, SessionFigures, Totals, check_limits, total
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import SessionFigures, Totals, total
 from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import TrialState
-from harness.session.summary import (
-    disturbance_lines,
-    end_of_session,
-    interrupted_lines,
-    limit_lines,
-    self_wake_lines,
-    unheld_limits,
-)
+from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, self_wake_lines
 from harness.statistics.intervals import Share, latency_figures
+from harness.statistics.verdict import Verdict, unheld
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 from tests.known import known
@@ -292,7 +287,7 @@ UNHEARD = Totals(first_words=WordsHeard.of([("time", None), ("time", None)]))
 def test_nothing_measured_holds_no_share_and_a_count_of_none(
     limits: Limits, totals: Totals, verdicts: list[tuple[str, float | None, bool]]
 ) -> None:
-    assert [(one.name, one.found, one.ok) for one in check_limits(limits, totals)] == verdicts
+    assert [(one.name, one.found, one.holds) for one in check_limits(limits, totals)] == verdicts
 
 
 def test_the_wer_is_of_queries_and_of_every_devices_commands() -> None:
@@ -302,7 +297,7 @@ def test_the_wer_is_of_queries_and_of_every_devices_commands() -> None:
         DeviceWake("den", words=WordsHeard.of([("time", WordCounts(deletions=2, sentences=1)), ("time", None)])),
     )
     (verdict,) = check_limits(Limits(max_first_attempt_wer=0.3), totals, WakeProgress(devices))
-    assert verdict == LimitVerdict("max_first_attempt_wer", 0.3, 0.3, True)
+    assert (verdict.name, verdict.found, verdict.holds) == ("max_first_attempt_wer", 0.3, True)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +321,7 @@ def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
         first_words=WordsHeard.of([("time", WordCounts(1, 1, 0, 2, 1, 1)), ("time", None)]),
         final_words=WordsHeard.of([("time", WordCounts(2, 0, 0, 1, 1, 1)), ("time", WordCounts(2, 0, 0, 0, 1, 0))]),
     )
-    found = [check_limits(Limits(**{name: wanted}), totals)[0].ok for wanted in (holds, fails)]
+    found = [check_limits(Limits(**{name: wanted}), totals)[0].holds for wanted in (holds, fails)]
     assert found == [True, False]
 
 
@@ -345,14 +340,14 @@ def test_left_out_times_may_have_been_of_any_length(wanted_ms: int, found_ms: fl
         (Limits(max_wake_delay_p95_ms=wanted_ms), Totals(), WakeProgress((DeviceWake("den", delays=times),))),
     ):
         (verdict,) = check_limits(limits, totals, wake)
-        assert (verdict.found, verdict.ok, verdict.undecided) == (found_ms, False, undecided)
-    assert unheld_limits([verdict]) == f"{'undecided' if undecided else 'failed'}: {verdict.name}"
+        assert (verdict.found, verdict.verdict) == (found_ms, Verdict.UNDECIDED if undecided else Verdict.FAIL)
+    assert unheld([verdict]) == f"{'undecided' if undecided else 'failed'}: {verdict.name}"
 
 
 def test_a_limit_holds_with_left_out_times_that_are_too_few_to_turn_it() -> None:
     times = latency_figures([*[Measured(0.8)] * 19, Measured(0.1, 0.94)])
     (verdict,) = check_limits(Limits(max_latency_p95_ms=800), Totals(latency=times))
-    assert (verdict.found, verdict.ok) == (800, True)
+    assert (verdict.found, verdict.holds) == (800, True)
 
 
 def disturbed_session(count: int, trials: int = 10) -> Rows:
@@ -380,7 +375,7 @@ def test_disturbed_attempts_are_counted_and_listed_with_their_reasons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "limits", "unheld"),
+    ("count", "limits", "failed"),
     [
         (1, Limits(max_interrupted=0), ""),
         (2, Limits(max_interrupted=0), "undecided: max_disturbed_share"),
@@ -392,13 +387,13 @@ def test_disturbed_attempts_are_counted_and_listed_with_their_reasons() -> None:
     ],
 )  # fmt: skip
 def test_a_session_that_the_host_disturbed_is_undecided_and_a_failure_stays(
-    count: int, limits: Limits, unheld: str
+    count: int, limits: Limits, failed: str
 ) -> None:
     totals = progress_of(disturbed_session(count)).totals
     verdicts = check_limits(limits, totals)
-    assert unheld_limits(verdicts) == unheld
+    assert unheld(verdicts) == failed
     lines = limit_lines(verdicts)
-    assert ("UNDECIDED max_disturbed_share" in "\n".join(lines)) is ("max_disturbed_share" in unheld)
+    assert ("UNDECIDED attempts that the host" in "\n".join(lines)) is ("max_disturbed_share" in failed)
 
 
 def test_an_interrupted_trial_is_listed_with_its_reason() -> None:

@@ -118,7 +118,7 @@ def test_the_pause_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
         assert line in summary
         assert line in visible(shown)
     assert verdict.value == "MARGINAL", "the interval reaches beyond the limit"
-    assert "max_request_gap_ms[kitchen]MARGINALat most 500 ms500 ms250 ms to 1000 ms50 requests" in visible(shown)
+    assert "pause before the request of kitchenMARGINAL≤ 500 ms500 ms250 ms to 1000 ms50 requests" in visible(shown)
     (found,) = as_json(whole, ())["requests"]
     assert found["shortest_pause_ms"] == {
         "too_short": 250, "enough": 500, "interval": [250.0, 1000.0], "consistent": 500,
@@ -135,6 +135,6 @@ def test_the_pause_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
 def test_a_device_that_loses_a_second_and_a_half_fails_and_one_without_requests_is_undecided() -> None:
     found = cases(report(dropping(1500), Limits(max_request_gap_ms=1000)), "limits")
     assert why(found["max_request_gap_ms[kitchen]"]) == ("failure", "limit")
-    assert "wanted at most 1000, found 1001" in found["max_request_gap_ms[kitchen]"].said[0]
+    assert "≤ 1000 ms: found 1001 ms, fails" in found["max_request_gap_ms[kitchen]"].said[0]
     nothing = cases(report(Rows.of(asked(1)), Limits(max_request_gap_ms=1000)), "limits")
-    assert nothing["max_request_gap_ms"].said == ("wanted at most 1000, found n/a",)
+    assert nothing["max_request_gap_ms"].said == ("pause before the request ≤ 1000 ms: found n/a, undecided",)

@@ -1,0 +1,255 @@
+"""A scenario's limits and sequential tests, each with its result, its interval and its verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from harness.base.text_table import counted
+from harness.model.scenario import Limits, OnUndecided, Stopping
+from harness.model.trial import Outcome
+from harness.session.figures.progress import Totals, words_of_session
+from harness.session.figures.requests import requests_of_session
+from harness.statistics import text
+from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
+from harness.statistics.verdict import RATE, SHARE, Limit, Unit
+from harness.wake.requests import pause_against, shortest_pause
+from harness.wake.wake_progress import DeviceWake, WakeProgress
+
+NO_TESTS = Stopping()
+DISTURBED = "max_disturbed_share"
+MOST_DISTURBED = 0.1
+"""Where a scenario declares no other share."""
+WORDS = {
+    "min_recognised_share": "recognised",
+    "min_first_attempt_share": "recognised at the first attempt",
+    "max_latency_p95_ms": "latency, p95",
+    "min_effect_share": "effects",
+    "min_understood_share": "understood",
+    "min_intent_share": "intents understood",
+    "max_inconclusive": "inconclusive trials",
+    "max_interrupted": "interrupted trials",
+    "max_first_attempt_wer": "WER of first attempts",
+    "max_final_wer": "WER of final attempts",
+    "max_false_reject_share": "false rejects",
+    "max_false_reject_upper": "false rejects, upper end of the interval",
+    "max_false_accepts_per_hour": "false accepts per hour",
+    "max_false_accepts_upper_per_hour": "false accepts per hour, upper end of the interval",
+    "min_exposure_hours": "exposure",
+    "min_command_share": "commands recognised",
+    "max_wake_delay_p95_ms": "wake delay, p95",
+    "max_first_sound_p95_ms": "first sound, p95",
+    "max_request_gap_ms": "pause before the request",
+    DISTURBED: "attempts that the host disturbed",
+    "false_accepts_test": "sequential test of false accepts",
+    "false_rejects_test": "sequential test of false rejects",
+}
+"""What each limit is on, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a limit is compared with, as `Limit`."""
+
+    found: float | None
+    of: str = ""
+    interval: Interval | None = None
+    settled: bool = False
+
+
+def check_limits(
+    limits: Limits,
+    totals: Totals,
+    wake: WakeProgress | None = None,
+    stopping: Stopping = NO_TESTS,
+    *,
+    running: bool = False,
+) -> tuple[Limit, ...]:
+    """Each declared limit: on wake statistics per device, on WER for all devices together.
+
+    Times that were left out may have been of any length: a limit on times that they could turn has no result.
+    If wake statistics have limits and no device has any, there is one limit without a result. False accepts are those
+    after review. Sequential tests come last. An open one fails the run unless `stopping` says that it passes.
+    Where there are limits, one on attempts that the host disturbed is added if it is exceeded.
+    running: results still come.
+    """
+    found = [*_of_queries(limits, totals, wake)]
+    devices = wake.devices if wake else ()
+    found += [one for device in devices for one in _of_device(limits, device)]
+    if not devices:
+        missing = f"{totals.finished} of {counted(totals.planned, 'trial')}"
+        found += [(name, Result(None, missing)) for name in _WAKE_LIMITS]
+    found += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
+    found += _requests(limits.max_request_gap_ms, totals, wake)
+    declared = [
+        _limit(name, wanted, result)
+        for name, result in found
+        if (wanted := getattr(limits, name.partition("[")[0])) is not None
+    ]
+    tests = [test for device in devices for test in _tests(device, stopping)]
+    share, wanted = totals.disturbed, limits.max_disturbed_share
+    if wanted is not None or ((tests or declared) and (share.value or 0.0) > MOST_DISTURBED):
+        result = Result(share.value, counted(share.total, "attempt"))
+        declared.append(_limit(DISTURBED, MOST_DISTURBED if wanted is None else wanted, result))
+    return tuple(replace(one, running=running) for one in (*declared, *tests))
+
+
+def _limit(name: str, wanted: float, result: Result) -> Limit:
+    key, _, device = name.removesuffix("]").partition("[")
+    return Limit(
+        name,
+        f"{WORDS[key]} of {device}" if device else WORDS[key],
+        wanted,
+        result.found,
+        least=key.startswith("min_"),
+        unit=_unit(key),
+        interval=result.interval,
+        of=result.of,
+        settled=result.settled,
+        of_host=key == DISTURBED,
+    )
+
+
+def _unit(key: str) -> Unit:
+    if key.endswith("_ms"):
+        return _MILLISECONDS
+    if any(word in key for word in ("share", "wer", "reject")):
+        return SHARE
+    if key == "min_exposure_hours":
+        return _HOURS
+    return _COUNT if key in ("max_inconclusive", "max_interrupted") else RATE
+
+
+def _milliseconds(value: float | None) -> str:
+    if value is None:
+        return text.NOTHING
+    return "any length" if math.isinf(value) else f"{value:.0f} ms"
+
+
+def _hours(value: float | None) -> str:
+    return text.NOTHING if value is None else f"{text.number(value)} h"
+
+
+def _count(value: float | None) -> str:
+    return text.NOTHING if value is None else f"{value:.0f}"
+
+
+_MILLISECONDS, _HOURS, _COUNT = Unit(_milliseconds, sign=" ms"), Unit(_hours, sign=" h"), Unit(_count)
+Finding = tuple[str, Result]
+
+
+def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[Finding]:
+    left, effects = totals.planned - totals.finished, totals.effects
+
+    def share(name: str, of: Share) -> Finding:
+        wanted = getattr(limits, name)
+        lost = wanted is not None and of.total > 0 and of.count + left < wanted * (of.total + left)
+        return name, Result(of.value, counted(of.total, "trial"), of.interval, lost)
+
+    yield share("min_recognised_share", totals.recognised)
+    yield share("min_first_attempt_share", totals.first_attempt)
+    yield "max_latency_p95_ms", _times(totals.latency, limits.max_latency_p95_ms, "response")
+    yield "min_effect_share", Result(effects.value, counted(effects.total, "trial"), effects.interval)
+    yield share("min_understood_share", totals.understood.right)
+    yield share("min_intent_share", totals.understood.intents)
+    for name, outcome in (("max_inconclusive", Outcome.INCONCLUSIVE), ("max_interrupted", Outcome.INTERRUPTED)):
+        count, most = totals.count(outcome), getattr(limits, name)
+        finished = f"{totals.finished} of {counted(totals.planned, 'trial')}"
+        yield name, Result(count, finished, settled=most is not None and count > most)
+    if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
+        for name, words in zip(("max_first_attempt_wer", "max_final_wer"), words_of_session(totals, wake), strict=True):
+            yield name, Result(words.wer, counted(words.counts.words, "word"), words.interval)
+
+
+_WAKE_LIMITS = (
+    "max_false_reject_share",
+    "max_false_reject_upper",
+    "max_false_accepts_per_hour",
+    "max_false_accepts_upper_per_hour",
+    "min_exposure_hours",
+    "min_command_share",
+    "max_wake_delay_p95_ms",
+)
+
+
+def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
+    """Limits on wake statistics, in the order of _WAKE_LIMITS."""
+    rejects, accepts, commands = of.false_rejects, of.after_review, of.commands
+    heard = f"{accepts.hours:.3f} h"
+    hours = of.exposure_s / 3600
+    found = (
+        Result(rejects.share.value, counted(rejects.share.total, "wake trial"), rejects.interval),
+        Result(_upper(rejects.interval), counted(rejects.share.total, "wake trial")),
+        Result(accepts.per_hour, heard, accepts.interval),
+        Result(_upper(accepts.interval), heard),
+        Result(hours, heard, settled=hours >= (limits.min_exposure_hours or 0.0)),
+        Result(commands.value, counted(commands.total, "command"), commands.interval),
+        _times(of.delays, limits.max_wake_delay_p95_ms, "wake event"),
+    )
+    for name, result in zip(_WAKE_LIMITS, found, strict=True):
+        yield f"{name}[{of.device}]", result
+
+
+def _first_sounds(wanted_ms: float | None, totals: Totals, devices: Iterable[DeviceWake]) -> Iterator[Finding]:
+    """For queries together, and for the commands of each device; once without a result where there are none."""
+    name = "max_first_sound_p95_ms"
+    commands = [device for device in devices if device.first_sounds.times.measured]
+    if totals.first_sounds.times.measured or not commands:
+        yield name, _times(totals.first_sounds.times, wanted_ms, "first sound")
+    for device in commands:
+        yield f"{name}[{device.device}]", _times(device.first_sounds.times, wanted_ms, "first sound")
+
+
+def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) -> Iterator[Finding]:
+    """For each device with requests, or once without a result."""
+    if most_ms is None:
+        return
+    devices = requests_of_session(totals.requests, wake)
+    for device, gaps in devices:
+        pause = shortest_pause(gaps)
+        ends = None if pause is None else pause.interval
+        interval = None if ends is None else (ends[0], math.inf if ends[1] is None else ends[1])
+        requests = counted(sum(gap.whole.total for gap in gaps), "request")
+        yield f"max_request_gap_ms[{device}]", Result(pause_against(gaps, most_ms), requests, interval)
+    if not devices:
+        yield "max_request_gap_ms", Result(None)
+
+
+def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[Limit]:
+    decided = dict(device.decisions)
+    declared = {"false_accepts": stopping.false_accepts, "false_rejects": stopping.false_rejects}
+    for figure, test in declared.items():
+        passed = decided.get(figure)
+        if passed is not None or test is not None:
+            yield Limit(
+                f"{figure}_test[{device.device}]",
+                f"{WORDS[f'{figure}_test']} of {device.device}",
+                1.0,
+                None if passed is None else float(passed),
+                least=True,
+                settled=passed is not None,
+                may_stay_open=stopping.on_undecided is OnUndecided.PASS,
+            )
+
+
+def _times(times: LatencyFigures, wanted_ms: float | None, what: str) -> Result:
+    """No result where the times that were left out decide whether the limit holds."""
+    of = counted(times.total, what)
+    if times.excluded:
+        of = f"{times.total} of {counted(times.measured, what)}"
+    if times.p95 is None or wanted_ms is None:
+        return Result(None, of)
+    shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)
+    return Result(times.p95.value_s * 1000 if shortest == longest else None, of, _ends_ms(times.p95))
+
+
+def _ends_ms(quantile: Quantile) -> Interval | None:
+    """The ends of a quantile's interval, ms; None where there are too few values for one."""
+    if quantile.low_s is None or quantile.high_s is None:
+        return None
+    return quantile.low_s * 1000, quantile.high_s * 1000
+
+
+def _upper(interval: Interval | None) -> float | None:
+    return None if interval is None else interval[1]

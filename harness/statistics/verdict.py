@@ -1,0 +1,162 @@
+"""A declared limit and its verdict: one rule for sessions and evaluations, while they run and at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.statistics import text
+from harness.statistics.intervals import Interval
+
+
+class Verdict(StrEnum):
+    """In the order of severity. MARGINAL: the limit holds, but its interval reaches beyond it.
+
+    OPEN: the run goes on and may still change it. UNDECIDED: not measured, too little measured, or the host disturbed
+    the run. NO_LIMITS: of a whole run.
+    """
+
+    NO_LIMITS = "NO LIMITS"
+    PASS = "PASS"
+    MARGINAL = "MARGINAL"
+    OPEN = "OPEN"
+    UNDECIDED = "UNDECIDED"
+    FAIL = "FAIL"
+
+    @property
+    def in_words(self) -> str:
+        """Of a limit, in a sentence."""
+        return _IN_WORDS[self]
+
+
+_IN_WORDS = {
+    Verdict.NO_LIMITS: "no limits",
+    Verdict.PASS: "holds",
+    Verdict.MARGINAL: "holds, its interval does not",
+    Verdict.OPEN: "open",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.FAIL: "fails",
+}
+SEVERITY = tuple(Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How values are written. A declared one keeps the digits that it was declared with.
+
+    scale: from the value to the number that is written. sign: behind it.
+    """
+
+    write: Callable[[float | None], str] = text.number
+    scale: float = 1.0
+    sign: str = ""
+
+    def declared(self, value: float) -> str:
+        return f"{value * self.scale:.6g}{self.sign}"
+
+
+SHARE = Unit(text.percent, 100, " %")
+RATE = Unit()
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A declared limit, with what is compared with it.
+
+    - name: its key or option, with the device where there is one: `max_false_reject_share[kitchen]`.
+    - words: what it limits, for people. unit: of its values.
+    - wanted, found: in one unit. found: None without data, or with too little to say. least: at least `wanted`.
+    - interval: of 95 %, in the same unit; None without one. of: what was counted.
+    - on_bound: the far end of the interval is compared, not the estimate.
+    - running, settled: whether results may still come, and whether none of them can change this verdict.
+    - of_host: it limits what the host did, which says nothing about a device.
+    - may_stay_open: undecided at the end, it does not fail the run.
+    """
+
+    name: str
+    words: str
+    wanted: float
+    found: float | None
+    least: bool = False
+    unit: Unit = RATE
+    interval: Interval | None = None
+    of: str = ""
+    on_bound: bool = False
+    running: bool = False
+    settled: bool = False
+    of_host: bool = False
+    may_stay_open: bool = False
+
+    @property
+    def of_test(self) -> bool:
+        """Whether it is a sequential test: found is 1 (passed), 0 (failed) or None."""
+        return "_test[" in self.name
+
+    @property
+    def bound(self) -> float | None:
+        """The end of the interval that is nearer to breaking the limit."""
+        return None if self.interval is None else self.interval[0 if self.least else 1]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one rule."""
+        if self.running and not self.settled:
+            return Verdict.OPEN
+        compared = self.bound if self.on_bound and self.found is not None else self.found
+        if compared is None:
+            return Verdict.UNDECIDED
+        if not self._allows(compared):
+            return Verdict.UNDECIDED if self.of_host else Verdict.FAIL
+        return Verdict.PASS if self.bound is None or self._allows(self.bound) else Verdict.MARGINAL
+
+    @property
+    def holds(self) -> bool:
+        return self.verdict in (Verdict.PASS, Verdict.MARGINAL)
+
+    @property
+    def fails_run(self) -> bool:
+        """Whether it sets the exit status to 1."""
+        return not self.holds and not (self.may_stay_open and self.verdict is not Verdict.FAIL)
+
+    def _allows(self, value: float) -> bool:
+        return value >= self.wanted if self.least else value <= self.wanted
+
+    @property
+    def wanted_text(self) -> str:
+        """`≤ 5 %`; "to pass" of a test."""
+        return "to pass" if self.of_test else f"{'≥' if self.least else '≤'} {self.unit.declared(self.wanted)}"
+
+    @property
+    def found_text(self) -> str:
+        """`3.20 %`; of a test what it decided."""
+        if self.of_test:
+            return "no decision" if self.found is None else "passed" if self.found else "failed"
+        return self.unit.write(self.found)
+
+    @property
+    def interval_text(self) -> str:
+        """`1.10 % to 7.09 %`; "" without an interval."""
+        return "" if self.interval is None else " to ".join(map(self.unit.write, self.interval))
+
+    @property
+    def sentence(self) -> str:
+        """`recognised ≥ 70 %: found 90.9 %, holds`."""
+        if self.of_test:
+            return f"{self.words}: {self.found_text if self.found is not None else self.verdict.in_words}"
+        compared = f", {self.unit.write(self.bound)} at the end of its interval" if self.on_bound and self.bound else ""
+        return f"{self.words} {self.wanted_text}: found {self.found_text}{compared}, {self.verdict.in_words}"
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The most severe; NO_LIMITS of none."""
+    return max(verdicts, key=SEVERITY.index, default=Verdict.NO_LIMITS)
+
+
+def unheld(limits: Iterable[Limit]) -> str:
+    """What sets the exit status to 1: `failed: max_interrupted; undecided: max_latency_p95_ms`; "" if nothing does."""
+    names: dict[str, list[str]] = {}
+    for limit in limits:
+        if limit.fails_run:
+            names.setdefault("failed" if limit.verdict is Verdict.FAIL else "undecided", []).append(limit.name)
+    return "; ".join(f"{word}: {', '.join(names[word])}" for word in ("failed", "undecided") if word in names)
