@@ -156,7 +156,7 @@ async def test_faults_are_said_where_they_are(tmp_path: Path, size: tuple[int, i
             DecisionReached(NAMES[1], "false_rejects", True),
         )
         await until(pilot, lambda: "LINK LOST" not in screen_text(pilot))
-        await until(pilot, shows(pilot, "test FAILED"))
+        await until(pilot, shows(pilot, "test fails"))
         engine.die()
         await until(pilot, shows(pilot, "The engine is gone"))
         await pilot.press("f")
