@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.model.trial import Trial
     from harness.report.rehearsal import RehearsedLimit, SimulatedRun
     from harness.session.simulated.night import PlayedNight
-    from harness.statistics.verdict import Verdict
+    from harness.statistics.verdict import LimitVerdict
 
 EXIT_UNDECIDABLE = 1
 _WORDS = {
@@ -115,14 +115,14 @@ class Rehearsed:
     left_out: tuple[str, ...]
     runs: list[SimulatedRun]
     limits: tuple[RehearsedLimit, ...]
-    nights: list[tuple[PlayedNight, Verdict]]
+    nights: list[tuple[PlayedNight, LimitVerdict]]
 
     @property
     def durations_s(self) -> tuple[float, float, float]:
         return _quantiles([night.duration_s for night, _ in self.nights])
 
 
-def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[tuple[PlayedNight, Verdict]]:
+def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[tuple[PlayedNight, LimitVerdict]]:
     """Each night with its verdict. A response takes a quarter of its time to begin."""
     from harness.report.verdict import worst_of
     from harness.session.figures.limits import check_limits
@@ -144,7 +144,7 @@ def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[t
     devices, lengths = simulated(bench), Lengths(renderer())
     per_hour = FAULTS_PER_HOUR if asked.faults else 0.0
 
-    def played(seed: int) -> tuple[PlayedNight, Verdict]:
+    def played(seed: int) -> tuple[PlayedNight, LimitVerdict]:
         night = SimulatedNight(scenario, devices, like, lengths, seed, per_hour).play()
         rows = check_limits(scenario.limits, night.totals, night.wake, scenario.stopping)
         return night, worst_of(rows, night.finished)
@@ -154,7 +154,7 @@ def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[t
 
 def _lines(done: Rehearsed) -> Iterator[str]:
     from harness.base.text_table import Column, text_table
-    from harness.statistics.verdict import Verdict
+    from harness.statistics.verdict import LimitVerdict
 
     asked, trials, runs, limits = done.asked, done.trials, done.runs, done.limits
     kinds = Counter(trial.kind for trial in trials)
@@ -183,7 +183,7 @@ def _lines(done: Rehearsed) -> Iterator[str]:
     else:
         columns = (Column("limit", left=True), Column("wanted"), *(Column(one) for one in ("pass", "marginal", "fail")),
                    Column("undecided"), Column("bad fails"), Column("decided"))  # fmt: skip
-        order = (Verdict.PASS, Verdict.MARGINAL, Verdict.FAIL, Verdict.UNDECIDED)
+        order = (LimitVerdict.PASS, LimitVerdict.MARGINAL, LimitVerdict.FAIL, LimitVerdict.UNDECIDED)
         rows = [
             (
                 one.name,
@@ -215,11 +215,11 @@ def _nights(done: Rehearsed, width: int) -> Iterator[str]:
     from harness.model.record import EndReason
     from harness.session.simulated.night import FAULTS
     from harness.statistics.intervals import Share
-    from harness.statistics.verdict import Verdict
+    from harness.statistics.verdict import LimitVerdict
 
     nights = done.nights
     completed = Share(sum(night.finished is EndReason.COMPLETED for night, _ in nights), len(nights))
-    decided = Share(sum(verdict is not Verdict.UNDECIDED for _, verdict in nights), len(nights))
+    decided = Share(sum(verdict is not LimitVerdict.UNDECIDED for _, verdict in nights), len(nights))
     yield ""
     yield f"{counted(len(nights), 'run')} played in simulated time:"
     yield f"  completed  {text.share_with_interval(completed)}"
@@ -241,15 +241,15 @@ def _nights(done: Rehearsed, width: int) -> Iterator[str]:
     yield from table("what interrupted attempts", "attempts", [night.spoiled for night, _ in nights], {})
 
 
-def histogram(runs: Sequence[tuple[float, Verdict]], width: int) -> Iterator[str]:
+def histogram(runs: Sequence[tuple[float, LimitVerdict]], width: int) -> Iterator[str]:
     """Durations in rows of equal length, each with a bar of its runs by their verdicts."""
-    from harness.statistics.verdict import Verdict
+    from harness.statistics.verdict import LimitVerdict
 
-    blocks = {Verdict(name): block for name, block in BLOCKS.items()}
+    blocks = {LimitVerdict(name): block for name, block in BLOCKS.items()}
     durations = [duration_s for duration_s, _ in runs]
     step_s = max(1, math.ceil((max(durations) - min(durations) + 1) / ROWS))
     first_s = math.floor(min(durations))
-    bars: dict[int, Counter[Verdict]] = {}
+    bars: dict[int, Counter[LimitVerdict]] = {}
     for duration_s, verdict in runs:
         bars.setdefault(int((duration_s - first_s) // step_s), Counter())[verdict] += 1
     scale = min(1.0, max(10, width - 20) / max(bar.total() for bar in bars.values()))

@@ -29,7 +29,7 @@ from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
 from harness.report.session_cases import MOST_LISTED, Cases, PageSounds, SoundsIn
 from harness.statistics import text
-from harness.statistics.verdict import Limit, Verdict, worst
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 
 MOST_CASES = 2000
 """Of JUnit, for one evaluation."""
@@ -44,9 +44,9 @@ class EvaluationSection:
     run: EvaluationRun
     summary: str
     warnings: tuple[str, ...]
-    verdict: Verdict
+    verdict: LimitVerdict
     verdict_why: str
-    limits: tuple[Limit, ...]
+    limits: tuple[DeclaredLimit, ...]
     points: tuple[PointFigures, ...]
     groups: tuple[FileBreakdown, ...]
     cases: tuple[Cases, ...]
@@ -58,7 +58,7 @@ class EvaluationSection:
 
 def write_evaluations(
     engines: Sequence[EvaluatedEngine], table: EnginesTable, target: Path, sounds: SoundsIn
-) -> Verdict:
+) -> LimitVerdict:
     """Writes the page to a file, completely or not at all; returns the worst verdict. LogError."""
     shelf = PageSounds(sounds, target)
     most = max(10, MOST_LISTED // len(engines))
@@ -99,7 +99,7 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
     verdict, held = worst(limit.verdict for limit in limits), sum(limit.holds for limit in limits)
     why = f"{held} of {counted(len(limits), 'limit')} hold" if limits else "no limit was declared"
     if run.partial:
-        verdict = worst((verdict, Verdict.UNDECIDED))
+        verdict = worst((verdict, LimitVerdict.UNDECIDED))
         why = f"interrupted after {run.outcomes} of {run.header.planned} files"
     points = () if engine.sweep is None else tuple(figures_at(engine.sweep, one.threshold) for one in engine.points)
     groups = tuple(restored(FileBreakdown, one) for one in written.get("groups", ()))
@@ -146,7 +146,7 @@ def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     yield Suite(f"{name}.files", tuple(cases[:MOST_CASES]), (*totals, *figures.items(), *more))
 
 
-def _limit_case(limit: Limit, class_name: str) -> Case:
+def _limit_case(limit: DeclaredLimit, class_name: str) -> Case:
     reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}") if limit.fails_run else None
     return Case(limit.words, class_name, 0.0, reason, (f"wanted {limit.wanted_text}",))
 

@@ -38,7 +38,7 @@ from harness.session.figures.trials import (
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.statistics.intervals import Share
 from harness.statistics.text import TOO_FEW_VOICES
-from harness.statistics.verdict import Limit
+from harness.statistics.verdict import DeclaredLimit
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import consistent_words, pause_words
 from harness.wake.requests import GapRequests, shortest_pause
@@ -126,7 +126,7 @@ class _Reporting:
         versions = ((f"version {name}", version) for name, version in self.session.started.versions)
         return Suite("session", (case,), (*versions, *self.session.started.host))
 
-    def _limits(self, verdicts: Iterable[Limit], stopping: Stopping) -> Iterator[Suite]:
+    def _limits(self, verdicts: Iterable[DeclaredLimit], stopping: Stopping) -> Iterator[Suite]:
         """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
         limits, tests = [], []
         for one in verdicts:
@@ -139,7 +139,7 @@ class _Reporting:
         if tests:
             yield Suite("sequential tests", tuple(tests))
 
-    def _trials(self, verdicts: Sequence[Limit]) -> Iterator[Suite]:
+    def _trials(self, verdicts: Sequence[DeclaredLimit]) -> Iterator[Suite]:
         suites: dict[tuple[str, str], list[Case]] = {}
         plays = {one.device: {play.trial.id: play for play in self.wake.plays(one.device)} for one in
                  self.wake.snapshot().devices}  # fmt: skip
@@ -199,7 +199,7 @@ class _Reporting:
 
     def _listening(
         self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, UnmatchedWake],
-        limits: list[Limit],
+        limits: list[DeclaredLimit],
     ) -> Case:  # fmt: skip
         if play is None:
             cause = one.counting.cause if one.counting else ""
@@ -277,7 +277,7 @@ def _interval(name: str, interval: Interval | None) -> Properties:
     return () if interval is None else ((f"{name}_interval_95", f"{interval[0]:.6g} to {interval[1]:.6g}"),)
 
 
-def _sequential(one: Limit, stopping: Stopping, class_name: str) -> Case:
+def _sequential(one: DeclaredLimit, stopping: Stopping, class_name: str) -> Case:
     figure = one.name.partition("_test[")[0]
     test: SequentialTest | None = getattr(stopping, figure)
     declared = "" if test is None else f"good {test.good:g}, bad {test.bad:g}"
@@ -290,7 +290,7 @@ def _sequential(one: Limit, stopping: Stopping, class_name: str) -> Case:
     return Case(one.name, class_name, 0.0, reason, (declared,) if declared else ())
 
 
-def _limit(limit: Limit, class_name: str) -> Case:
+def _limit(limit: DeclaredLimit, class_name: str) -> Case:
     reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}") if limit.fails_run else None
     return Case(limit.name, class_name, 0.0, reason, (limit.sentence,))
 

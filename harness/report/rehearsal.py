@@ -20,7 +20,7 @@ from harness.model.trial import Trial
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
 from harness.statistics.intervals import Share
-from harness.statistics.verdict import Verdict
+from harness.statistics.verdict import LimitVerdict
 from harness.wake.wake_progress import (
     DeviceWake,
     Rate,
@@ -150,13 +150,13 @@ class RehearsedLimit:
 
     name: str
     wanted: str
-    verdicts: Mapping[Verdict, float]
+    verdicts: Mapping[LimitVerdict, float]
     bad_holds: float
     needed: int | None
 
     @property
     def holds(self) -> float:
-        return self.verdicts.get(Verdict.PASS, 0.0) + self.verdicts.get(Verdict.MARGINAL, 0.0)
+        return self.verdicts.get(LimitVerdict.PASS, 0.0) + self.verdicts.get(LimitVerdict.MARGINAL, 0.0)
 
 
 class Rehearsal:
@@ -204,9 +204,9 @@ class Rehearsal:
                     done[name] = replace(done[name], needed=factor)
         return tuple(done.values())
 
-    def _verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[Verdict, float]]]:
-        """Limit → what is wanted, and the share of runs with each verdict."""
-        counts: dict[str, Counter[Verdict]] = {}
+    def _verdicts(self, runs: Iterable[SimulatedRun]) -> dict[str, tuple[str, dict[LimitVerdict, float]]]:
+        """DeclaredLimit → what is wanted, and the share of runs with each verdict."""
+        counts: dict[str, Counter[LimitVerdict]] = {}
         wanted: dict[str, str] = {}
         for run in runs:
             for row in check_limits(self._limits, run.totals, run.wake, self._stopping):
@@ -287,8 +287,8 @@ def _mean_played(runs: Sequence[SimulatedRun]) -> float:
     return sum(run.totals.finished for run in runs) / max(1, len(runs))
 
 
-def _held(verdicts: Mapping[Verdict, float]) -> float:
-    return verdicts.get(Verdict.PASS, 0.0) + verdicts.get(Verdict.MARGINAL, 0.0)
+def _held(verdicts: Mapping[LimitVerdict, float]) -> float:
+    return verdicts.get(LimitVerdict.PASS, 0.0) + verdicts.get(LimitVerdict.MARGINAL, 0.0)
 
 
 def _decided(limit: RehearsedLimit) -> bool:

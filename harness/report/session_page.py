@@ -55,7 +55,7 @@ from harness.session.summary import disturbance_lines, outcome_in_words, request
 from harness.session.wording import IN_WORDS, milliseconds
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
-from harness.statistics.verdict import Limit, Verdict, worst
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 from harness.transcripts.recognition import WordsHeard
 from harness.understanding.reports import score_text
 from harness.wake.reports.figures_text import disagreements, lag, rate, ratio, recovery_words
@@ -118,9 +118,9 @@ class SessionSection:
 
     session: WholeSession
     number: int
-    verdict: Verdict
+    verdict: LimitVerdict
     verdict_why: str
-    limits: tuple[Limit, ...]
+    limits: tuple[DeclaredLimit, ...]
     procedure: Procedure | None
     clauses: tuple[ClauseRow, ...]
     devices: tuple[DeviceWake, ...]
@@ -143,7 +143,7 @@ class SessionSection:
 
 
 @uncollected()
-def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Verdict:
+def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> LimitVerdict:
     """Writes the page of the sessions to a file, completely or not at all; returns the worst verdict.
 
     LogError, InputError for a folder that is not a session.

@@ -8,24 +8,24 @@ from harness.model.record import EndReason
 from harness.model.scenario import Scenario
 from harness.report.session import WholeSession
 from harness.session.figures.limits import check_limits
-from harness.statistics.verdict import Limit, Verdict, worst
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 
 
-def limits_of(session: WholeSession, scenario: Scenario) -> tuple[Limit, ...]:
+def limits_of(session: WholeSession, scenario: Scenario) -> tuple[DeclaredLimit, ...]:
     """Each declared limit and sequential test."""
     progress = session.progress
     running = progress.finished is None
     return check_limits(scenario.limits, progress.totals, session.wake.snapshot(), scenario.stopping, running=running)
 
 
-def worst_of(limits: Sequence[Limit], finished: EndReason | None) -> Verdict:
+def worst_of(limits: Sequence[DeclaredLimit], finished: EndReason | None) -> LimitVerdict:
     """The worst of the limits. A run that goes on is open, and one that was cut short is undecided, unless it fails."""
-    at_best = Verdict.OPEN if finished is None else Verdict.UNDECIDED
+    at_best = LimitVerdict.OPEN if finished is None else LimitVerdict.UNDECIDED
     verdicts = [limit.verdict for limit in limits]
     return worst(verdicts if finished is EndReason.COMPLETED else [*verdicts, at_best])
 
 
-def verdict_of(session: WholeSession, limits: Sequence[Limit]) -> tuple[Verdict, str]:
+def verdict_of(session: WholeSession, limits: Sequence[DeclaredLimit]) -> tuple[LimitVerdict, str]:
     """As `worst_of`, and why."""
     progress = session.progress
     verdict, disturbed = worst_of(limits, progress.finished), progress.totals.disturbed

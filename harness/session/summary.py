@@ -35,7 +35,7 @@ from harness.session.log.reader import read_scenario
 from harness.session.wording import IN_WORDS, described_in_words, in_words, milliseconds, short_names
 from harness.statistics.intervals import Share
 from harness.statistics.text import NOTHING, delays, percent, percent_interval, seconds, share_with_interval
-from harness.statistics.verdict import Limit
+from harness.statistics.verdict import DeclaredLimit
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 from harness.understanding.understood import compared, parts_of, verdict_in_words
@@ -482,7 +482,7 @@ def _needed(attempts: Iterable[tuple[int | None, Share]]) -> str:
     return ", ".join(shares) or NOTHING
 
 
-def limit_lines(limits: Iterable[Limit]) -> list[str]:
+def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
     """One line for each limit that the scenario declares, the verdict first."""
     return [f"{limit.verdict:<9} {limit.sentence}" for limit in limits]
 

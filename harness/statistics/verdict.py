@@ -10,7 +10,7 @@ from harness.statistics import text
 from harness.statistics.intervals import Interval
 
 
-class Verdict(StrEnum):
+class LimitVerdict(StrEnum):
     """In the order of severity. MARGINAL: the limit holds, but its interval reaches beyond it.
 
     OPEN: the run goes on and may still change it. UNDECIDED: not measured, too little measured, or the host disturbed
@@ -31,18 +31,18 @@ class Verdict(StrEnum):
 
 
 _IN_WORDS = {
-    Verdict.NO_LIMITS: "no limits",
-    Verdict.PASS: "holds",
-    Verdict.MARGINAL: "holds, its interval does not",
-    Verdict.OPEN: "open",
-    Verdict.UNDECIDED: "undecided",
-    Verdict.FAIL: "fails",
+    LimitVerdict.NO_LIMITS: "no limits",
+    LimitVerdict.PASS: "holds",
+    LimitVerdict.MARGINAL: "holds, its interval does not",
+    LimitVerdict.OPEN: "open",
+    LimitVerdict.UNDECIDED: "undecided",
+    LimitVerdict.FAIL: "fails",
 }
-SEVERITY = tuple(Verdict)
+SEVERITY = tuple(LimitVerdict)
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ValueUnit:
     """How values are written. A declared one keeps the digits that it was declared with.
 
     scale: from the value to the number that is written. sign: behind it.
@@ -56,12 +56,12 @@ class Unit:
         return f"{value * self.scale:.6g}{self.sign}"
 
 
-SHARE = Unit(text.percent, 100, " %")
-RATE = Unit()
+SHARE = ValueUnit(text.percent, 100, " %")
+RATE = ValueUnit()
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class DeclaredLimit:
     """A declared limit, with what is compared with it.
 
     - name: its key or option, with the device where there is one: `max_false_reject_share[kitchen]`.
@@ -79,7 +79,7 @@ class Limit:
     wanted: float
     found: float | None
     least: bool = False
-    unit: Unit = RATE
+    unit: ValueUnit = RATE
     interval: Interval | None = None
     of: str = ""
     on_bound: bool = False
@@ -99,25 +99,25 @@ class Limit:
         return None if self.interval is None else self.interval[0 if self.least else 1]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> LimitVerdict:
         """The one rule."""
         if self.running and not self.settled:
-            return Verdict.OPEN
+            return LimitVerdict.OPEN
         compared = self.bound if self.on_bound and self.found is not None else self.found
         if compared is None:
-            return Verdict.UNDECIDED
+            return LimitVerdict.UNDECIDED
         if not self._allows(compared):
-            return Verdict.UNDECIDED if self.of_host else Verdict.FAIL
-        return Verdict.PASS if self.bound is None or self._allows(self.bound) else Verdict.MARGINAL
+            return LimitVerdict.UNDECIDED if self.of_host else LimitVerdict.FAIL
+        return LimitVerdict.PASS if self.bound is None or self._allows(self.bound) else LimitVerdict.MARGINAL
 
     @property
     def holds(self) -> bool:
-        return self.verdict in (Verdict.PASS, Verdict.MARGINAL)
+        return self.verdict in (LimitVerdict.PASS, LimitVerdict.MARGINAL)
 
     @property
     def fails_run(self) -> bool:
         """Whether it sets the exit status to 1."""
-        return not self.holds and not (self.may_stay_open and self.verdict is not Verdict.FAIL)
+        return not self.holds and not (self.may_stay_open and self.verdict is not LimitVerdict.FAIL)
 
     def _allows(self, value: float) -> bool:
         return value >= self.wanted if self.least else value <= self.wanted
@@ -148,15 +148,15 @@ class Limit:
         return f"{self.words} {self.wanted_text}: found {self.found_text}{compared}, {self.verdict.in_words}"
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
+def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:
     """The most severe; NO_LIMITS of none."""
-    return max(verdicts, key=SEVERITY.index, default=Verdict.NO_LIMITS)
+    return max(verdicts, key=SEVERITY.index, default=LimitVerdict.NO_LIMITS)
 
 
-def unheld(limits: Iterable[Limit]) -> str:
+def unheld(limits: Iterable[DeclaredLimit]) -> str:
     """What sets the exit status to 1: `failed: max_interrupted; undecided: max_latency_p95_ms`; "" if nothing does."""
     names: dict[str, list[str]] = {}
     for limit in limits:
         if limit.fails_run:
-            names.setdefault("failed" if limit.verdict is Verdict.FAIL else "undecided", []).append(limit.name)
+            names.setdefault("failed" if limit.verdict is LimitVerdict.FAIL else "undecided", []).append(limit.name)
     return "; ".join(f"{word}: {', '.join(names[word])}" for word in ("failed", "undecided") if word in names)

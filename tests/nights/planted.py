@@ -459,11 +459,11 @@ FAULTS = (
 """, "sequential tests are looked at after every tenth trial"),
     Planted("limit_on_the_point", "", Area.VERDICT, """
 @ session/figures/limits.py
--        Result(_upper(rejects.interval), counted(rejects.share.total, "wake trial")),
-+        Result(rejects.share.value, counted(rejects.share.total, "wake trial")),
+-        LimitResult(_upper(rejects.interval), counted(rejects.share.total, "wake trial")),
++        LimitResult(rejects.share.value, counted(rejects.share.total, "wake trial")),
 @ session/figures/limits.py
--        Result(_upper(accepts.interval), heard),
-+        Result(accepts.per_hour, heard),
+-        LimitResult(_upper(accepts.interval), heard),
++        LimitResult(accepts.per_hour, heard),
 """, "a limit on the upper end of an interval is compared with the estimate",
         "wake/test_sources.py::test_wake_limits_hold_for_every_device"),
     Planted("interruptions_use_attempts_up", "", Area.VERDICT, """

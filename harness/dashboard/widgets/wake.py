@@ -20,17 +20,17 @@ from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
 from harness.statistics.text import NOTHING, TOO_FEW_VOICES, hours, number, number_interval, percent, percent_interval
-from harness.statistics.verdict import SEVERITY, Verdict
+from harness.statistics.verdict import SEVERITY, LimitVerdict
 from harness.wake.reports.figures_text import disagreements
 from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, Ratio, TimelineMark, WakeProgress
 
 COLOURS = {
-    Verdict.PASS: palette.GREEN,
-    Verdict.MARGINAL: palette.YELLOW,
-    Verdict.OPEN: palette.YELLOW,
-    Verdict.UNDECIDED: palette.YELLOW,
-    Verdict.FAIL: palette.RED,
+    LimitVerdict.PASS: palette.GREEN,
+    LimitVerdict.MARGINAL: palette.YELLOW,
+    LimitVerdict.OPEN: palette.YELLOW,
+    LimitVerdict.UNDECIDED: palette.YELLOW,
+    LimitVerdict.FAIL: palette.RED,
 }
 _REJECTS = {
     "max_false_reject_share": "",
@@ -47,7 +47,7 @@ _ACCEPTS = {
     "false_accepts_test": "test",
     "min_exposure_hours": "",
 }
-"""Short names of limits, beside the figure that they are on; figures of rates are per hour."""
+"""Short names of limits, beside the result that they limit; rates are per hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Wanted:
     """`≤ 5.00 %`, and its verdict."""
 
     text: str
-    verdict: Verdict
+    verdict: LimitVerdict
 
 
 def limits_beside(names: Mapping[str, str], device: DeviceWake, declared: Declared, running: bool) -> list[Wanted]:

@@ -14,7 +14,7 @@ from harness.offline.figures.counts import OfflineCounts, Tally
 from harness.offline.wake_log import StatedWords, wake_totals
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
-from harness.statistics.verdict import RATE, SHARE, Limit
+from harness.statistics.verdict import RATE, SHARE, DeclaredLimit
 from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import wer_interval
 
@@ -92,7 +92,7 @@ def figures(tally: Tally, counting: Counting) -> Figures:
     )
 
 
-def limits_of(limits: DeclaredLimits, found: Figures) -> tuple[Limit, ...]:
+def limits_of(limits: DeclaredLimits, found: Figures) -> tuple[DeclaredLimit, ...]:
     """Each declared limit. A result without data, or without the interval that is compared, is undecided."""
     totals = found.totals
     # With references the percentage covers all errors, as on the console.
@@ -109,7 +109,7 @@ def limits_of(limits: DeclaredLimits, found: Figures) -> tuple[Limit, ...]:
         ("--max-wer", "WER", limits.wer, _share(totals, "WER"), found.word_errors),
     )
     return tuple(
-        Limit(
+        DeclaredLimit(
             option,
             words,
             wanted,

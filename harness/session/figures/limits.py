@@ -13,7 +13,7 @@ from harness.session.figures.progress import Totals, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.statistics import text
 from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
-from harness.statistics.verdict import RATE, SHARE, Limit, Unit
+from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, ValueUnit
 from harness.wake.requests import pause_against, shortest_pause
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
@@ -49,8 +49,8 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What a limit is compared with, as `Limit`."""
+class LimitResult:
+    """What a limit is compared with, as `DeclaredLimit`."""
 
     found: float | None
     of: str = ""
@@ -65,7 +65,7 @@ def check_limits(
     stopping: Stopping = NO_TESTS,
     *,
     running: bool = False,
-) -> tuple[Limit, ...]:
+) -> tuple[DeclaredLimit, ...]:
     """Each declared limit: on wake statistics per device, on WER for all devices together.
 
     Times that were left out may have been of any length: a limit on times that they could turn has no result.
@@ -79,7 +79,7 @@ def check_limits(
     found += [one for device in devices for one in _of_device(limits, device)]
     if not devices:
         missing = f"{totals.finished} of {counted(totals.planned, 'trial')}"
-        found += [(name, Result(None, missing)) for name in _WAKE_LIMITS]
+        found += [(name, LimitResult(None, missing)) for name in _WAKE_LIMITS]
     found += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
     found += _requests(limits.max_request_gap_ms, totals, wake)
     declared = [
@@ -90,14 +90,14 @@ def check_limits(
     tests = [test for device in devices for test in _tests(device, stopping)]
     share, wanted = totals.disturbed, limits.max_disturbed_share
     if wanted is not None or ((tests or declared) and (share.value or 0.0) > MOST_DISTURBED):
-        result = Result(share.value, counted(share.total, "attempt"))
+        result = LimitResult(share.value, counted(share.total, "attempt"))
         declared.append(_limit(DISTURBED, MOST_DISTURBED if wanted is None else wanted, result))
     return tuple(replace(one, running=running) for one in (*declared, *tests))
 
 
-def _limit(name: str, wanted: float, result: Result) -> Limit:
+def _limit(name: str, wanted: float, result: LimitResult) -> DeclaredLimit:
     key, _, device = name.removesuffix("]").partition("[")
-    return Limit(
+    return DeclaredLimit(
         name,
         f"{WORDS[key]} of {device}" if device else WORDS[key],
         wanted,
@@ -111,7 +111,7 @@ def _limit(name: str, wanted: float, result: Result) -> Limit:
     )
 
 
-def _unit(key: str) -> Unit:
+def _unit(key: str) -> ValueUnit:
     if key.endswith("_ms"):
         return _MILLISECONDS
     if any(word in key for word in ("share", "wer", "reject")):
@@ -135,8 +135,8 @@ def _count(value: float | None) -> str:
     return text.NOTHING if value is None else f"{value:.0f}"
 
 
-_MILLISECONDS, _HOURS, _COUNT = Unit(_milliseconds, sign=" ms"), Unit(_hours, sign=" h"), Unit(_count)
-Finding = tuple[str, Result]
+_MILLISECONDS, _HOURS, _COUNT = ValueUnit(_milliseconds, sign=" ms"), ValueUnit(_hours, sign=" h"), ValueUnit(_count)
+Finding = tuple[str, LimitResult]
 
 
 def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> Iterator[Finding]:
@@ -145,21 +145,21 @@ def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> It
     def share(name: str, of: Share) -> Finding:
         wanted = getattr(limits, name)
         lost = wanted is not None and of.total > 0 and of.count + left < wanted * (of.total + left)
-        return name, Result(of.value, counted(of.total, "trial"), of.interval, lost)
+        return name, LimitResult(of.value, counted(of.total, "trial"), of.interval, lost)
 
     yield share("min_recognised_share", totals.recognised)
     yield share("min_first_attempt_share", totals.first_attempt)
     yield "max_latency_p95_ms", _times(totals.latency, limits.max_latency_p95_ms, "response")
-    yield "min_effect_share", Result(effects.value, counted(effects.total, "trial"), effects.interval)
+    yield "min_effect_share", LimitResult(effects.value, counted(effects.total, "trial"), effects.interval)
     yield share("min_understood_share", totals.understood.right)
     yield share("min_intent_share", totals.understood.intents)
     for name, outcome in (("max_inconclusive", Outcome.INCONCLUSIVE), ("max_interrupted", Outcome.INTERRUPTED)):
         count, most = totals.count(outcome), getattr(limits, name)
         finished = f"{totals.finished} of {counted(totals.planned, 'trial')}"
-        yield name, Result(count, finished, settled=most is not None and count > most)
+        yield name, LimitResult(count, finished, settled=most is not None and count > most)
     if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
         for name, words in zip(("max_first_attempt_wer", "max_final_wer"), words_of_session(totals, wake), strict=True):
-            yield name, Result(words.wer, counted(words.counts.words, "word"), words.interval)
+            yield name, LimitResult(words.wer, counted(words.counts.words, "word"), words.interval)
 
 
 _WAKE_LIMITS = (
@@ -179,12 +179,12 @@ def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
     heard = f"{accepts.hours:.3f} h"
     hours = of.exposure_s / 3600
     found = (
-        Result(rejects.share.value, counted(rejects.share.total, "wake trial"), rejects.interval),
-        Result(_upper(rejects.interval), counted(rejects.share.total, "wake trial")),
-        Result(accepts.per_hour, heard, accepts.interval),
-        Result(_upper(accepts.interval), heard),
-        Result(hours, heard, settled=hours >= (limits.min_exposure_hours or 0.0)),
-        Result(commands.value, counted(commands.total, "command"), commands.interval),
+        LimitResult(rejects.share.value, counted(rejects.share.total, "wake trial"), rejects.interval),
+        LimitResult(_upper(rejects.interval), counted(rejects.share.total, "wake trial")),
+        LimitResult(accepts.per_hour, heard, accepts.interval),
+        LimitResult(_upper(accepts.interval), heard),
+        LimitResult(hours, heard, settled=hours >= (limits.min_exposure_hours or 0.0)),
+        LimitResult(commands.value, counted(commands.total, "command"), commands.interval),
         _times(of.delays, limits.max_wake_delay_p95_ms, "wake event"),
     )
     for name, result in zip(_WAKE_LIMITS, found, strict=True):
@@ -211,18 +211,18 @@ def _requests(most_ms: float | None, totals: Totals, wake: WakeProgress | None) 
         ends = None if pause is None else pause.interval
         interval = None if ends is None else (ends[0], math.inf if ends[1] is None else ends[1])
         requests = counted(sum(gap.whole.total for gap in gaps), "request")
-        yield f"max_request_gap_ms[{device}]", Result(pause_against(gaps, most_ms), requests, interval)
+        yield f"max_request_gap_ms[{device}]", LimitResult(pause_against(gaps, most_ms), requests, interval)
     if not devices:
-        yield "max_request_gap_ms", Result(None)
+        yield "max_request_gap_ms", LimitResult(None)
 
 
-def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[Limit]:
+def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
     decided = dict(device.decisions)
     declared = {"false_accepts": stopping.false_accepts, "false_rejects": stopping.false_rejects}
     for figure, test in declared.items():
         passed = decided.get(figure)
         if passed is not None or test is not None:
-            yield Limit(
+            yield DeclaredLimit(
                 f"{figure}_test[{device.device}]",
                 f"{WORDS[f'{figure}_test']} of {device.device}",
                 1.0,
@@ -233,15 +233,15 @@ def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[Limit]:
             )
 
 
-def _times(times: LatencyFigures, wanted_ms: float | None, what: str) -> Result:
+def _times(times: LatencyFigures, wanted_ms: float | None, what: str) -> LimitResult:
     """No result where the times that were left out decide whether the limit holds."""
     of = counted(times.total, what)
     if times.excluded:
         of = f"{times.total} of {counted(times.measured, what)}"
     if times.p95 is None or wanted_ms is None:
-        return Result(None, of)
+        return LimitResult(None, of)
     shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)
-    return Result(times.p95.value_s * 1000 if shortest == longest else None, of, _ends_ms(times.p95))
+    return LimitResult(times.p95.value_s * 1000 if shortest == longest else None, of, _ends_ms(times.p95))
 
 
 def _ends_ms(quantile: Quantile) -> Interval | None:

@@ -8,7 +8,7 @@ from harness.model.scenario import Scenario
 from harness.model.trial import Trial
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Progress, SessionFigures
-from harness.statistics.verdict import Limit
+from harness.statistics.verdict import DeclaredLimit
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress, due_decisions, needless
 
@@ -57,7 +57,7 @@ class LiveFigures:
         """Rows about sequential tests that the log lacks."""
         return due_decisions(self.wake(), self._scenario.stopping)
 
-    def limits(self, *, running: bool) -> tuple[Limit, ...]:
+    def limits(self, *, running: bool) -> tuple[DeclaredLimit, ...]:
         """The scenario's limits with their verdicts."""
         scenario = self._scenario
         return check_limits(scenario.limits, self.session().totals, self.wake(), scenario.stopping, running=running)

@@ -38,7 +38,7 @@ from harness.report.session_page import in_order, raised_thresholds, write_repor
 from harness.report.wake_json import as_json
 from harness.session.engine.assemble import Resolved, write_resolved
 from harness.statistics import text
-from harness.statistics.verdict import Verdict
+from harness.statistics.verdict import LimitVerdict
 from harness.wake.wake import WakeFigures
 from tests.command import harness
 from tests.known import known
@@ -76,7 +76,7 @@ def session(
     return folder
 
 
-def page(folder: Path, sounds: SoundsIn = SoundsIn.EMBED) -> tuple[Verdict, str]:
+def page(folder: Path, sounds: SoundsIn = SoundsIn.EMBED) -> tuple[LimitVerdict, str]:
     target = folder.with_name("report.html")
     verdict = write_report([folder], target, sounds)
     return verdict, target.read_text(encoding="utf-8")
@@ -90,14 +90,14 @@ def visible(found: str) -> str:
 @pytest.mark.parametrize(
     ("limits", "verdict"),
     [
-        (Limits(), Verdict.NO_LIMITS),
-        (Limits(max_false_reject_share=0.9), Verdict.PASS),
-        (Limits(max_false_reject_share=0.25), Verdict.MARGINAL),
-        (Limits(max_false_reject_share=0.1), Verdict.FAIL),
-        (Limits(max_false_reject_share=0.9, min_recognised_share=0.5), Verdict.UNDECIDED),
+        (Limits(), LimitVerdict.NO_LIMITS),
+        (Limits(max_false_reject_share=0.9), LimitVerdict.PASS),
+        (Limits(max_false_reject_share=0.25), LimitVerdict.MARGINAL),
+        (Limits(max_false_reject_share=0.1), LimitVerdict.FAIL),
+        (Limits(max_false_reject_share=0.9, min_recognised_share=0.5), LimitVerdict.UNDECIDED),
     ],
 )
-def test_the_verdict_looks_at_the_whole_interval(tmp_path: Path, limits: Limits, verdict: Verdict) -> None:
+def test_the_verdict_looks_at_the_whole_interval(tmp_path: Path, limits: Limits, verdict: LimitVerdict) -> None:
     found, shown = page(session(tmp_path / "s", wake_rows(), limits))
     assert found is verdict
     assert f'class="verdict {verdict.name}"' in shown
@@ -107,23 +107,23 @@ def test_a_run_that_has_not_ended_is_open_and_an_open_test_undecided(tmp_path: P
     rows = wake_rows()
     rows.entries.pop()
     found, shown = page(session(tmp_path / "s", rows, Limits(max_false_reject_share=0.9)))
-    assert found is Verdict.OPEN
+    assert found is LimitVerdict.OPEN
     assert "the run has not ended; 21 of 21 trials are finished" in shown
     stopping = Stopping(false_accepts=SequentialTest(1.0, 2.0))
-    assert page(session(tmp_path / "t", wake_rows(), None, stopping))[0] is Verdict.UNDECIDED
+    assert page(session(tmp_path / "t", wake_rows(), None, stopping))[0] is LimitVerdict.UNDECIDED
 
 
 @pytest.mark.parametrize(
     ("limits", "verdict"),
     [
-        (Limits(max_false_reject_share=0.9), Verdict.UNDECIDED),
-        (Limits(max_false_reject_share=0.1), Verdict.FAIL),
-        (Limits(max_false_reject_share=0.9, max_disturbed_share=1.0), Verdict.PASS),
-        (Limits(), Verdict.NO_LIMITS),
+        (Limits(max_false_reject_share=0.9), LimitVerdict.UNDECIDED),
+        (Limits(max_false_reject_share=0.1), LimitVerdict.FAIL),
+        (Limits(max_false_reject_share=0.9, max_disturbed_share=1.0), LimitVerdict.PASS),
+        (Limits(), LimitVerdict.NO_LIMITS),
     ],
 )
 def test_no_session_passes_of_which_the_host_disturbed_too_much(
-    tmp_path: Path, limits: Limits, verdict: Verdict
+    tmp_path: Path, limits: Limits, verdict: LimitVerdict
 ) -> None:
     rows = wake_rows()
     for at, entry in enumerate(rows.entries):
@@ -135,7 +135,7 @@ def test_no_session_passes_of_which_the_host_disturbed_too_much(
     assert "the host disturbed 21 of 21 attempts" in shown
     assert "disturbed attempts: 21 of 21 = 100 %" in visible(shown)
     assert "wake-1, attempt 1: the host stood still for 800 ms" in visible(shown)
-    assert ("attempts that the host disturbed" in visible(shown)) is (verdict is not Verdict.NO_LIMITS)
+    assert ("attempts that the host disturbed" in visible(shown)) is (verdict is not LimitVerdict.NO_LIMITS)
 
 
 def test_every_number_is_that_of_the_json(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals, total
 from harness.session.figures.trials import SessionTrials
 from harness.session.summary import totals_lines
-from harness.statistics.verdict import Verdict
+from harness.statistics.verdict import LimitVerdict
 from harness.wake.first_sounds import FirstSounds
 from harness.wake.reports.figures_text import device_lines
 from harness.wake.wake_progress import DeviceWake, WakeProgress
@@ -143,7 +143,7 @@ def test_the_limit_of_queries_and_of_each_devices_commands(
     both = check_limits(limits, Totals(first_sounds=found), commands)
     assert [one.name for one in both] == ["max_first_sound_p95_ms", "max_first_sound_p95_ms[den]"]
     (nothing,) = check_limits(limits, Totals(), WakeProgress((DeviceWake("den"),)))
-    assert (nothing.name, nothing.verdict) == ("max_first_sound_p95_ms", Verdict.UNDECIDED)
+    assert (nothing.name, nothing.verdict) == ("max_first_sound_p95_ms", LimitVerdict.UNDECIDED)
 
 
 def commanded(

@@ -38,7 +38,7 @@ from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import TrialState
 from harness.session.summary import disturbance_lines, end_of_session, interrupted_lines, limit_lines, self_wake_lines
 from harness.statistics.intervals import Share, latency_figures
-from harness.statistics.verdict import Verdict, unheld
+from harness.statistics.verdict import LimitVerdict, unheld
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 from tests.known import known
@@ -340,7 +340,10 @@ def test_left_out_times_may_have_been_of_any_length(wanted_ms: int, found_ms: fl
         (Limits(max_wake_delay_p95_ms=wanted_ms), Totals(), WakeProgress((DeviceWake("den", delays=times),))),
     ):
         (verdict,) = check_limits(limits, totals, wake)
-        assert (verdict.found, verdict.verdict) == (found_ms, Verdict.UNDECIDED if undecided else Verdict.FAIL)
+        assert (verdict.found, verdict.verdict) == (
+            found_ms,
+            LimitVerdict.UNDECIDED if undecided else LimitVerdict.FAIL,
+        )
     assert unheld([verdict]) == f"{'undecided' if undecided else 'failed'}: {verdict.name}"
 
 
