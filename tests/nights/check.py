@@ -21,6 +21,7 @@ MARGIN_S = 0.06
 BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
 ONSET_S = 0.12
 """Speech from so long before a moment may be taken for speech after it."""
+LONGEST_SPEECH_S = 5.0
 UNSEEN_HANG_S = PROOF_S + 4.5
 """A hang up to here may lie between two signs of life."""
 
@@ -230,6 +231,10 @@ def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
         earliest_s = play.get("wake_end_s", play["start_s"]) - ONSET_S
         # An answer to an earlier attempt that comes so late that it could be this one's cannot be night from it.
         speech = [*night.truth.answers, *({"start_s": start_s} for start_s in night.truth.speech)]
+        if play["player"] == "ann" and any(
+            play["start_s"] - LONGEST_SPEECH_S < other["start_s"] < play["end_s"] for other in speech
+        ):
+            continue  # somebody speaks while the talker does, and a microphone hears them as one
         possible = [answer for answer in speech if answer["start_s"] >= earliest_s]
         if latency is not None:
             off_s = [latency["value_s"] - (answer["start_s"] - query_end_s) for answer in possible]

@@ -20,6 +20,7 @@ PROOF_S = 15.0
 LIFE_CHECK_BY = "the life check"
 SIGNS = ("wake", "transcript", "intent", "response_text", "status", "listening_proved", "state_told", "unread")
 ANSWERED = ("responded", "late", "inconclusive", "counted", "understood")
+PROMPT_SLACK_S = 0.5
 STREAM_GAP_S = (0.3, 1.2)
 
 
@@ -419,14 +420,26 @@ def _overlap(seen: Row, other: Row) -> bool:
 def nothing_is_lost(rows: Rows, night: Any) -> Iterator[str]:
     """What arrives is written in its order: behind a row, nothing that arrived before it is missing."""
     written: Counter[tuple[str, str, float]] = Counter()
+    prompts = list(_prompts(rows))
     for row in rows.seen:
         written[_told(row["body"]["observation"])] += 1
     for arrived in night.truth.arrived:
         known = [what for what in arrived if not what[0].startswith("operator")]
         last = max((number for number, what in enumerate(known) if written[what]), default=-1)
         for what in known[: last + 1]:
-            if not written[what]:
+            if not written[what] and not (what[1] == "mic" and any(low <= what[2] <= high for low, high in prompts)):
                 yield f"{what} arrived, and is in no row"
+
+
+def _prompts(rows: Rows) -> Iterator[tuple[float, float]]:
+    """When a talker was asked to speak: what the microphone hears then becomes the stimulus."""
+    asked_s = None
+    for row in rows.all:
+        if row["kind"] == "operator_asked" and row["body"]["about"] == "speech":
+            asked_s = row["at_s"] if asked_s is None else asked_s
+        elif asked_s is not None and row["kind"] in ("stimulus_spoken", "attempt_finished", "engine_started"):
+            yield asked_s - PROMPT_SLACK_S, row["at_s"] + SLACK_S
+            asked_s = None
 
 
 def _told(seen: Row) -> tuple[str, str, float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.base import threads
 from harness.model.errors import LogFull
-from harness.model.record import Clip, Entry, Record, TrialFinished
+from harness.model.record import Clip, Entry, OperatorAsked, Question, Record, TrialFinished
 from harness.model.stimulus import Ambience, Part, RenderedStimulus, Role, StimulusRecipe, Waveform
 from harness.session.log.database import SqliteLog
 from harness.session.simulated.bench import RATE_HZ
@@ -76,6 +76,8 @@ class MortalLog:
         if self._night.rows_left == 0:
             self.die("after a row")
         self._night.room.truth.acknowledged.append((entry.seq, record.kind))
+        if isinstance(record, OperatorAsked) and record.about is Question.SPEECH:
+            self._night.asks_a_talker(record)
         if isinstance(record, TrialFinished) and self._ends.random() < 0.03 and self._night.dies_at_an_end():
             self.die("after the end of a trial")
         return entry

@@ -19,13 +19,14 @@ from harness.model.bench import Bench, Device, DeviceProfile, Equipment, Observa
 from harness.model.errors import DeviceError, LogError, LogFull, Place
 from harness.model.feed import Abort, AnswerOperator, Pause, Rerun, Resume, SetMark, Skip, StateChanged, WriteNote
 from harness.model.observation import HostStalled
-from harness.model.record import EndReason, EngineStarted, Entry, SessionStarted, TrialFinished
+from harness.model.record import EndReason, EngineStarted, Entry, OperatorAsked, SessionStarted, TrialFinished
 from harness.model.scenario import (
     AmbientSource,
     AmbientSpec,
     CloseDialogue,
     Defaults,
     Limits,
+    MemorySpec,
     ProbeSpec,
     Query,
     RepromptRule,
@@ -35,19 +36,29 @@ from harness.model.scenario import (
     TrialKind,
     TrialTemplate,
 )
-from harness.model.stimulus import NoiseKind, SpokenText, VoiceSpec
+from harness.model.stimulus import TALKER, NoiseKind, SpokenText, VoiceSpec
 from harness.model.time import Stamp
+from harness.model.trial import Trial
+from harness.model.understanding import Expected, Slot
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import Resolved, stage_of
 from harness.session.figures.live import LiveFigures
 from harness.session.log.database import SqliteLog
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
-from harness.session.simulated.bench import Character, SimulatedLoudspeaker, SimulatedMicrophone, SimulatedRoom, Truth
+from harness.session.simulated.bench import (
+    Character,
+    Phrases,
+    SimulatedLoudspeaker,
+    SimulatedMicrophone,
+    SimulatedRoom,
+    Truth,
+)
+from harness.session.talker import AROUND_S
 from harness.wake.wake import WakeFigures
 from tests.nights.figures import figures_of
 from tests.nights.host import Death, MortalLog, Renders
-from tests.nights.wires import board_of
+from tests.nights.wires import Reached, board_of
 
 LONGEST_S = 8 * 3600.0
 HERE = Place("night.yaml", 1, 1)
@@ -103,6 +114,8 @@ class Night:
         self.bench = self._bench()
         self.scenario = self._scenario()
         self.trials = plan(self.scenario, self.bench)
+        self.trial_of = {trial.id: trial for trial in self.trials}
+        self.prompted = ""
         self._begin_faults()
 
     # What is drawn
@@ -127,14 +140,18 @@ class Night:
             )
             name = f"box{number}"
             like = replace(like, states=room.chance(f"{name}:states").random() < 0.3)
-            board_of(name, room, like, self._happens)
+            board = board_of(name, room, like, self._happens)
+            reports = REPORTS
+            if not isinstance(board, Reached):  # the firmwares of drivers tell no intents
+                reports |= {ObservationKind.INTENT}
+                board.like = replace(like, reports=like.reports | reports)
             profile = DeviceProfile(
                 f"like{number}",
                 "A box",
                 "devices/box.yaml",
                 "0" * 64,
                 ("alexa",),
-                reports=REPORTS,
+                reports=reports,
                 responds=like.answers,
             )
             devices.append(Device(name, profile, Equipment(f"{name}_link", "in_process", None, HERE)))
@@ -180,6 +197,7 @@ class Night:
                     probe = ProbeSpec(60.0) if chance.random() < 0.5 else None
                     spec = AmbientSpec(chance.uniform(60, 300) / 3600, sources, chance.choice((20.0, 60.0)), probe)
                     templates.append(TrialTemplate(name, "", kind=TrialKind.AMBIENT, ambient=spec))
+        templates += self._further_templates(voices)
         if self._templates is not None:
             templates = [template for number, template in enumerate(templates) if number in self._templates]
         tests = Stopping()
@@ -206,6 +224,27 @@ class Night:
                             life_check_after=chance.choice((0, 2, 3)))  # fmt: skip
         return Scenario("night", "A night", "/night.yaml", "a" * 64, queries, tuple(templates), defaults=defaults,
                         limits=limits, stopping=tests, seed=self.seed)  # fmt: skip
+
+    def _further_templates(self, voices: Random) -> list[TrialTemplate]:
+        """Of kinds that not every night has."""
+        chance = self.room.chance("further kinds")
+        further: list[TrialTemplate] = []
+        if chance.random() < 0.25:
+            spec = MemorySpec("q1", chance.choice(((2.0, 8.0), (4.0,))), ("done",))
+            further.append(TrialTemplate("memory", "q0", 2, device="box1", kind=TrialKind.MEMORY, memory=spec))
+        intents = ObservationKind.INTENT in self.bench.devices[0].profile.reports
+        if chance.random() < 0.25 and intents:
+            frame = Expected(("set_alarm",), (Slot("time", "one"),))
+            further.append(
+                TrialTemplate("understand", "q1", 4, device="box1", kind=TrialKind.UNDERSTAND, expects=frame)
+            )
+        if chance.random() < 0.25:
+            ann = VoiceSpec(engine=TALKER, name="ann")
+            further += [
+                TrialTemplate("spoken_query", "q2", 2, device="box1", voice=ann),
+                TrialTemplate("spoken_wake", "", 4, kind=TrialKind.WAKE, tail_s=1.5, voice=ann),
+            ]
+        return further
 
     # Its play
 
@@ -280,6 +319,7 @@ class Night:
             for device in self.room.devices:
                 device.close()
             self.conductor = None
+            self.prompted = ""
             self.room.sink = None
             if log.dead:
                 _cut_off(real)
@@ -333,10 +373,39 @@ class Night:
         return stalls
 
     def _shown(self, state: StateChanged) -> None:
+        if state.prompt is None:
+            self.prompted = ""
         if state.asks is not None and self.attended and state.trial_id and state.attempt:
             self.commands += 1
             answer = AnswerOperator(f"c{self.commands}", "ann", state.trial_id, state.attempt, True, "")
             self.room.later(self.room.chance(f"answer:{self.commands}").uniform(0.5, 6.0), lambda: self.tell(answer))
+
+    def asks_a_talker(self, asked: OperatorAsked) -> None:
+        """The person thinks, and says it if the prompt still stands; now and then not at all."""
+        trial, play_id = self.trial_of[asked.trial_id], f"{asked.trial_id}.t{asked.take}.a{asked.attempt}"
+        self.prompted = play_id
+        chance = self.room.chance(f"talker:{play_id}:{self.world.monotonic()}")
+
+        def says() -> None:
+            if self.prompted == play_id:
+                self._says(trial, play_id)
+
+        if chance.random() < 0.9 or not self._happens():
+            self.room.later(chance.uniform(0.5, 6.0), says)
+        else:
+            self.room.truth.faults["a talker who says nothing"] += 1
+
+    def _says(self, trial: Trial, play_id: str) -> None:
+        room = self.room
+        called_s = 0.6 if trial.recipe.wake_phrase or trial.kind is TrialKind.WAKE else 0.0
+        query_s = (called_s, 1.4) if trial.listening is None else None
+        starts_s, ends_s = room.now_s(), room.now_s() + (query_s[1] if query_s else called_s)
+        play = {"play_id": play_id, "player": "ann", "start_s": starts_s - AROUND_S, "end_s": ends_s + AROUND_S}
+        room.truth.plays[play_id] = play | {"complete": True, "wake_end_s": starts_s + called_s}
+        room.ear.hears(starts_s, ends_s)
+        phrases = Phrases(trial, ((0.0, called_s),) if called_s else (), query_s)
+        for device in room.devices:
+            device.hears(play_id, starts_s, phrases, room.speakers[0])
 
     def _answered(self, id: str, ok: bool, why: str) -> None:
         self.answers[id] = ok, why
@@ -352,6 +421,7 @@ class Night:
         self.room.truth.faults[f"death {when}"] += 1
         self.room.sink = None
         self.conductor = None
+        self.prompted = ""
         for speaker in self.room.speakers:
             speaker.cut("the engine died")
         for device in self.room.devices:

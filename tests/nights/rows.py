@@ -25,6 +25,10 @@ class Rows:
         self.plan: list[Row] = self.of["session_started"][0]["body"]["trials"]
         self.trials = {trial["id"]: trial for trial in self.plan}
         self.started = {key_of(row): row for row in self.of["attempt_started"]}
+        for row in self.of["stimulus_spoken"]:  # its times replace those that were planned
+            times = {name: row["body"][name] for name in ("query_start_s", "query_end_s", "duration_s")}
+            start = self.started[key_of(row)]
+            self.started[key_of(row)] = start | {"body": start["body"] | times}
         self.ended = {key_of(row): row for row in self.of["attempt_finished"]}
         self.first = {key_of(row): row for row in reversed(self.of["attempt_finished"])}
         self.takes: dict[str, list[Row]] = defaultdict(list)
