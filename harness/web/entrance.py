@@ -416,8 +416,10 @@ class Entrance(ABC):
 
     def _with_cookie(self, response: Response, visit: Visit) -> Response:
         value = self._logins.cookie(visit)
+        # A browser does not send a strict cookie with the first request after a link from another site, such as web
+        # mail: the visitor would look logged out, and the login page would replace their cookie.
         response.set_cookie(
-            self.cookie_name, value, max_age=LIFE_S, httponly=True, samesite="strict", secure=self._secure
+            self.cookie_name, value, max_age=LIFE_S, httponly=True, samesite="lax", secure=self._secure
         )
         return response
 
@@ -480,7 +482,7 @@ class Entrance(ABC):
         await self._checked_form(request, visit)
         self._logins.leave(visit)
         response = RedirectResponse("/login", 303)
-        response.delete_cookie(self.cookie_name, httponly=True, samesite="strict", secure=self._secure)
+        response.delete_cookie(self.cookie_name, httponly=True, samesite="lax", secure=self._secure)
         return response
 
     # Notices and files

@@ -27,7 +27,7 @@ def test_an_invitation_opens_the_site_for_its_rater(premises: Premises) -> None:
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(premises: Premises) -> None:
     header = premises.browser().client.get("/login").headers["set-cookie"].lower()
     assert "httponly" in header
-    assert "samesite=strict" in header
+    assert "samesite=lax" in header
     assert "secure" not in header
 
 
@@ -89,6 +89,13 @@ def test_two_sites_on_one_host_leave_each_other_logged_in(premises: Premises) ->
     assert "ann" in ann.page("/instructions")
     assert ann.press("label.correct", page).status_code == 303
     other.close()
+
+
+def test_the_login_page_names_who_is_logged_in(premises: Premises) -> None:
+    assert "You are logged in" not in premises.browser().client.get("/login").text
+    page = premises.rater("ann").client.get("/login").text
+    assert "You are logged in as <strong>ann</strong>" in page
+    assert 'href="/"' in page
 
 
 def test_revoking_ends_an_open_login_at_once(premises: Premises) -> None:
