@@ -59,9 +59,13 @@ SLACK_MS = 2000
 
 @dataclass(slots=True)
 class PagePlays:
-    """What a page has reported of playing the response. sent_s: when the page was sent."""
+    """What a page has reported of playing the response. sent_s: when the page was sent.
+
+    comment: in the page, as far as this site knows.
+    """
 
     sent_s: float
+    comment: str = ""
     plays: int = 0
     heard_ms: int = 0
 
@@ -100,7 +104,7 @@ class Seat(Turns):
         while len(self.pages) > 20:
             del self.pages[next(iter(self.pages))]
         name = secrets.token_hex(4)
-        self.pages[name] = PagePlays(now_s)
+        self.pages[name] = PagePlays(now_s, self.desk.view.draft.comment)
         return name
 
     def heard(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
@@ -323,8 +327,13 @@ def apply(seat: Seat, post: Post, now_s: float) -> PostFate:
 def _take_draft(seat: Seat, post: Post) -> None:
     desk = seat.desk
     draft = desk.view.draft
-    if post.comment is not None and post.comment.strip() != draft.comment:
-        desk.comment(post.comment)
+    if post.comment is not None:
+        comment, page = post.comment.strip(), seat.pages.get(post.page)
+        # A page on which nothing was typed must not undo what was typed on another page of the same response.
+        if comment != draft.comment and (page is None or comment != page.comment):
+            desk.comment(comment)
+        if page is not None:
+            page.comment = comment
     if post.confidence != draft.confidence:
         desk.confidence(post.confidence)
     for flag in draft.sub_flags:

@@ -20,7 +20,6 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--autoplay-policy=no-user-gesture-required",
 )
 SHOWN = "() => { const its = document.getElementById('main').dataset; return [its.turn, its.item ?? '']; }"
 NEXT_TURN = """before => new Promise(done => {

@@ -3,6 +3,7 @@
 // own script follows and calls desk() with its functions. Without scripts the buttons work too, page by page.
 
 const LOOK_AFTER_MS = 5000;
+const UNSENT = "unsent-draft";
 const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace", ArrowLeft: "left", ArrowRight: "right",
   ArrowUp: "up", ArrowDown: "down", Escape: "escape" };
 let own = null;
@@ -29,6 +30,7 @@ function desk(its) {
     if (form()?.elements.has_draft && !busy) navigator.sendBeacon(form().action, body("draft.quiet"));
   });
   setInterval(lookForMore, LOOK_AFTER_MS);
+  restore();
   begin(false, false);
 }
 
@@ -68,7 +70,10 @@ async function send(button) {
   try {
     const answer = await fetch(form().action, { method: "POST", body: body(button) });
     if (new URL(answer.url).pathname !== location.pathname) location.assign(answer.url);
-    else if (answer.headers.get("content-type")?.startsWith("text/html")) show(await answer.text());
+    else if (answer.headers.get("content-type")?.startsWith("text/html")) {
+      show(await answer.text());
+      if (answer.ok) forget();
+    }
     else alertOf("Not saved. Load the page again.");
   } catch {
     alertOf("Not saved: the site does not answer. Press the key again when it is back; nothing else is lost.");
@@ -81,11 +86,45 @@ async function send(button) {
 function keepDraft(afterMs) {
   clearTimeout(draftTimer);
   if (!form()?.elements.has_draft) return;
+  remember();
   const turn = main().dataset.turn;
-  draftTimer = setTimeout(() => {
+  draftTimer = setTimeout(async () => {
     if (busy || main().dataset.turn !== turn) return;
-    fetch(form().action, { method: "POST", body: body("draft.quiet"), keepalive: true }).catch(() => {});
+    const kept = sessionStorage.getItem(UNSENT);
+    try {
+      const answer = await fetch(form().action, { method: "POST", body: body("draft.quiet"), keepalive: true });
+      if (answer.ok && sessionStorage.getItem(UNSENT) === kept) forget();
+    } catch {
+      // It stays remembered, and goes with the next form.
+    }
   }, afterMs);
+}
+
+// The draft stays in the window until the site has it: a reload is answered before the page that it replaces can send
+// anything. Nobody else who logs in here gets it.
+
+const drafted = () => [...form().querySelectorAll("textarea[name], [type=radio][name], [type=checkbox][name]")];
+const whose = () => main().dataset.rater;
+
+function remember() {
+  const fields = drafted().filter((field) => field.type === "textarea" || field.checked);
+  const values = fields.map((field) => [field.name, field.value]);
+  sessionStorage.setItem(UNSENT, JSON.stringify([whose(), own.sight(main()), values]));
+}
+
+function forget() {
+  sessionStorage.removeItem(UNSENT);
+}
+
+function restore() {
+  const [rater, sight, values] = JSON.parse(sessionStorage.getItem(UNSENT) ?? "[]");
+  forget();
+  if (!form().elements.has_draft || rater !== whose() || sight !== own.sight(main())) return;
+  for (const field of drafted()) {
+    if (field.type === "textarea") field.value = values.find(([name]) => name === field.name)?.[1] ?? field.value;
+    else field.checked = values.some(([name, value]) => name === field.name && value === field.value);
+  }
+  keepDraft(0);
 }
 
 // When all is done, the page looks for new work.

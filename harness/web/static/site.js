@@ -18,10 +18,13 @@ class Sound {
     this.time = box.querySelector("[data-time]");
     this.counts = box.dataset.sound === "response";
     this.since = null;
+    this.asked = null; // where a play is to begin that has not sounded yet
+    this.blocked = false;
     this.whole = false; // played from the start
     this.audio.preservesPitch = true;
     this.audio.addEventListener("playing", () => { this.note(); this.since = performance.now(); this.follow(); });
     this.audio.addEventListener("ended", () => { if (this.whole && this.counts) heard.end = true; });
+    this.audio.addEventListener("timeupdate", () => this.move());
     for (const event of ["pause", "ended", "emptied"]) {
       this.audio.addEventListener(event, () => { this.note(); this.draw(); });
     }
@@ -47,20 +50,39 @@ class Sound {
     sounds.forEach((one) => one.stop());
     this.audio.playbackRate = rate;
     this.whole = from === 0;
+    this.blocked = false;
+    this.asked = from;
     if (this.audio.readyState > 0) this.audio.currentTime = from;
-    if (this.counts) heard.plays += 1;
     this.audio.play().catch((error) => {
-      if (error.name === "NotAllowedError") this.time.textContent = "press play: the browser waits for a key or a tap";
+      if (error.name === "NotAllowedError") this.block();
       else if (error.name !== "AbortError") this.time.textContent = "this sound cannot be played";
     });
   }
 
+  // Browsers play no sound on a page before a key or a tap on it.
+  block() {
+    this.blocked = true;
+    const key = this.box.querySelector("[data-play] kbd").textContent;
+    this.time.textContent = `press a key to hear this (${key}), or tap Play: the browser blocks sound until then`;
+    tell(this.time.textContent);
+  }
+
   stop() {
     this.audio.pause();
+    this.note();
+  }
+
+  // A play counts once its time moves: a request that the browser blocks, or that never loads, is not heard.
+  move() {
+    if (this.asked === null || this.since === null || this.audio.currentTime <= this.asked) return;
+    this.asked = null;
+    if (this.counts) heard.plays += 1;
   }
 
   note() {
-    if (this.since !== null && this.counts) heard.ms += Math.round(performance.now() - this.since);
+    this.move();
+    const moved = this.since !== null && this.asked === null;
+    if (moved && this.counts) heard.ms += Math.round(performance.now() - this.since);
     this.since = null;
   }
 
@@ -73,7 +95,7 @@ class Sound {
 
   draw() {
     const length = this.audio.duration;
-    if (!length) return;
+    if (!length || this.blocked) return;
     this.cursor.hidden = false;
     this.cursor.style.left = `${Math.min(100, (100 * this.audio.currentTime) / length)}%`;
     this.time.textContent = `${this.audio.currentTime.toFixed(1)} / ${length.toFixed(1)} s`;
@@ -90,7 +112,12 @@ function fill() {
 // A sound keeps playing while the response stays the same.
 function swap(next, same) {
   if (same) sounds.forEach((one) => next.querySelector(`[data-sound="${one.box.dataset.sound}"]`)?.replaceWith(one.box));
-  else sounds.forEach((one) => { one.audio.pause(); one.audio.removeAttribute("src"); one.audio.load(); });
+  else sounds.forEach((one) => {
+    one.counts = false; // its last events come when the next page counts
+    one.audio.pause();
+    one.audio.removeAttribute("src");
+    one.audio.load();
+  });
 }
 
 // Keys

@@ -73,7 +73,9 @@ def test_two_annotators_review_strike_label_and_undo_by_keys(
     assert page.locator("#refusal").inner_text() == ""
     page.keyboard.press("c")
     page.keyboard.type("1 or 2? u")
-    page.keyboard.press("Escape")
+    page.reload()  # at once: the draft is not sent yet
+    ann.look()
+    assert page.locator("#comment").input_value() == "1 or 2? u"
     ann.press("Enter")
     row = given(site, "ann")[-1]
     assert isinstance(row, Labelled)

@@ -16,7 +16,7 @@ from tests.conformance.rating.site import SiteProcess
 from tests.rating_sessions import rating_session
 
 ITEMS = 64
-RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim", "lea", "mia")
+RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim", "lea", "mia", "nia", "ole", "pia")
 GONE = re.compile(r"net::ERR_(?!BLOCKED)")
 
 
@@ -87,6 +87,58 @@ def test_the_response_is_heard_and_counted(site: SiteProcess, window: Callable[[
     assert cem.faults == []
 
 
+def test_a_sound_that_the_browser_blocks_is_not_counted(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    nia = window("nia")
+    nia.page.get_by_label("Autoplay").check()
+    nia.page.reload()  # nobody has pressed a key on the new page
+    shown = nia.page.locator("[data-sound=response] [data-time]")
+    shown.filter(has_text="press a key to hear this (Space)").wait_for()
+    nia.wait("document.querySelector('[data-sound=response] audio').readyState > 0")
+    assert "press a key" in shown.inner_text()
+    nia.look()
+    nia.press("9")
+    audio = "document.querySelector('[data-sound=response] audio')"
+    nia.wait(f"{audio}.currentTime > 0.1 && !{audio}.paused")  # now there was a key
+    nia.press("1")
+    nia.page.keyboard.press(".")
+    nia.press("1")
+    silent, heard, _ = site.rows("nia")
+    assert (silent.plays, silent.heard_ms) == (0, 0)
+    assert heard.plays == 1
+    assert heard.heard_ms is not None
+    assert heard.heard_ms >= 100
+    assert nia.faults == []
+
+
+def test_nothing_of_a_sound_that_goes_on_counts_for_the_next_response(
+    site: SiteProcess, window: Callable[[str], Window]
+) -> None:
+    ole = window("ole")
+    audio = "document.querySelector('[data-sound=response] audio')"
+    for _ in range(3):
+        ole.page.keyboard.press("Space")
+        ole.wait(f"{audio}.currentTime > 0.05 && !{audio}.paused")
+        ole.press("1")
+        ole.press("2")
+    assert [(row.plays, bool(row.heard_ms)) for row in site.rows("ole")] == [(1, True), (0, False)] * 3
+
+
+def test_what_was_typed_right_before_a_reload_is_kept_and_saved(
+    site: SiteProcess, window: Callable[[str], Window]
+) -> None:
+    pia = window("pia")
+    for text, category in (("the lamp went on", "9"), ("zweite Zeile\nß 北京", "1")):
+        pia.page.locator("#comment").fill(text)
+        pia.page.reload()  # at once: no draft is sent yet
+        pia.look()
+        assert pia.page.locator("#comment").input_value() == text
+        pia.press(category)
+    pia.page.reload()
+    assert pia.page.locator("#comment").input_value() == ""
+    assert [row.comment for row in site.rows("pia")] == ["the lamp went on", "zweite Zeile\nß 北京"]
+    assert pia.faults == []
+
+
 def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[str], Window]) -> None:
     dora = window("dora")
     page, item = dora.page, dora.item
@@ -155,6 +207,28 @@ def test_a_draft_that_arrives_late_undoes_no_later_key(site: SiteProcess, window
     (row,) = site.rows("mia")
     assert (row.item_id, row.confidence, row.sub_flags) == (item, 1, (SubFlag.TOO_LITTLE,))
     assert mia.faults == []
+
+
+def test_a_link_on_another_site_leaves_a_rater_logged_in(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    ole = window("ole")
+    mail = ole.page.context.new_page()
+    links = "".join(f'<a href="{site.url}{path}">{path}</a>' for path in ("/", "/login"))
+    forged = f'<form method="post" action="{site.url}/judge"><button name="do" value="label.wrong">x</button></form>'
+    mail.route("http://mail.example/**", lambda route: route.fulfill(content_type="text/html", body=links + forged))
+    rows = len(site.rows("ole"))
+    for path in ("/", "/login"):
+        mail.goto("http://mail.example/")
+        mail.get_by_role("link", name=path, exact=True).click()
+        mail.get_by_text("You are logged in as ole").wait_for()
+        ole.page.reload()
+        assert ole.page.url.endswith("/judge")
+    mail.goto("http://mail.example/")
+    mail.get_by_role("button").click()
+    mail.get_by_text("That form belongs to another site.").wait_for()
+    ole.page.reload()
+    ole.look()
+    ole.press("1")
+    assert len(site.rows("ole")) == rows + 1
 
 
 def test_a_key_that_is_held_labels_one_item(site: SiteProcess, window: Callable[[str], Window]) -> None:
