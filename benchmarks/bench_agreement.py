@@ -1,4 +1,4 @@
-"""How long agreement and consensus take, alpha beside the `krippendorff` library.
+"""How long agreement and the model of Dawid and Skene take, alpha beside the `krippendorff` library.
 
 python benchmarks/bench_agreement.py          under a minute
 """
@@ -22,7 +22,7 @@ from harness.statistics.agreement import (
     Labels,
     agreement,
     columns_of,
-    consensus,
+    dawid_skene,
     figures_of,
     label_counts,
     pairs,
@@ -50,19 +50,18 @@ def alpha(labels: Labels) -> float:
 def main() -> None:
     random = np.random.default_rng(1)
     print("processor seconds, the best of", ROUNDS)
-    print("raters  items     alpha   library  ratio  agreement  pairs  consensus  others")
+    print("raters  items     alpha   library  ratio  agreement  pairs     model    others")
     for raters, items in SIZES:
         matrices = [confusion_matrix(right) for right in np.linspace(0.95, 0.6, raters)]
         labels = said(truths(items, random), matrices, random, missing=0.2)
         theirs = np.where(labels == MISSING, np.nan, labels.astype(float))
-        whole = consensus(labels, CATEGORIES)
         ours_s = best_s(lambda labels=labels: alpha(labels))
         theirs_s = best_s(lambda theirs=theirs: krippendorff.alpha(theirs, level_of_measurement="nominal"))
         rest = (
             best_s(lambda labels=labels: agreement(labels, CATEGORIES)),
             best_s(lambda labels=labels: pairs(labels, CATEGORIES)),
-            best_s(lambda labels=labels: consensus(labels, CATEGORIES)),
-            best_s(lambda labels=labels, whole=whole: without_each(labels, CATEGORIES, whole)),
+            best_s(lambda labels=labels: dawid_skene(labels, CATEGORIES)),
+            best_s(lambda labels=labels: without_each(labels)),
         )
         figures = "  ".join(f"{one:8.3f}" for one in rest)
         print(f"{raters:6}  {items:6}  {ours_s:8.4f}  {theirs_s:8.4f}  {theirs_s / ours_s:5.1f}  {figures}")

@@ -215,20 +215,23 @@ def cases_of(
     listed = tuple(_wrong(one, folder, sounds) for one in wrong[:MOST_LISTED])
     yield Cases(f"wrong-{number}", "Queries that failed", listed, len(wrong))
     if rated is not None:
-        items = sorted(
-            (one for one in rated.agreement.items if one.differing), key=lambda one: (not one.disputed, -one.spread)
-        )
+        differing = (one for one in rated.agreement.items if one.differing)
+        items = sorted(differing, key=lambda one: (not one.disputed, one.review_order))
         responses = {one.trial.trial.id: one for one in rated.session.responses}
-        listed = tuple(_differing(one, responses[one.trial_id], folder, sounds) for one in items[:MOST_LISTED])
+        listed = tuple(
+            _differing(one, rated.agreement, responses[one.trial_id], folder, sounds) for one in items[:MOST_LISTED]
+        )
         yield Cases(f"differing-{number}", "Responses on which raters differ", listed, len(items))
 
 
-def _differing(item: AgreedItem, of: JudgedResponse, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+def _differing(
+    item: AgreedItem, figures: AgreementFigures, of: JudgedResponse, folder: SessionFolder, sounds: PageSounds
+) -> ListedCase:
     lines = [f"said: {plain_text(of.trial.trial.reference, 300)}"]
     if of.response.transcript:
         lines.append(f"answered (our transcription): {plain_text(of.response.transcript, 300)}")
     title = f"{plain_text(item.trial_id, 120)}, {plain_text(of.trial.trial.device, 80)}"
-    return ListedCase(title, (*lines, *said_of(item)), sounds.of(folder, of.response.clip))
+    return ListedCase(title, (*lines, *said_of(item, figures)), sounds.of(folder, of.response.clip))
 
 
 def _event(one: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:

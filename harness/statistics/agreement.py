@@ -7,9 +7,11 @@ agreement. Where a coefficient is undefined (all labels equal, one rater, no sha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -332,8 +334,10 @@ def _kappa(confusion: Counts) -> Figure:
 
 Probabilities = NDArray[np.float64]
 
-SURE_ENOUGH = 0.9
-"""An item's label is the majority's category where it is at least so probable; the rest is left open."""
+LEAST_ALIKE = 2
+"""So many raters must give the category on which raters agree."""
+DOUBTFUL = 0.9
+"""Where the model's probability is lower, an item comes first in a review."""
 OWN = 0.6
 """Of the labels that are imagined, so many are right; the rest is spread over the other categories."""
 WORTH_TOGETHER = 10.0
@@ -346,11 +350,47 @@ TOLERANCE = 1e-6
 MOST_ROUNDS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Consensus:
-    """Of one table, by the model of Dawid and Skene.
+Label = TypeVar("Label")
 
-    labels: the category that most raters gave an item, if its probability is at least SURE_ENOUGH; otherwise MISSING.
+
+def leading(labels: Iterable[Label], least: int = LEAST_ALIKE) -> tuple[Label, int] | None:
+    """The label that more raters gave than any other, at least `least`, and how many gave it; None for a tie."""
+    most = Counter(labels).most_common(2)
+    if not most or most[0][1] < least or (len(most) > 1 and most[0][1] == most[1][1]):
+        return None
+    return most[0]
+
+
+def majority(labels: Labels) -> NDArray[np.int64]:
+    """The category that more raters gave than any other, for each item; MISSING for a tie, or without a label."""
+    return np.array([_leading(column, 1) for column in labels.T.tolist()], np.int64)
+
+
+def without_each(labels: Labels) -> NDArray[np.int64]:
+    """For each rater, what the others agree on (raters × items): the label that leads among theirs.
+
+    MISSING where the rater gave no label, or no two others agree.
+    """
+    found = np.full(labels.shape, MISSING, np.int64)
+    for item, column in enumerate(labels.T.tolist()):
+        for rater, own in enumerate(column):
+            if own != MISSING:
+                found[rater, item] = _leading([*column[:rater], *column[rater + 1 :]])
+    return found
+
+
+def _leading(column: Sequence[int], least: int = LEAST_ALIKE) -> int:
+    lead = leading((label for label in column if label != MISSING), least)
+    return MISSING if lead is None else lead[0]
+
+
+@dataclass(frozen=True, slots=True)
+class DawidSkene:
+    """Of one table, by the model of Dawid and Skene: how sure it is of each category of an item.
+
+    It assumes that raters err independently. Where they share an error it is far too sure, so its probabilities only
+    set the order of a review.
+
     posteriors: items × categories. NaN where nobody labelled.
     priors: how frequent each category is.
     confusion[r, c, k]: probability that rater r labels an item of category c as k. NaN for categories nobody gave.
@@ -358,7 +398,6 @@ class Consensus:
     objectives: the log posterior of priors and confusions after each round, up to a constant. It never decreases.
     """
 
-    labels: NDArray[np.int64]
     posteriors: Probabilities
     priors: Probabilities
     confusion: Probabilities
@@ -367,23 +406,14 @@ class Consensus:
     objectives: tuple[float, ...]
 
 
-def majority(labels: Labels, categories: int) -> NDArray[np.int64]:
-    """The category that more raters gave than any other, for each item; MISSING for a tie, or without a label."""
-    counts = label_counts(labels, categories)
-    best = counts.argmax(axis=1)
-    most = counts[np.arange(len(counts)), best]
-    alone = (counts == most[:, None]).sum(axis=1) == 1
-    return np.where(alone & (most > 0), best, MISSING)
-
-
-def consensus(labels: Labels, categories: int, start: Probabilities | None = None) -> Consensus:
-    """The consensus of a table; the same table always gives the same result.
+def dawid_skene(labels: Labels, categories: int) -> DawidSkene:
+    """The model of a table; the same table always gives the same result.
 
     A few hundred labels do not determine a matrix for each rater. So one matrix for all raters is fitted first, with
     WORTH_TOGETHER pseudo-labels per category. Then each rater gets a matrix, with WORTH_EACH pseudo-labels per category
     that are spread as in the common matrix. A rater with few labels therefore counts as an average one. Both fits
-    maximise the posterior. They start from the shares of the labels of each item, or from `start` (posteriors, items ×
-    categories). Categories that nobody gave are left out.
+    maximise the posterior. They start from the shares of the labels of each item. Categories that nobody gave are left
+    out.
     Sources: Dawid & Skene, Appl. Stat. 28 (1979). The pseudo-labels are a Dirichlet prior. The common matrix follows
     the hierarchical model of Paun et al., Trans. Assoc. Comput. Linguist. 6 (2018).
     """
@@ -395,9 +425,9 @@ def consensus(labels: Labels, categories: int, start: Probabilities | None = Non
     confusion = np.full((raters, categories, categories), np.nan)
     priors = np.zeros(categories)
     if not len(used):
-        return Consensus(np.full(items, MISSING), posteriors, np.full(categories, np.nan), confusion, 0, True, ())
+        return DawidSkene(posteriors, np.full(categories, np.nan), confusion, 0, True, ())
     size = len(used)
-    shares = counts[labelled][:, used] if start is None else start[labelled][:, used]
+    shares = counts[labelled][:, used]
     said = _one_hot(labels[:, labelled], used)
     other = (1 - OWN) / (size - 1) if size > 1 else 0.0
     average = WORTH_TOGETHER * np.where(np.eye(size, dtype=bool), OWN, other)
@@ -412,27 +442,7 @@ def consensus(labels: Labels, categories: int, start: Probabilities | None = Non
     priors[used] = np.exp(model.priors)
     confusion[:, used, :] = 0.0
     confusion[np.ix_(np.arange(raters), used, used)] = np.exp(model.confusion).transpose(1, 0, 2)
-    most = majority(labels, categories)
-    sure = np.nan_to_num(posteriors)[np.arange(items), most] >= SURE_ENOUGH
-    found = np.where((most != MISSING) & sure, most, MISSING)
-    return Consensus(found, posteriors, priors, confusion, len(objectives), converged, objectives)
-
-
-def without_each(labels: Labels, categories: int, whole: Consensus) -> NDArray[np.int64]:
-    """For each rater, what the others agree on (raters × items): the consensus without the rater's own labels.
-
-    MISSING where fewer than two others labelled the item, or none is sure enough. The iteration begins where the
-    consensus of all ended.
-    """
-    found = np.full(labels.shape, MISSING, np.int64)
-    given = (labels != MISSING).sum(axis=0)
-    start = np.nan_to_num(whole.posteriors) + 1e-3
-    for rater, own in enumerate(labels):
-        others = np.delete(labels, rater, axis=0)
-        asked = (own != MISSING) & (given >= 3)
-        if asked.any():
-            found[rater] = np.where(asked, consensus(others, categories, start).labels, MISSING)
-    return found
+    return DawidSkene(posteriors, priors, confusion, len(objectives), converged, objectives)
 
 
 class _Model:

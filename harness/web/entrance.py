@@ -418,9 +418,7 @@ class Entrance(ABC):
         value = self._logins.cookie(visit)
         # A browser does not send a strict cookie with the first request after a link from another site, such as web
         # mail: the visitor would look logged out, and the login page would replace their cookie.
-        response.set_cookie(
-            self.cookie_name, value, max_age=LIFE_S, httponly=True, samesite="lax", secure=self._secure
-        )
+        response.set_cookie(self.cookie_name, value, max_age=LIFE_S, httponly=True, samesite="lax", secure=self._secure)
         return response
 
     def _page(self, template: str, visit: Visit | None, status: int = 200, **values: object) -> Response:

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.gathering import gathered
 from harness.model.judgment import (
     EXERCISE,
     SUB_FLAGS_OF,
@@ -23,12 +24,13 @@ from harness.model.judgment import (
 )
 from harness.rating.figures.judged import JudgedResponse, RatedSession
 from harness.statistics.agreement import (
+    DOUBTFUL,
     MISSING,
     Agreement,
-    Consensus,
+    DawidSkene,
     PairAgreement,
     agreement,
-    consensus,
+    dawid_skene,
     majority,
     pairs,
     without_each,
@@ -191,15 +193,15 @@ def _share(right: Iterable[bool]) -> Share:
 
 CATEGORIES = tuple(Category)
 NUMBER = {category: number for number, category in enumerate(CATEGORIES)}
-RATERS_OF_CONSENSUS = 3
-"""With fewer labels, a consensus adds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgreedItem:
-    """A response with its labels by rater. majority: None for a tie.
+    """A response with its labels by rater. majority: None for a tie. settled: by adjudication.
 
-    consensus: of three raters or more. probability: of the consensus, by the model. settled: by adjudication.
+    consensus: given by most raters, two at least, of a response that is no gold item. consensus_raters: how many gave
+    it. probability: of the consensus by the model of Dawid and Skene. It is no share that is right, and only sets the
+    order of a review.
     """
 
     session_id: str
@@ -210,6 +212,7 @@ class AgreedItem:
     probability: float | None
     settled: Category | None
     gold: Category | None = None
+    consensus_raters: int = 0
 
     @property
     def differing(self) -> bool:
@@ -225,6 +228,32 @@ class AgreedItem:
         """Share of its pairs of labels that differ."""
         of = list(combinations([category for _, category in self.labels], 2))
         return sum(a is not b for a, b in of) / len(of) if of else 0.0
+
+    @property
+    def votes(self) -> Votes:
+        """Raters who gave the consensus, and all raters of the response."""
+        return self.consensus_raters, len(self.labels)
+
+    @property
+    def review_order(self) -> tuple[float, float]:
+        """Sorts the most divided responses first, and of these the least sure ones."""
+        return -self.spread, self.probability or 0.0
+
+
+Votes = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class VotesFigures:
+    """The responses on which so many of so many raters agree.
+
+    doubtful: those of which the model is least sure (DOUBTFUL). right: of the gold items with these votes, those on
+    which the raters agree on a right category.
+    """
+
+    items: int = 0
+    doubtful: int = 0
+    right: Share = field(default_factory=Share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +274,12 @@ class SubFlagAgreement:
 class AgreementFigures:
     """Agreement over all sessions.
 
-    `raters`: everybody with a row. `names`: raters with labels, in the order of the rows of `consensus`. `programs`:
+    `raters`: everybody with a row. `names`: raters with labels, in the order of the rows of `model`. `programs`:
     programs with labels, kept apart: they occur only in `raters` and `pairs`, whose numbers go on after `names`.
     `responses`: all that could be judged. `items`: those with a label, in the order of the sessions. `agreement`,
-    `pairs`, `consensus`, `sub_flags`: without gold items, which are chosen and not drawn. `disputed`: without
-    adjudication, most divided first, gold items included.
+    `pairs`, `model`, `sub_flags`: without gold items, which are chosen and not drawn. `disputed`: without
+    adjudication, in the order of a review, gold items included. `by_votes`: responses with a consensus, most raters
+    and least agreement last.
     """
 
     sessions: tuple[str, ...]
@@ -259,14 +289,20 @@ class AgreementFigures:
     items: tuple[AgreedItem, ...]
     agreement: Agreement
     pairs: tuple[PairAgreement, ...]
-    consensus: Consensus
+    model: DawidSkene
+    by_votes: Mapping[Votes, VotesFigures]
     sub_flags: tuple[tuple[SubFlag, SubFlagAgreement], ...]
     gold_items: int
     programs: tuple[str, ...] = ()
 
     @property
     def disputed(self) -> tuple[AgreedItem, ...]:
-        return tuple(sorted((one for one in self.items if one.disputed), key=lambda one: -one.spread))
+        return tuple(sorted((one for one in self.items if one.disputed), key=lambda one: one.review_order))
+
+    def right(self, item: AgreedItem) -> Share:
+        """Of the gold items with the votes of this one, those on which the raters are right."""
+        known = self.by_votes.get(item.votes)
+        return Share() if known is None else known.right
 
     @property
     def settled(self) -> int:
@@ -279,8 +315,7 @@ def agreement_figures(
 ) -> AgreementFigures:
     """Agreement and statistics of the raters of these sessions.
 
-    gold, exercises: known answers of a round. A rater is compared with the consensus of the *others* (leave-one-out),
-    where at least two of them labelled the item.
+    gold, exercises: known answers of a round. A rater is compared with the consensus of the *others* (leave-one-out).
     """
     known = gold_items(gold)
     responses = [one for session in sessions for one in session.responses]
@@ -289,9 +324,10 @@ def agreement_figures(
     programs = sorted({row.rater for one in responses for row in one.programs if row.category is not None})
     labels = _table(judged, names)
     drawn = np.array([_key(one) not in known for one in judged], np.bool_)
-    together = consensus(labels[:, drawn], len(CATEGORIES))
+    model = dawid_skene(labels[:, drawn], len(CATEGORIES))
+    items = _items(judged, labels, drawn, model, known)
     of_others = np.full(labels.shape, MISSING, np.int64)
-    of_others[:, drawn] = without_each(labels[:, drawn], len(CATEGORIES), together)
+    of_others[:, drawn] = without_each(labels[:, drawn])
     beside = _beside(
         [one for one, of_table in zip(judged, drawn, strict=True) if of_table], names, programs, labels[:, drawn]
     )
@@ -302,10 +338,11 @@ def agreement_figures(
         ),
         tuple(names),
         len(responses),
-        _items(judged, labels, drawn, together, known),
+        items,
         agreement(labels[:, drawn], len(CATEGORIES)),
         (*pairs(labels[:, drawn], len(CATEGORIES)), *beside.pairs),
-        together,
+        model,
+        _by_votes(items, judged, known),
         _sub_flags([one for one, of_table in zip(judged, drawn, strict=True) if of_table]),
         int((~drawn).sum()),
         tuple(programs),
@@ -330,8 +367,7 @@ def _beside(
     for number, program in enumerate(programs):
         own = _table(of_programs, [program])
         table = np.concatenate([labels, own])
-        as_others = without_each(table, len(CATEGORIES), consensus(table, len(CATEGORIES)))
-        as_people_say |= _agreed(of_programs, [program], own, as_others[-1:])
+        as_people_say |= _agreed(of_programs, [program], own, without_each(table)[-1:])
         found += [
             replace(one, second=len(people) + number)
             for one in pairs(table, len(CATEGORIES))
@@ -374,16 +410,14 @@ def _items(
     judged: Sequence[JudgedResponse],
     labels: NDArray[np.int64],
     drawn: NDArray[np.bool_],
-    together: Consensus,
+    model: DawidSkene,
     gold: Mapping[tuple[str, str], GoldItem],
 ) -> tuple[AgreedItem, ...]:
-    by_majority = majority(labels, len(CATEGORIES))
+    by_majority = majority(labels)
     place = np.cumsum(drawn) - 1
     items = []
     for column, one in enumerate(judged):
-        agreed = MISSING
-        if drawn[column] and len(one.submitted) >= RATERS_OF_CONSENSUS:
-            agreed = int(together.labels[place[column]])
+        category, votes = (one.consensus if drawn[column] else None) or (None, 0)
         known = gold.get(_key(one))
         items.append(
             AgreedItem(
@@ -391,13 +425,33 @@ def _items(
                 one.trial.trial.id,
                 tuple((judgment.rater, judgment.category) for judgment in one.submitted if judgment.category),
                 _category(int(by_majority[column])),
-                _category(agreed),
-                None if agreed == MISSING else float(together.posteriors[place[column], agreed]),
+                category,
+                None if category is None else float(model.posteriors[place[column], NUMBER[category]]),
                 None if one.settled is None else one.settled.category,
                 None if known is None else known.category,
+                votes,
             )
         )
     return tuple(items)
+
+
+def _by_votes(
+    items: Iterable[AgreedItem], judged: Iterable[JudgedResponse], gold: Mapping[tuple[str, str], GoldItem]
+) -> dict[Votes, VotesFigures]:
+    drawn = gathered((item.votes, item) for item in items if item.consensus is not None)
+    known = gathered(
+        ((one.consensus[1], len(one.submitted)), gold[_key(one)].is_right(one.consensus[0]))
+        for one in judged
+        if one.consensus is not None and _key(one) in gold
+    )
+    return {
+        votes: VotesFigures(
+            len(drawn.get(votes, ())),
+            sum((item.probability or 0.0) < DOUBTFUL for item in drawn.get(votes, ())),
+            _share(known.get(votes, ())),
+        )
+        for votes in sorted({*drawn, *known}, key=lambda votes: (-votes[1], -votes[0]))
+    }
 
 
 def _category(number: int) -> Category | None:

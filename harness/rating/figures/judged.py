@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-
-import numpy as np
 
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
@@ -17,7 +15,7 @@ from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.figures.trials import FirstResponse, SessionTrials, TrialProgress, label_of
 from harness.session.log.reader import LogReader, rating_rows
-from harness.statistics.agreement import MISSING, consensus
+from harness.statistics.agreement import leading
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +45,11 @@ class JudgedResponse:
             return self.settled.category
         given = {one.category for one in self.submitted}
         return given.pop() if len(given) == 1 else None
+
+    @property
+    def consensus(self) -> tuple[Category, int] | None:
+        """The category that most raters gave, two at least, and how many gave it; None where none leads."""
+        return leading(one.category for one in self.submitted if one.category is not None)
 
     @property
     def disputed(self) -> bool:
@@ -93,13 +96,6 @@ def judged_in(
         programs = tuple(one for one in raters if one not in people)
         found.append(JudgedResponse(session_id, trial, response, people, settled[-1] if settled else None, programs))
     return tuple(found)
-
-
-ResponseKey = tuple[str, str, str]
-"""Session, trial and the SHA-256 of the clip: one response."""
-_CATEGORIES = tuple(Category)
-LEAST_RATERS = 3
-"""Minimum number of raters for a consensus to decide between them."""
 
 
 class Fate(StrEnum):
@@ -201,52 +197,24 @@ def rows_asked_for(
 
 
 def rated_in(
-    session_id: str,
-    trials: Iterable[TrialProgress],
-    judged: Iterable[JudgedResponse],
-    consensus: Mapping[ResponseKey, Category] | None = None,
+    session_id: str, trials: Iterable[TrialProgress], judged: Iterable[JudgedResponse]
 ) -> tuple[RatedTrial, ...]:
     """A session's queries in the order of playing, without other kinds of trials and devices without a voice.
 
-    judged: `judged_in` of the same session. consensus: used where at least LEAST_RATERS raters differ.
+    judged: `judged_in` of the same session.
     """
     by_trial = {one.trial.trial.id: one for one in judged}
     return tuple(
-        _rated(session_id, one, by_trial.get(one.trial.id), consensus or {})
+        _rated(session_id, one, by_trial.get(one.trial.id))
         for one in trials
         if one.trial.listening is None and one.trial.memory is None and one.trial.responds
     )
 
 
-def consensus_of(judged: Iterable[JudgedResponse]) -> dict[ResponseKey, Category]:
-    """The consensus of raters by the model of Dawid and Skene, over all judged responses.
-
-    Leaves out responses with fewer than LEAST_RATERS raters, or without a sufficiently probable category.
-    """
-    held = [one for one in judged if one.submitted]
-    row = {name: at for at, name in enumerate(sorted({given.rater for one in held for given in one.submitted}))}
-    labels = np.full((len(row), len(held)), MISSING, np.int64)
-    for column, one in enumerate(held):
-        for given in one.submitted:
-            if given.category is not None:
-                labels[row[given.rater], column] = _CATEGORIES.index(given.category)
-    if all(len(one.submitted) < LEAST_RATERS for one in held):
-        return {}
-    found = consensus(labels, len(_CATEGORIES)).labels.tolist()
-    pairs = zip(held, found, strict=True)
-    return {key_of(one): _CATEGORIES[at] for one, at in pairs if at != MISSING and len(one.submitted) >= LEAST_RATERS}
-
-
-def key_of(one: JudgedResponse) -> ResponseKey:
-    return one.session_id, one.trial.trial.id, one.response.clip.sha256
-
-
-def _rated(
-    session_id: str, one: TrialProgress, judged: JudgedResponse | None, consensus: Mapping[ResponseKey, Category]
-) -> RatedTrial:
+def _rated(session_id: str, one: TrialProgress, judged: JudgedResponse | None) -> RatedTrial:
     if judged is None:
         return RatedTrial(session_id, one, _end_of(one))
-    category, basis = _final(judged, consensus)
+    category, basis = _final(judged)
     if category is None:
         return RatedTrial(session_id, one, _waiting(judged), judged)
     return RatedTrial(session_id, one, Fate.CATEGORY, judged, category, basis, _sub_flags(judged, category))
@@ -272,14 +240,14 @@ def _end_of(one: TrialProgress) -> Fate:
             return Fate.NOT_TESTED
 
 
-def _final(judged: JudgedResponse, consensus: Mapping[ResponseKey, Category]) -> tuple[Category | None, Basis | None]:
+def _final(judged: JudgedResponse) -> tuple[Category | None, Basis | None]:
     if judged.settled is not None:
         return judged.settled.category, Basis.ADJUDICATED
     given = judged.submitted
     if judged.agreed is not None:
         return judged.agreed, Basis.UNANIMOUS if len(given) > 1 else Basis.ALONE
-    if len(given) >= LEAST_RATERS and (found := consensus.get(key_of(judged))) is not None:
-        return found, Basis.CONSENSUS
+    if judged.consensus is not None:
+        return judged.consensus[0], Basis.CONSENSUS
     return None, None
 
 
@@ -340,8 +308,7 @@ def with_rows_of(
 
 def rated_trials(found: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
     """The queries of all sessions, with their fates."""
-    together = consensus_of(one for each in found for one in each.responses)
-    return tuple(trial for one in found for trial in rated_in(one.session_id, one.trials, one.responses, together))
+    return tuple(trial for one in found for trial in rated_in(one.session_id, one.trials, one.responses))
 
 
 def _read(folder: Path) -> RatedSession:

@@ -9,9 +9,9 @@ from typing import Any
 from harness.base.gathering import gathered
 from harness.base.plain_json import picked, plain
 from harness.base.text_table import Column, counted, shown, text_table
-from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures
+from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures, Votes
 from harness.rating.guide import LABELS
-from harness.statistics.agreement import SURE_ENOUGH, Figure, confusions
+from harness.statistics.agreement import DOUBTFUL, Figure, confusions
 from harness.statistics.intervals import Share
 from harness.statistics.text import NOTHING, percent, percent_interval, share
 
@@ -23,7 +23,7 @@ TextTable = tuple[Sequence[str], Sequence[Sequence[str]]]
 def as_json(figures: AgreementFigures) -> Json:
     """Counts, and coefficients with intervals. A missing value is null, with its reason in why_not."""
     table = figures.agreement
-    together = figures.consensus
+    model = figures.model
     names = (*figures.names, *figures.programs)
     return {
         "sessions": list(figures.sessions),
@@ -54,13 +54,23 @@ def as_json(figures: AgreementFigures) -> Json:
             for one in figures.pairs
         ],
         "consensus": {
+            "votes": [
+                {
+                    "votes": votes,
+                    "raters": raters,
+                    "items": one.items,
+                    "doubtful": one.doubtful,
+                    "gold": _share(one.right),
+                }
+                for (votes, raters), one in figures.by_votes.items()
+            ],
             "model": "dawid_skene",
-            "least_probability": SURE_ENOUGH,
-            "rounds": together.rounds,
-            "converged": together.converged,
+            "least_probability": DOUBTFUL,
+            "rounds": model.rounds,
+            "converged": model.converged,
             "priors": {
                 category.value: float(prior)
-                for category, prior in zip(CATEGORIES, together.priors, strict=True)
+                for category, prior in zip(CATEGORIES, model.priors, strict=True)
                 if prior > 0
             },
             "confusion": {
@@ -73,7 +83,7 @@ def as_json(figures: AgreementFigures) -> Json:
                     for row, said in enumerate(CATEGORIES)
                     if matrix[row].sum() > 0
                 }
-                for name, matrix in zip(figures.names, together.confusion, strict=True)
+                for name, matrix in zip(figures.names, model.confusion, strict=True)
             },
         },
         "raters": [_rater(one) for one in figures.raters],
@@ -90,7 +100,7 @@ def as_json(figures: AgreementFigures) -> Json:
     }
 
 
-_OF_ITEM = ("majority", "consensus", "probability", "settled", "gold", "disputed")
+_OF_ITEM = ("majority", "consensus", "consensus_raters", "probability", "settled", "gold", "disputed")
 _OF_RATER = ("submitted", "skipped", "flagged", "held", "withdrawn", "outdated")
 _SHARES_OF_RATER = {
     "too_fast": "too_fast", "heard_whole": "heard_whole", "transcript_shown": "transcript_shown", "gold": "gold",
@@ -99,12 +109,21 @@ _SHARES_OF_RATER = {
 }  # fmt: skip
 
 
+_CELLS = (
+    "majority", "consensus", "probability", "settled", "gold", "disputed", "consensus_raters", "gold_right",
+    "gold_right_low", "gold_right_high"
+)  # fmt: skip
+
+
 def table_of(figures: AgreementFigures) -> list[list[str]]:
-    """A header, then a row per item: labels of the raters, majority and consensus."""
+    """A header, then a row per item: labels of the raters, majority and consensus.
+
+    gold_right: share right of the gold items with as many votes, with its interval.
+    """
     raters = [f"label.{name}" for name in figures.names]
-    rows = [["session", "trial", *raters, "majority", "consensus", "probability", "settled", "gold", "disputed"]]
+    rows = [["session", "trial", *raters, *_CELLS]]
     for item in figures.items:
-        said = dict(item.labels)
+        said, right = dict(item.labels), figures.right(item)
         rows.append(
             [
                 item.session_id,
@@ -116,6 +135,8 @@ def table_of(figures: AgreementFigures) -> list[list[str]]:
                 item.settled or "",
                 item.gold or "",
                 "true" if item.disputed else "false",
+                str(item.consensus_raters or ""),
+                *("" if one is None else f"{one:.4f}" for one in (right.value, *(right.interval or (None, None)))),
             ]
         )
     return rows
@@ -171,6 +192,10 @@ def lines(figures: AgreementFigures) -> Iterator[str]:
     yield ""
     yield from _table(*coefficients(figures))
     yield from care_in_words(figures)
+    if figures.by_votes:
+        yield ""
+        yield from _table(*agreed(figures))
+        yield from agreed_in_words(figures)
     yield ""
     yield from _raters(figures)
     yield ""
@@ -202,23 +227,30 @@ def disputed(figures: AgreementFigures) -> Iterator[str]:
     for item in found:
         several = f"{shown(item.session_id, 30)} " if len(figures.sessions) > 1 else ""
         yield shown(f"{several}{shown(item.trial_id, 60)}", WIDTH)
-        for line in said_of(item):
+        for line in said_of(item, figures):
             yield shown(f"    {line}", WIDTH)
 
 
-def said_of(item: AgreedItem) -> Iterator[str]:
+def said_of(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
     """Who gave each category, the most frequent first, and what the raters say together."""
     often = Counter(category for _, category in item.labels)
     for category, _ in often.most_common():
         yield f"{LABELS[category]}: {', '.join(shown(rater, 20) for rater, label in item.labels if label is category)}"
     if told := _together(item):
         yield told
+    if item.consensus is not None and (right := figures.right(item)).total:
+        yield f"{votes_in_words(item.votes)} are right on {_with_interval(right)} known answers"
+
+
+def votes_in_words(votes: Votes) -> str:
+    """How many of the raters agree."""
+    return f"{votes[0]} of {votes[1]} raters"
 
 
 def _together(item: AgreedItem) -> str:
     told = []
-    if item.consensus is not None and item.probability is not None:
-        told.append(f"consensus {LABELS[item.consensus]}, {percent(item.probability, 0)}")
+    if item.consensus is not None:
+        told.append(f"consensus {LABELS[item.consensus]}, {votes_in_words(item.votes)}")
     if item.gold is not None:
         told.append(f"known to be {LABELS[item.gold]}")
     if item.settled is not None:
@@ -256,7 +288,7 @@ def coefficients(figures: AgreementFigures) -> TextTable:
 
 
 def care_in_words(figures: AgreementFigures) -> Iterator[str]:
-    """How to read the coefficients: why one is missing, and what they and the consensus are over."""
+    """How to read the coefficients: why one is missing, and what they are over."""
     table = figures.agreement
     for why, names in _reasons(table.raw, table.alpha, table.ac1).items():
         yield f"n/a of {', '.join(names)}: {why}"
@@ -267,13 +299,27 @@ def care_in_words(figures: AgreementFigures) -> Iterator[str]:
         total = sum(len(item.labels) for item in figures.items)
         yield f"{LABELS[most]} is {100 * often / total:.0f} % of the labels, so most pairs agree by chance alone."
         yield "Alpha corrects for this. Compare it with AC1 and the categories below."
-    together = figures.consensus
-    if table.shared:
-        rest = str(together.rounds) if together.converged else f"NOT converged after {together.rounds}"
-        labelled = [item for item in figures.items if len(item.labels) >= 3 and item.gold is None]
-        decided = sum(item.consensus is not None for item in labelled)
-        sure = percent(SURE_ENOUGH, 0)
-        yield f"consensus (Dawid-Skene, {rest} rounds), {sure} sure: {decided} of {len(labelled)} with three labels"
+
+
+def agreed(figures: AgreementFigures) -> TextTable:
+    """The responses with a consensus by how many raters agree, and how often such raters are right on gold items."""
+    rows = [
+        (votes_in_words(votes), str(one.items), str(one.doubtful), _of(one.right), percent_interval(one.right.interval))
+        for votes, one in figures.by_votes.items()
+    ]
+    return ("consensus", "items", "doubtful", "known answers right", "95 %"), rows
+
+
+def agreed_in_words(figures: AgreementFigures) -> Iterator[str]:
+    """What a consensus is, and what the table says of it."""
+    labelled = [item for item in figures.items if item.gold is None and len(item.labels) > 1]
+    decided = sum(item.consensus is not None for item in labelled)
+    rounds = str(figures.model.rounds) if figures.model.converged else f"NOT converged after {figures.model.rounds}"
+    yield f"consensus on {decided} of {len(labelled)} with two labels or more"
+    yield "consensus: the category of most raters, two at least; none for a tie"
+    yield f"doubtful: first in a review; its order is that of Dawid-Skene ({rounds} rounds)"
+    if not any(one.right.total for one in figures.by_votes.values()):
+        yield "How often a consensus is right is unknown: only known answers can show it."
 
 
 def _reasons(raw: Figure, alpha: Figure, ac1: Figure) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from harness.base.typed_table import ColumnContent, TypedTable, Value
 from harness.model.judgment import Judgment, in_force
-from harness.rating.figures.judged import RatedSession, RatedTrial, consensus_of, rated_in
+from harness.rating.figures.judged import RatedSession, RatedTrial, rated_in
 
 TEXT, WHOLE, NUMBER, YES_NO, LIST = ColumnContent
 COLUMNS: dict[str, ColumnContent] = {
@@ -41,14 +41,13 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
     only_in_force: without judgments that were changed or taken back, and with empty `replaces`. blind: without columns
     that reveal the device; the clip identifies the response.
     """
-    finals = consensus_of(one for session in sessions for one in session.responses)
     axes = sorted({axis for session in sessions for one in session.trials for axis, _ in one.trial.conditions})
     columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), ColumnContent.TEXT)}
     if blind:
         columns = {n: c for n, c in columns.items() if n not in TELLING and not n.startswith(CONDITION)}
     rows = []
     for session in sessions:
-        rated = {one.trial.id: one for one in rated_in(session.session_id, session.trials, session.responses, finals)}
+        rated = {one.trial.id: one for one in rated_in(session.session_id, session.trials, session.responses)}
         judgments = list({one.id: one for one in session.rows}.values())
         standing = {one.id for one in in_force(judgments)}
         for one in judgments:

@@ -16,7 +16,24 @@ from tests.conformance.rating.site import SiteProcess
 from tests.rating_sessions import rating_session
 
 ITEMS = 64
-RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim", "lea", "mia", "nia", "ole", "pia")
+RATERS = (
+    "ann",
+    "bob",
+    "cem",
+    "dora",
+    "eve",
+    "finn",
+    "gil",
+    "hana",
+    "ivo",
+    "jo",
+    "kim",
+    "lea",
+    "mia",
+    "nia",
+    "ole",
+    "pia",
+)
 GONE = re.compile(r"net::ERR_(?!BLOCKED)")
 
 

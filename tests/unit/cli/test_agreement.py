@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,35 @@ def test_json_and_csv_say_the_same(folder: Path) -> None:
         one["agreed"]["of"] for one in found["pairs"]
     )
     assert f"{found['agreement']['alpha']['value']:.3f}" in harness(folder).output
+
+
+def test_a_consensus_is_printed_as_votes_and_with_what_known_answers_say(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s1", answers(6))
+    rows = [
+        judged(trial, clip, rater, CATEGORIES[int(sign)], round="one", id=f"{rater}{trial}")
+        for rater, signs in (("ann", "000011"), ("bob", "000015"), ("cat", "888808"))
+        for (trial, (_, clip)), sign in zip(clips_of(folder).items(), signs, strict=True)
+    ]
+    give(folder, rows)
+    shown = harness(folder, "--disputed").output
+    assert "consensus Correct, 2 of 3 raters\n" in shown
+    assert "%" not in shown
+    whole = harness(folder).output
+    assert re.search(r"2 of 3 raters +5 +\d +n/a +n/a", whole)
+    assert "only known answers can show it" in whole
+    trials = list(clips_of(folder))
+    answer = "\n".join(f"  - {{session: s1, trial: {trial}, category: correct}}" for trial in trials[:4])
+    (tmp_path / "known.yaml").write_text(f"gold: known\nresponses:\n{answer}\n")
+    (tmp_path / "round.yaml").write_text("round: one\nsessions: [s1]\ntraining: none\ngold: known.yaml\n")
+    known = harness(tmp_path / "round.yaml")
+    assert re.search(r"2 of 3 raters +1 +\d +4/4 100 % +51\.0–100 %", known.output), known.output
+    shown = harness(tmp_path / "round.yaml", "--disputed").output
+    assert "consensus Partially correct, 2 of 3 raters\n    2 of 3 raters are right on 4/4 100 %, 51.0–100 %" in shown
+    found = json.loads(harness(tmp_path / "round.yaml", "--json").output)
+    (votes,) = found["consensus"]["votes"]
+    assert (votes["votes"], votes["raters"], votes["items"], votes["gold"]["count"]) == (2, 3, 1, 4)
+    row = list(csv.DictReader(io.StringIO(harness(tmp_path / "round.yaml", "--csv").output)))[4]
+    assert (row["consensus_raters"], row["gold_right"], row["gold_right_low"]) == ("2", "1.0000", "0.5101")
 
 
 def test_limits(folder: Path) -> None:

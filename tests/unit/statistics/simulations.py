@@ -148,6 +148,18 @@ def said(
     return np.where(random.random(labels.shape) < missing, MISSING, np.minimum(labels, matrices[0].shape[0] - 1))
 
 
+def with_shared_errors(
+    truth: NDArray[np.int64], labels: NDArray[np.int64], share: float, random: np.random.Generator, follow: float = 0.9
+) -> NDArray[np.int64]:
+    """The labels, where on such a share of the items each rater falls into the same error so often.
+
+    As with responses that the guide leaves open, or that a recording hides: the raters are not independent there.
+    """
+    trap = random.random(len(truth)) < share
+    falls = trap & (random.random(labels.shape) < follow) & (labels != MISSING)
+    return np.where(falls, (truth + 1) % CATEGORIES, labels)
+
+
 def true_raw_and_alpha(matrices: list[NDArray[np.float64]], shares: NDArray[np.float64]) -> tuple[float, float]:
     """Raw agreement and alpha of such raters on endlessly many items, all labelled by all."""
     raters = len(matrices)

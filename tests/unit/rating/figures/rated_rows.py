@@ -11,7 +11,7 @@ import numpy as np
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import SessionStarted
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.judged import RatedTrial, consensus_of, judged_in, rated_in, rows_asked_for
+from harness.rating.figures.judged import RatedTrial, judged_in, rated_in, rows_asked_for
 from harness.session.figures.progress import Progress, SessionFigures
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 
@@ -84,7 +84,7 @@ def rated(
     progress = progress_of(cases, session_id)
     rows = rows_asked_for([row for case in cases for row in case.judgments()], raters, round_id)
     judged = judged_in(session_id, progress.trials, rows)
-    return rated_in(session_id, progress.trials, judged, consensus_of(judged))
+    return rated_in(session_id, progress.trials, judged)
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,36 @@ def test_known_answers_are_reported_apart(folder: Path) -> None:
     assert found.disputed[0].gold is C.WRONG
 
 
+def test_how_many_agree_stands_beside_how_often_such_raters_are_right(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s1", answers(10))
+    give(folder, labelled(folder, ann="0011223344", bob="0011229556", cat="0210827756"))
+    trials = list(clips_of(folder))
+    known = {0: "0", 1: "0", 2: "2", 3: "1"}
+    gold = tuple(GoldItem("s1", trials[at], CATEGORIES[int(sign)]) for at, sign in known.items())
+    found = figures(folder, gold=gold)
+    votes = {of: (one.items, one.right) for of, one in found.by_votes.items()}
+    assert votes == {(3, 3): (1, Share(1, 2)), (2, 3): (3, Share(2, 2))}
+    by_trial = {one.trial_id: one for one in found.items}
+    two = by_trial[trials[4]]
+    assert (two.consensus, two.votes, found.right(two)) == (CATEGORIES[2], (2, 3), Share(2, 2))
+    assert found.right(by_trial[trials[5]]) == Share(1, 2)
+    differ = by_trial[trials[6]]
+    assert (differ.consensus, differ.votes, differ.probability, found.right(differ)) == (None, (0, 3), None, Share())
+    assert all(by_trial[trials[at]].consensus is None for at in known), "gold items are chosen, not drawn"
+    order = [one.review_order for one in found.disputed]
+    assert order == sorted(order)
+    assert [one.trial_id for one in found.disputed][:2] == [trials[6], trials[7]], "on which all differ"
+
+
+def test_two_raters_who_agree_are_never_left_open(folder: Path) -> None:
+    # However often they differ elsewhere.
+    give(folder, labelled(folder, ann="001234", bob="005678", cat=".19999"))
+    found = figures(folder)
+    assert [one.consensus for one in found.items] == [C.CORRECT, C.CORRECT, None, None, None, None]
+    assert rater(found, "cat").others == Share(0, 1)
+    assert [one.votes for one in found.items[:2]] == [(2, 2), (2, 3)]
+
+
 def test_pace_and_care(folder: Path) -> None:
     rows = labelled(folder, ann="0000", bob="0")
     times = (0.5, 2.0, 4.0, 6.0)
