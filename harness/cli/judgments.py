@@ -19,6 +19,8 @@ from harness.model.errors import InputError, InputProblems
 
 STDOUT = "-"
 LONGEST_LINE = 100_000
+MOST_REPEATED = 20
+"""So many repeated rows are named."""
 
 
 @click.group("judgments")
@@ -102,12 +104,16 @@ def import_(
     if read.left_out:
         listed = ", ".join(plain_text(name, 60) for name in read.left_out[:20])
         click.echo(f"unknown columns, ignored: {listed}", err=True)
+    for line, first in plan.repeated[:MOST_REPEATED]:
+        click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; it counts once", err=True)
     if not dry_run:
         write_import(plan)
     told = [counted(len(plan.fresh), "new judgment")]
     if plan.replacing:
         told.append(f"{plan.replacing} of them replace earlier ones")
     told.append(f"{plan.known} already there")
+    if plan.repeated:
+        told.append(f"{counted(len(plan.repeated), 'repeated row')} counted once")
     if plan.bad:
         told.append(f"{counted(plan.bad, 'row')} left out")
     click.echo(f"{', '.join(told)}{'; nothing was written (--dry-run)' if dry_run else ''}")

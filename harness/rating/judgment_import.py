@@ -41,13 +41,17 @@ Nearest = Callable[[str, Iterable[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """fresh: judgments to write, with their folders. known: rows that are already there. bad: wrong rows."""
+    """fresh: judgments to write, with their folders. known: rows that are already there. bad: wrong rows.
+
+    repeated: lines of rows that an earlier line has, too, with that line. They count once.
+    """
 
     fresh: tuple[tuple[Path, Judgment], ...]
     known: int
     replacing: int
     bad: int
     problems: tuple[InputError, ...]
+    repeated: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,10 @@ class _Plan:
         self._bad = self._known = 0
         self._fresh: list[tuple[Path, Judgment]] = []
         self._lines: dict[str, int] = {}
+        """Lines of the fresh judgments, by id."""
+        self._first: dict[str, int] = {}
+        """Lines of all right rows, by id."""
+        self._repeated: list[tuple[int, int]] = []
 
     def take(self, row: WrittenJudgment) -> None:
         try:
@@ -98,7 +106,9 @@ class _Plan:
     def made(self, read: ReadJudgments) -> ImportPlan:
         problems = (*read.problems, *self._problems.told)
         replacing = sum(one.replaces is not None and one.replaces not in self._lines for _, one in self._fresh)
-        return ImportPlan(tuple(self._fresh), self._known, replacing, read.bad + self._bad, problems)
+        return ImportPlan(
+            tuple(self._fresh), self._known, replacing, read.bad + self._bad, problems, tuple(self._repeated)
+        )
 
     def _place(self, row: WrittenJudgment) -> _Place:
         named = row.text("session").strip()
@@ -122,14 +132,19 @@ class _Plan:
 
     def _put(self, row: WrittenJudgment, place: _Place, responses: _Responses) -> None:
         judgment = _judgment(row, place, self._path.name)
-        there = responses.rows.get(judgment.id)
-        if there is not None and judgment.id not in self._lines:
+        there, first = responses.rows.get(judgment.id), self._first.get(judgment.id)
+        if there is not None:
             if _content(there, judgment) != _content(judgment, judgment):
+                where = "there" if first is None else f"in line {first}"
                 raise WrongCell(
-                    f"the judgment {shown(judgment.id)} is already there, with other content",
+                    f"the judgment {shown(judgment.id)} is already {where}, with other content",
                     "Leave out the id to add a new judgment, and use --replace to replace the earlier one",
                 )
-            self._known += 1
+            self._first.setdefault(judgment.id, row.line)
+            if first is None:
+                self._known += 1
+            else:
+                self._repeated.append((row.line, first))
             return
         earlier = responses.standing.get(_owner(judgment))
         if judgment.replaces is not None:
@@ -151,7 +166,7 @@ class _Plan:
                 what = f"{shown(judgment.rater)} already judged this response as {said}, in {shown(earlier.id)}"
                 raise WrongCell(what, "Use --replace to replace that judgment")
             judgment = replace(judgment, replaces=earlier.id)
-        self._lines[judgment.id] = row.line
+        self._lines[judgment.id] = self._first[judgment.id] = row.line
         responses.add(judgment)
         self._fresh.append((place.session.folder, judgment))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -179,6 +180,7 @@ class SystemCounts:
 
     details: under one rule, or under two that differ in detail.
     `other_words`: ids whose words differ between gold and prediction.
+    `surplus_blanks`: ids with a slot value, compared verbatim, that has blanks around it or several in a row.
     Other fields are as in `FrameScoring`, with ids sorted.
     """
 
@@ -191,6 +193,7 @@ class SystemCounts:
     other_words: tuple[str, ...]
     intents_told: bool
     slots_told: bool
+    surplus_blanks: tuple[str, ...] = ()
 
     @property
     def utterances(self) -> int:
@@ -212,6 +215,7 @@ def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
         tuple(sorted(frame.id for frame in first.frames if _other_words(frame))),
         first.intents_told,
         first.slots_told,
+        tuple(sorted(frame.id for frame in first.frames if _surplus_blanks(frame, first.rule))),
     )
 
 
@@ -258,6 +262,7 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
         unknown=tuple(sorted(id_ for one in parts for id_ in one.unknown)),
         unannotated=tuple(sorted(id_ for one in parts for id_ in one.unannotated)),
         other_words=tuple(sorted(id_ for one in parts for id_ in one.other_words)),
+        surplus_blanks=tuple(sorted(id_ for one in parts for id_ in one.surplus_blanks)),
     )
 
 
@@ -281,6 +286,14 @@ def _added(parts: Sequence[DetailCounts]) -> DetailCounts:
 
 def _other_words(frame: ScoredFrame) -> bool:
     return bool(frame.gold.words and frame.predicted.words and frame.gold.words != frame.predicted.words)
+
+
+_SURPLUS = re.compile(r"^\s|\s$|\s\s")
+
+
+def _surplus_blanks(frame: ScoredFrame, rule: Rule) -> bool:
+    slots = (*(frame.gold.slots or ()), *(frame.predicted.slots or ()))
+    return rule.values is ValueRule.VERBATIM and any(_SURPLUS.search(slot.value or "") for slot in slots)
 
 
 def _sorted(groups: Groups) -> Groups:

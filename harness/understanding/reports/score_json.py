@@ -90,6 +90,7 @@ def system_of(written: Any, rules: list[Rule]) -> SystemCounts:
         _ids(written["other_words"]),
         _flag(written["intents_predicted"]),
         _flag(written["slots_predicted"]),
+        _ids(written.get("surplus_blanks", [])),  # files of version 0.2 have none
     )
 
 
@@ -239,7 +240,7 @@ def _system(one: Reported) -> Json:
     return {
         "gold": {"file": counts.gold},
         "predicted": {"file": counts.predicted},
-        **picked(counts, "missing", "unknown", "unannotated", "other_words"),
+        **picked(counts, "missing", "unknown", "unannotated", "other_words", "surplus_blanks"),
         "confidence": plain(one.confidence),
         "intents_predicted": counts.intents_told,
         "slots_predicted": counts.slots_told,

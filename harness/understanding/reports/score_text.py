@@ -364,6 +364,8 @@ def _notes(system: Reported, width: int) -> Iterator[str]:
         yield _note("not annotated", f"{listed(counts.unannotated)}; not counted", width)
     if counts.other_words:
         yield _note("other words", f"{listed(counts.other_words)}: words of gold and prediction differ", width)
+    if counts.surplus_blanks:
+        yield _note("blanks", f"{listed(counts.surplus_blanks)}: a slot value has surplus blanks, which count", width)
 
 
 def _all_groups(system: Reported, width: int) -> Iterator[str]:

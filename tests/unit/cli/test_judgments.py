@@ -221,6 +221,24 @@ def test_what_cannot_be_placed_is_refused_with_its_line(
     assert rows_in(folder) == before
 
 
+@pytest.mark.parametrize("id_", ["", "x1"])
+def test_identical_rows_of_a_file_count_once_with_a_note(folder: Path, tmp_path: Path, id_: str) -> None:
+    copy = bare(folder, tmp_path / "copy")
+    head = "trial,rater,category,comment,id"
+    row = f"q1-kitchen,eve,wrong,late,{id_}"
+    same = f"q1-kitchen,eve ,Wrong,late,{id_}"  # as a spreadsheet may write it
+    done = wanted(copy, tmp_path, row, "q1-den,eve,wrong,,", same, row, head=head)
+    file = tmp_path / "in.csv"
+    assert done.stdout == "2 new judgments, 0 already there, 2 repeated rows counted once\n"
+    assert done.stderr == "".join(f"{file}:{line}: the same row as line 2; it counts once\n" for line in (4, 5))
+    assert len(rows_in(copy)) == 2
+    again = harness("import", copy, file)
+    assert again.stdout == "0 new judgments, 2 already there, 2 repeated rows counted once\n"
+    other = f"q1-kitchen,eve,wrong,another comment,{id_}"
+    told = refused(wanted(bare(folder, tmp_path / "other"), tmp_path, row, other, head=head))
+    assert "in line 2" in told
+
+
 def test_all_or_none_unless_bad_rows_are_skipped(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     rows = ("q1-kitchen,eve,wrong", "q1-den,eve,wrnog", "q7-den,eve,wrong", "q1-kitchen,eve,correct")

@@ -51,6 +51,26 @@ def row(done: Result, name: str) -> list[str]:
     return re.split(r"  +", line.strip())
 
 
+def test_surplus_blanks_of_a_slot_value_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = {"1": " Paris", "2": "New  York", "3": "Lyon\t", "4": "10\u00a0%", "5": "le Mans"}
+    lines = [
+        {"id": id_, "text": "go there", "slots": [{"concept": "city", "value": value, "start": 1, "end": 2}]}
+        for id_, value in values.items()
+    ]
+    plain = [{**one, "slots": [{**one["slots"][0], "value": " ".join(values[one["id"]].split())}]} for one in lines]
+    for name, written_lines in (("g.jsonl", plain), ("p.jsonl", lines)):
+        Path(name).write_text("".join(json.dumps(one) + "\n" for one in written_lines), encoding="utf-8")
+    asked = ["--gold", "g.jsonl", "--pred", "p.jsonl"]
+    note = "3 (1, 2, 3): a slot value has surplus blanks, which count"
+    assert row(harness(*asked), "blanks")[1] == note
+    Path("a.json").write_text(harness(*asked, "--json").stdout)
+    assert row(harness("a.json", verb="merge"), "blanks")[1] == note
+    assert "\nblanks " not in harness(*asked, "--values", "plain").stdout
+    harness(*asked, "--html", "page.html")
+    assert "surplus blanks" in Path("page.html").read_text(encoding="utf-8")
+
+
 def test_figures_stand_with_their_counts_and_choices(files: list[str]) -> None:
     done = harness(*files)
     assert row(done, "EMR (exact match)") == ["EMR (exact match)", "66.67 %", "20.8–93.9 %", "2 of 3 utterances"]
