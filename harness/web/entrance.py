@@ -416,8 +416,8 @@ class Entrance(ABC):
 
     def _with_cookie(self, response: Response, visit: Visit) -> Response:
         value = self._logins.cookie(visit)
-        # A browser does not send a strict cookie with the first request after a link from another site, such as web
-        # mail: the visitor would look logged out, and the login page would replace their cookie.
+        # After a link on another site, such as web mail, a browser's first request has no strict cookie. The login page
+        # would then replace it. POSTs from other sites have no lax cookie either.
         response.set_cookie(self.cookie_name, value, max_age=LIFE_S, httponly=True, samesite="lax", secure=self._secure)
         return response
 

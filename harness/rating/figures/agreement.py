@@ -199,9 +199,8 @@ NUMBER = {category: number for number, category in enumerate(CATEGORIES)}
 class AgreedItem:
     """A response with its labels by rater. majority: None for a tie. settled: by adjudication.
 
-    consensus: given by most raters, two at least, of a response that is no gold item. consensus_raters: how many gave
-    it. probability: of the consensus by the model of Dawid and Skene. It is no share that is right, and only sets the
-    order of a review.
+    consensus: given by most raters, two at least; None for gold items. consensus_raters: how many gave it. probability:
+    of the consensus by the model of Dawid and Skene. It only sets the order of a review.
     """
 
     session_id: str

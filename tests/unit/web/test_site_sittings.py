@@ -102,19 +102,6 @@ def test_a_draft_that_arrives_late_replaces_no_later_one(premises: Premises) -> 
     assert len(premises.rows) == 1
 
 
-def test_a_page_on_which_nothing_was_typed_undoes_no_comment_of_another_page(premises: Premises) -> None:
-    ann = premises.rater("ann")
-    typed, blank = ann.page(), ann.page()  # as after a reload that was answered before the draft came
-    ann.press("draft.quiet", typed, comment="the lamp went on", change="7.1")
-    assert ann.press("label.wrong", blank, change="8.1").status_code == 303
-    typed, other = ann.page(), ann.page()
-    ann.press("draft.quiet", typed, comment="first", change="7.2")
-    ann.press("draft.quiet", other, comment="second", change="8.2")
-    ann.press("draft.quiet", other, comment="", change="8.3")
-    ann.press("label.wrong", typed, comment="first", change="7.3")
-    assert [row.comment for row in premises.rows] == ["the lamp went on", ""], "emptied on purpose"
-
-
 @pytest.mark.parametrize("change", ["", "7", "7.", "7.x", ".", "7.-1", "7.1.1", "7." + "9" * 5000])
 def test_a_draft_without_a_number_is_kept(premises: Premises, change: str) -> None:
     ann = premises.rater("ann")
