@@ -22,16 +22,21 @@ NUMBER_WORDS = frozenset((
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty"),
     *("fifty", "sixty", "seventy", "eighty", "ninety", *SCALES),
 ))  # fmt: skip
-MONTHS: Mapping[str, str] = {**_FILE["months"], **{name: name for name in (*_FILE["months"].values(), "may")}}
+MONTHS: Mapping[str, str] = {**_FILE["months"], **{name: name for name in _FILE["months"].values()}}
+_CALENDAR = [*dict.fromkeys(_FILE["months"].values())]
 FILLERS = frozenset(_FILE["fillers"])
 AFTER_NUMBERS = frozenset(_FILE["after_numbers"])
 ABBREVIATIONS: Mapping[str, list[str]] = _FILE["abbreviations"]
+AFTER_IS = frozenset(_FILE["after_is"].split())
+MODIFIERS = frozenset(_FILE["modifiers"].split())
 UNITS: Mapping[str, list[str]] = _FILE["units"]
 CURRENCIES: Mapping[str, list[str]] = _FILE["currencies"]
 CODES: Mapping[str, str] = _FILE["codes"]
 WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
 ENDINGS: Mapping[str, list[str]] = _FILE["endings"]
 PHRASES: Mapping[tuple[str, ...], str] = {tuple(words.split()): said for words, said in _FILE["phrases"].items()}
+
+_PHRASE_STARTS = frozenset(words[0] for words in PHRASES)
 
 
 def _contractions() -> dict[str, list[str]]:
@@ -77,6 +82,7 @@ _TOKEN = re.compile(
     rf"""
     (?P<web>[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+ | (?:https?://|www\.)[\w-]+(?:\.[\w-]+)+(?:/[\w./-]*\w)?
         | [a-z][\w-]{{0,63}}(?:\.[\w-]{{1,63}}){{0,4}}\.(?:{_TOP})\b(?:/[\w./-]*\w)?)
+    | (?P<date>(?<![\d.,/])\d{{1,2}}(?:/\d{{1,2}}/|\.\d{{1,2}}\.)(?:\d{{4}}|\d\d)(?![\d/]|\.\d))
     | (?P<time>(?<![\d:.])\d{{1,2}}:[0-5]\d(?![\d:]))
     | (?P<decade>(?<![\w.,])'?(?:\d\d)?\d0'?s\b)
     | (?P<ordinal>(?<!\d)(?:\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,12}})(?:st|nd|rd|th)\b)
@@ -85,7 +91,7 @@ _TOKEN = re.compile(
     | (?P<decimal>(?:{_NUMBER})\.\d+(?!\.?\d) | (?<![\w.])\.\d+(?!\.?\d))
     | (?P<number>{_NUMBER})
     | (?P<word>(?:'(?=(?:cause|cuz|til|em|n|tis|twas)\b))?
-        (?:[^\W\d_]|[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—])+(?:'[^\W\d_]+)*(?:(?<='n)')?)
+        (?:[^\W\d_]|[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°‰×÷−–—])+(?:'[^\W\d_]+)*(?:(?<='n)')?)
     | (?P<sign>\S)
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -108,6 +114,7 @@ _IN_ADDRESSES = {
 _SIGNS = {
     "¢": ["cents", "cent"],
     "%": ["percent"],
+    "‰": ["per mille", "permille", "per mil", "per thousand"],
     "&": ["and"],
     "@": ["at"],
     "+": ["plus"],
@@ -127,9 +134,10 @@ class _Token:
     spaced: bool
 
 
-def english_readings(text: str) -> Readings:
-    """The pieces of a text that is clean (see spoken_words) and still in its case."""
-    return _English(list(_tokens(text))).pieces()
+def english_readings(text: str, follows: str = "") -> Readings:
+    """The pieces of a text that is clean (see spoken_words) and still in its case; follows: what stands behind it."""
+    tokens = list(_tokens(text))
+    return _English([*tokens, *_tokens(follows)] if follows else tokens, len(tokens)).pieces()
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -144,9 +152,10 @@ _END = _Token("end", "", "", True)
 
 @dataclass(slots=True)
 class _English:
-    """Reads tokens from left to right. numeric: whether what was said last is a number."""
+    """Reads tokens from left to right, up to the one at `end`. numeric: whether what was said last is a number."""
 
     tokens: list[_Token]
+    end: int
     at: int = 0
     numeric: bool = False
     out: list[Piece] = field(default_factory=list)
@@ -154,6 +163,7 @@ class _English:
     def pieces(self) -> Readings:
         says: dict[str, Callable[[_Token], None]] = {
             "web": self._web,
+            "date": self._date,
             "time": self._time,
             "decade": self._decade,
             "ordinal": self._ordinal,
@@ -164,7 +174,7 @@ class _English:
             "word": self._word,
             "sign": self._sign,
         }
-        while self.at < len(self.tokens):
+        while self.at < self.end:
             token = self.tokens[self.at]
             self.at += 1
             says[token.kind](token)
@@ -182,6 +192,17 @@ class _English:
         self.numeric = numeric
 
     # Numerals
+
+    def _date(self, token: _Token) -> None:
+        """Month and day in the order that their numbers leave possible; 12.5.2024 is always in May."""
+        first, second, year = re.split("[/.]", token.text)
+        heads, tails = ([*numerals.whole(one), *numerals.whole(one.lstrip("0") or "0")] for one in (first, second))
+        readings = [f"{head} {sign}{tail}" for sign in ("", "slash ", "point ") for head in heads for tail in tails]
+        day, month = (first, second) if "." in token.text or int(first) > 12 else (second, first)
+        if (int(day) > 12 or "." in token.text) and 1 <= int(day) <= 31 and 1 <= int(month) <= 12:
+            readings = [*numerals.dates(_CALENDAR[int(month) - 1], int(day)), *readings]
+        self._say(readings)
+        self._say([*(numerals.whole(f"20{year}") if len(year) == 2 else []), *numerals.whole(year)], numeric=True)
 
     def _time(self, token: _Token) -> None:
         hour, minute = map(int, token.text.split(":"))
@@ -233,10 +254,12 @@ class _English:
             self._say([*amounts, *(f"{one} {scale.text}" for one in self._plain(value))], numeric=True)
             return
         readings = self._plain(value)
+        if len(value) == 2 and value[0] == "0" and not self.numeric and not self._peek().text[:1].isdigit():
+            readings = [*readings, *numerals.whole(value[1])]  # track 07
         if value.isdigit() and len(value) <= 2 and self._before_month(int(value), readings):
             return
         clock = re.fullmatch(r"(\d|1\d|2[0-4])\.([0-5]\d)", value)
-        if clock and self._previous().text in _AT:
+        if clock and (self._previous().text in _AT or self._peek().text in ("am", "pm") or self._half_day()):
             readings = [*readings, *numerals.times(int(clock[1]), int(clock[2]))]
         self._say(readings, numeric=True)
 
@@ -311,9 +334,9 @@ class _English:
         if self._phrase(token) or self._letters(token) or self._hyphenated(token) or self._month(token):
             return
         text = token.text
-        if text in FILLERS:
+        if text in FILLERS and not (self.numeric and text in UNITS):
             return
-        if self._beside_numbers(token):
+        if self._beside_numbers(token) or self._noon(token) or self._owner(token):
             return
         if _ROMAN.fullmatch(token.raw) or (token.raw in _FINGERS and self._previous().text in _BEFORE_ROMAN):
             number = _roman(token.raw)
@@ -326,6 +349,8 @@ class _English:
 
     def _phrase(self, token: _Token) -> bool:
         """Words that count as one."""
+        if token.text not in _PHRASE_STARTS:
+            return False
         for length in (3, 2):
             tokens = self.tokens[self.at - 1 : self.at + 2 * length]
             words = [one.text for one in tokens[: 2 * length - 1] if one.text != "-" or one.spaced][:length]
@@ -402,6 +427,34 @@ class _English:
             return True
         return False
 
+    def _noon(self, token: _Token) -> bool:
+        """Noon is twelve p m, and midnight twelve a m."""
+        half = {"noon": "p", "midnight": "a"}.get(token.text)
+        if half is None:
+            return False
+        names = [token.text, f"{half}m", f"{half} m"]
+        twelve = self._previous().text in ("12", "twelve", "12:00")
+        self._say(names if twelve else [token.text, *(f"twelve {name}" for name in names)])
+        return True
+
+    def _half_day(self) -> bool:
+        """Whether a.m. or p.m. follows."""
+        return self._peek().text in ("a", "p") and self._peek(1).text == "." and self._peek(2).text == "m"
+
+    def _owner(self, token: _Token) -> bool:
+        """Mario's is Mario is where no noun can follow."""
+        owner = token.text.removesuffix("'s")
+        if owner in (token.text, "") or token.text in CONTRACTIONS:
+            return False
+        readings, ahead = [f"{owner}s"], 0
+        while ahead < 2 and self._peek(ahead).text in MODIFIERS:
+            ahead += 1
+        follows, then = self._peek(ahead), self._peek(ahead + 1)
+        if (ahead and follows.text in ".?!") or (follows.text in AFTER_IS and (then.text != "-" or then.spaced)):
+            readings += [f"{owner} is", f"{owner} has"]
+        self._say(readings)
+        return True
+
     def _is_number(self, ahead: int) -> bool:
         token = self._peek(ahead)
         return token.kind == "number" or token.text in NUMBER_WORDS
@@ -419,7 +472,8 @@ class _English:
         if self.numeric and text == "in" and (dotted or follows is _END or follows.text in _MEASURED):
             return ["inches", "inch", "in"]
         if text == "no" and dotted and self._is_number(1):
-            return ["number", "no"]
+            begins = self.at == 1 or self._previous().text in (".", "!", "?")
+            return ["number", "no"] if begins else ["number"]
         if text in ABBREVIATIONS:
             return list(ABBREVIATIONS[text])
         beside = follows.kind in ("number", "ordinal") or dotted or self._previous().kind in ("number", "ordinal")
@@ -504,6 +558,8 @@ class _English:
             return
         if self.numeric and token.spaced and follows.spaced:
             self._say(["minus", "to", "take away", "dash"])
+        elif not (self.numeric or token.spaced or follows.spaced) and self._previous().kind == "word":
+            self._say(["", "dash", "hyphen", *(["minus"] if len(self._previous().text) == 1 else [])])  # COVID-19, x-5
         elif self.numeric and not token.spaced:
             self._say(["", "to", "dash", "minus", "through", "hyphen"], numeric=True)
         elif not follows.spaced:
@@ -533,8 +589,7 @@ def _plain_word(text: str) -> list[str]:
     for ending, meanings in ENDINGS.items():
         if text.endswith(ending) and text != ending:
             return [f"{text.removesuffix(ending)} {meaning}" for meaning in meanings]
-    bare, owner = text.replace("'", ""), text.removesuffix("'s")
-    return [bare, f"{owner} is", f"{owner} has"] if owner not in (text, "") else [bare]
+    return [text.replace("'", "")]
 
 
 def _roman(written: str) -> int:

@@ -20,17 +20,19 @@ from harness.transcripts.readings import Piece, Readings, apart, choice, narrowe
 from harness.transcripts.spoken_text import NUMBER_WORDS, PHRASES, english_readings
 
 Clock = Callable[[int, int], list[str]]
-_SIGNS = "€$£%°"
+_SIGNS = "€$£¥%‰°#"
 _AMOUNT = r"\d{1,3}(?:[.\u0020’']\d{3}){1,4}(?!\d)(?:,\d+)?|\d+(?:[.,]\d+)?"
 _TOKEN = re.compile(
     rf"""
-    (?P<time>(?<![\d:.,])\d{{1,2}}(?::|\s?h\s?)[0-5]\d(?![\d:]))
-    | (?P<ordinal>(?<!\d)\d{{1,6}}(?:\.?[ºª]|(?:ers?|ères?|res?|(?:i?è)?mes?|es?|o|a)\b))
-    | (?P<number>[€$£]?(?:{_AMOUNT}))
+    (?P<date>(?<![\d.,/])\d{{1,2}}(?:\.\d{{1,2}}\.(?:\d{{4}}|\d\d)?|/\d{{1,2}}/(?:\d{{4}}|\d\d))(?![\d/]))
+    | (?P<time>(?<![\d:.,])\d{{1,2}}(?:(?::|\s?h\s?|\s(?:uhr|heures?)\s)[0-5]\d(?![\d:])|\.[0-5]\d(?=\s?(?:uhr|h)\b)))
+    | (?P<ordinal>(?<!\d)\d{{1,6}}(?:\.?(?:[oa]|er)\b|(?:ers?|ères?|res?|(?:i?è)?mes?|es?)\b))
+    | (?P<fraction>(?<![\d/.,])\d{{1,2}}[/⁄]\d{{1,2}}(?![\d/]|[.,]\d))
+    | (?P<number>[€$£¥]?(?:{_AMOUNT}))
     | (?P<sign>[{_SIGNS}&+=×÷]|(?<!\w)[-−](?=\d))
-    | (?P<word>[^\s\d{_SIGNS}&+=×÷]+)
+    | (?P<word>[^\s\d{_SIGNS}&+=×÷]+(?:(?<=m\^)[23])?)
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
 
 
@@ -38,16 +40,29 @@ _TOKEN = re.compile(
 class _Tongue:
     """What one language calls things, as its file says. one: further forms of 1. before_cents: fünf Euro (und) zehn.
 
-    units: behind numbers. same: words that count as others.
+    before_month, before_year: in dates. oclock: behind a whole hour. half: of a number and a half. units: behind
+    numbers. capitals: what a capital may stand for, since many write it without its accent. digraphs: letters for a
+    keyboard without the others. sharp: words that "ss" would make others. endings: of words cut short by a full stop.
+    same: words that count as others.
     """
 
     point: Sequence[str] = ("",)
     one: Sequence[str] = ()
     before_cents: Sequence[str] = ("",)
+    before_month: Sequence[str] = ("",)
+    before_year: Sequence[str] = ("",)
+    months: Sequence[str] = ()
+    oclock: Sequence[str] = ()
+    half: Sequence[str] = ()
+    sharp: Sequence[str] = ()
     fillers: Sequence[str] = ()
     currencies: Mapping[str, Sequence[str]] = field(default_factory=dict)
     signs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     units: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    fractions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    capitals: Mapping[str, str] = field(default_factory=dict)
+    digraphs: Mapping[str, str] = field(default_factory=dict)
+    endings: Mapping[str, str] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
     clock: Clock | None = None
 
@@ -60,49 +75,102 @@ def is_known(language: str) -> bool:
 
 
 def numeral_readings(text: str, language: str) -> Readings:
-    """The pieces of a text that is clean (see spoken_words)."""
+    """The pieces of a text that is clean (see spoken_words) and still in its case."""
     tongue = _tongue(language)
+    if text.isupper() and " " in text:
+        text = text.lower()  # then case says nothing of letters that are said one by one
     out: list[Piece] = []
-    after_number = False
-    tokens = [(found.lastgroup, found[0]) for found in _TOKEN.finditer(text.lower())]
-    skip = False
-    for (kind, token), (_, follows) in pairwise([*tokens, ("", "")]):
+    after_number = skip = False
+    tokens = [(found.lastgroup or "", found[0]) for found in _TOKEN.finditer(_INITIALS.sub(r"\1", text))]
+    for (kind, raw), (next_kind, after) in pairwise([*tokens, ("", "")]):
         if skip:
             skip = False
             continue
+        token, follows = raw.lower(), after.lower()
+        if kind == "word":
+            out += _word(raw, language, after_number)
+            after_number = False
+            continue
         found: Iterable[str]
-        if kind == "time":
+        if kind == "date":
+            parts = _date(token, language, tongue)
+            out += [piece for part in parts[:-1] for piece in choice(_plain(one, tongue) for one in part)]
+            found = parts[-1]
+        elif kind == "time":
             hour, minute = map(int, re.findall(r"\d+", token))
             apart = [f"{_said(hour, language)} {_said(minute, language)}"]
             found = tongue.clock(hour, minute) if tongue.clock else apart
-            skip = follows in ("uhr", "h")
+            skip = plain(follows).strip() in ("uhr", "h")
+        elif kind == "fraction":
+            top, bottom = re.findall(r"\d+", token)
+            found = tongue.fractions.get(f"{top}/{bottom}") or [
+                f"{one} {other}" for one in _whole(top, language, tongue) for other in _whole(bottom, language, tongue)
+            ]
         elif kind == "number":
             sign = token[0] if token[0] in tongue.currencies else follows if follows in tongue.currencies else ""
-            skip = bool(sign) and follows == sign
-            value = token.lstrip("€$£")
-            found = _money(value, sign, language, tongue) if sign else _number(value, language, tongue)
-            if language == "de" and follows.startswith(".") and value.isdigit() and len(value) <= 6:
-                found = [*found, *_ordinals(int(value), language)]
+            value = token.lstrip("€$£¥")
+            if sign:
+                skip = follows == sign
+                found = _money(value, sign, language, tongue)
+            elif tongue.clock and plain(follows).strip() in tongue.oclock and value.isdigit() and int(value) <= 24:
+                skip = True
+                found = tongue.clock(int(value), 0)
+            elif next_kind == "fraction" and re.fullmatch("1[/⁄]2", follows) and tongue.half and value.isdigit():
+                skip = True
+                found = _and_a_half(value, language, tongue)
+            else:
+                found = _count(value, follows, language, tongue, among_numbers=after_number)
         elif kind == "ordinal":
-            found = _ordinals(int(re.findall(r"\d+", token)[0]), language)
-        elif kind == "sign":
-            found = tongue.signs.get(token, ("",))
+            number = int(re.findall(r"\d+", token)[0])
+            found = _ordinals(number, language)
+            if token.endswith("o"):
+                amounts = _whole(str(number), language, tongue)
+                found += [f"{one} {degrees}" for degrees in tongue.signs.get("°", ()) for one in amounts]  # 21º
         else:
-            found = _word(token, tongue, after_number)
-        after_number = kind in ("number", "time")
+            found = tongue.signs.get(token, ("",))
+        after_number = kind in ("number", "time") or (after_number and token == "°")
         out += choice(_plain(one, tongue) for one in found)
     return tuple(out)
 
 
-def _word(token: str, tongue: _Tongue, after_number: bool) -> Sequence[str]:
-    bare = plain(token).strip()
+def _count(value: str, follows: str, language: str, tongue: _Tongue, *, among_numbers: bool) -> list[str]:
+    """A number that is neither money nor a time. among_numbers: another stands before it."""
+    found = _number(value, language, tongue)
+    if len(value) == 2 and value[0] == "0" and not among_numbers and not follows[:1].isdigit():
+        return [*found, *_whole(value[1], language, tongue)]  # track 07
+    if language == "de" and follows.startswith(".") and value.isdigit() and len(value) <= 6:
+        return [*found, *_ordinals(int(value), language)]
+    return [*found, "primero"] if language == "es" and value == "1" and follows == "de" else found
+
+
+@lru_cache(maxsize=1 << 15)
+def _word(raw: str, language: str, after_number: bool) -> Readings:
+    """The pieces of a token that is not a number, in its case."""
+    tongue, token = _tongue(language), raw.lower()
+    bare = " ".join(plain(token).split())
     if bare in tongue.fillers:
-        return [""]
-    return [*tongue.units[bare], bare] if after_number and bare in tongue.units else [token]
+        return ()
+    unit, _, rest = bare.partition(" ")
+    found = [token]
+    if after_number and bare in tongue.units:
+        found = [*tongue.units[bare], bare]
+    elif after_number and token[0] == "-" and unit in tongue.units:
+        found = [f"{name} {rest}" for name in tongue.units[unit]]  # a 20-mm-Rohr
+    elif raw.isupper() and bare.isalpha() and 2 <= len(bare) <= 5:
+        found = [token, " ".join(bare)]
+    found += [
+        bare.removesuffix(end) + whole for end, whole in tongue.endings.items() if "." in token and bare.endswith(end)
+    ]
+    if raw[0].isupper():
+        found += [f"{letter}{token[1:]}" for letter in tongue.capitals.get(token[0], "")]
+    for digraph, letter in tongue.digraphs.items():
+        found += [one.replace(digraph, letter) for one in found if digraph in one]
+    return choice(_plain(one, tongue) for one in found)
 
 
 def _plain(said: str, tongue: _Tongue) -> str:
-    return " ".join(tongue.same.get(word, word) for word in plain(said).replace("ß", "ss").split())
+    words = (word if word in tongue.sharp else word.translate(_LIGATURES) for word in plain(said).split())
+    return " ".join(tongue.same.get(word, word) for word in words)
 
 
 @lru_cache(maxsize=4096)
@@ -126,9 +194,32 @@ def _number(written: str, language: str, tongue: _Tongue) -> list[str]:
     found = _whole(digits, language, tongue)
     if not part:
         return found
+    halves = _and_a_half(digits, language, tongue) if part == "5" else []
     spelled = " ".join(_said(int(one), language) for one in part)
     tails = [spelled] if int(part[0]) == 0 or len(part) > 2 else [spelled, _said(int(part), language)]
-    return [f"{head} {point} {tail}" for point in tongue.point for tail in tails for head in found]
+    return [*(f"{head} {point} {tail}" for point in tongue.point for tail in tails for head in found), *halves]
+
+
+def _and_a_half(digits: str, language: str, tongue: _Tongue) -> list[str]:
+    return [form.format(head) for form in tongue.half for head in _whole(digits, language, tongue)]
+
+
+def _date(written: str, language: str, tongue: _Tongue) -> list[Sequence[str]]:
+    """The readings of day, month and year, and of the words between, one after the other."""
+    day, month, *year = re.findall(r"\d+", written)
+    is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(tongue.months)
+    if not is_date and year:
+        return [_whole(one, language, tongue) for one in (day, month, *year)]
+    if not is_date or (not year and language != "de"):
+        return [_number(f"{day}.{month}", language, tongue)]  # at the end of a sentence
+    days = [_said(int(day), language), *_ordinals(int(day), language), *_whole(day, language, tongue)]
+    months = [tongue.months[int(month) - 1], *_ordinals(int(month), language), *_whole(month, language, tongue)]
+    if not year:
+        dates = [f"{one} {other}" for one in days for other in months]
+        return [[*dates, *_number(f"{day}.{month}", language, tongue)]]
+    years = [one for digits in (*(f"20{one}" for one in year if len(one) == 2), *year)
+             for one in _whole(digits, language, tongue)]  # fmt: skip
+    return [days, tongue.before_month, months, tongue.before_year, years]
 
 
 def _whole(digits: str, language: str, tongue: _Tongue) -> list[str]:
@@ -153,6 +244,7 @@ def _whole(digits: str, language: str, tongue: _Tongue) -> list[str]:
     found += [f"{one.removesuffix(last)}{form}" for one in found for form in tongue.one if one.endswith(last)]
     if language == "es":
         found += [f"{one.removesuffix('uno')}ún" for one in found if one.endswith("veintiuno")]
+        found += [re.sub(r"ientos\b", "ientas", one) for one in found if "ientos" in one]
     return [*found, apart] if len(digits) > 1 else found
 
 
@@ -191,7 +283,7 @@ def _money(written: str, sign: str, language: str, tongue: _Tongue) -> list[str]
 def _german(hour: int, minute: int) -> list[str]:
     name, following = _hour(hour, "de"), _said(hour % 12 + 1, "de")
     if minute == 0:
-        return [f"{name} uhr", name, _said(hour, "de")]
+        return [f"{name} uhr", name, _said(hour, "de"), *(["mitternacht"] if hour % 24 == 0 else [])]
     said = _said(minute, "de")
     found = [f"{name} uhr {said}", f"{_said(hour, 'de')} {said}"]
     bare = _said(hour % 12 or 12, "de")
@@ -210,7 +302,7 @@ def _german(hour: int, minute: int) -> list[str]:
 
 def _french(hour: int, minute: int) -> list[str]:
     names = {0: ["zéro heure", "minuit"], 12: ["douze heures", "midi"], 1: ["une heure"]}
-    hours = names.get(hour, [f"{_said(hour, 'fr')} heures"])
+    hours = [*names.get(hour, [f"{_said(hour, 'fr')} heures"]), *(["minuit"] if hour == 24 else [])]
     if minute == 0:
         return hours
     following = (hour + 1) % 24
@@ -259,9 +351,15 @@ def _tongue(language: str) -> _Tongue:
 
 
 _SAME_SIGNS = str.maketrans({"’": "'", "‘": "'", "`": "'", "′": "'", "″": '"', "”": '"', "“": '"', "‑": "-", "‐": "-"})
+_LIGATURES = str.maketrans({"ß": "ss", "œ": "oe", "æ": "ae"})
+_INITIALS = re.compile(r"(?<!\w)([^\W\d_]\.) (?=[^\W\d_]\.)")  # z. B. is z.B.
+# Signs that would become letters: nº 5 and 21 ºC.
+_NUMBER_SIGN = re.compile(r"№|\b[nN]\.?\s?[º°](?=\s?\d)")
+_DEGREES = re.compile(r"º(?=\s?[CF]\b)")
+_OWNED = tuple(f"{sign}{letter}" for sign in "'’‘`′" for letter in "sS")
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 _ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
-_OTHER = re.compile(r"[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—⁄]")
+_OTHER = re.compile(r"[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—⁄‰]")
 # Words that are never half of another one: blue tooth is bluetooth, but now here is not nowhere.
 _NEVER_HALF = frozenset((*NUMBER_WORDS, "a", "i", "an", "the", "now"))
 # Chunks between spaces that say something else beside others.
@@ -298,8 +396,9 @@ def _english(text: str) -> Readings:
     if text.isupper():
         text = text.lower()  # then case says nothing of Roman numerals and letters
     found: list[Piece] = []
-    for chunk in text.split():
-        said = _chunk(chunk)
+    chunks = text.split()
+    for at, chunk in enumerate(chunks):
+        said = _chunk(chunk, " ".join(chunks[at + 1 : at + 4]) if chunk.endswith(_OWNED) else "")
         if said is None:
             return english_readings(_without_accents(_clean(text)))
         found += said
@@ -307,24 +406,29 @@ def _english(text: str) -> Readings:
 
 
 @lru_cache(maxsize=1 << 15)
-def _chunk(chunk: str) -> Readings | None:
+def _chunk(chunk: str, follows: str) -> Readings | None:
     """What a chunk between spaces says wherever it stands; None where that depends on its neighbours.
 
-    Speech has few different words, so that most chunks are looked up.
+    follows: the next three chunks behind a chunk with 's, which they decide. Speech has few different words, so that
+    most chunks are looked up.
     """
     clean = _without_accents(_clean(chunk))
     words = re.findall(r"[^\W_]+", clean.lower())
     if (
-        any(word in _TRIGGERS or (len(word) == 1 and word not in "ai") or not word.isalpha() for word in words)
+        "º" in chunk
+        or any(word in _TRIGGERS or (len(word) == 1 and word not in "ai") or not word.isalpha() for word in words)
         or re.search(r"[^\w\s'\".,;:!?()-]", clean)
         or not words
     ):
         return None
-    return english_readings(clean)
+    return english_readings(clean, _without_accents(_clean(follows)))
 
 
 def _clean(text: str) -> str:
     """The text with one sign for each letter, raised digits behind ^, and without what cannot be seen."""
+    if text.isascii():
+        return text.replace("`", "'")
+    text = _DEGREES.sub("°", _NUMBER_SIGN.sub("#", text))
     text = _RAISED.sub(lambda found: f"^{unicodedata.normalize('NFKC', found[0])}", text)
     return _OTHER.sub(_seen, apart(text).translate(_SAME_SIGNS))
 
