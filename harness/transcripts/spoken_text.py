@@ -28,6 +28,7 @@ FILLERS = frozenset(_FILE["fillers"])
 AFTER_NUMBERS = frozenset(_FILE["after_numbers"])
 ABBREVIATIONS: Mapping[str, list[str]] = _FILE["abbreviations"]
 AFTER_IS = frozenset(_FILE["after_is"].split())
+AFTER_HAS = frozenset(_FILE["after_has"].split())
 MODIFIERS = frozenset(_FILE["modifiers"].split())
 UNITS: Mapping[str, list[str]] = _FILE["units"]
 CURRENCIES: Mapping[str, list[str]] = _FILE["currencies"]
@@ -99,6 +100,7 @@ _TOKEN = re.compile(
 _ROMAN = re.compile(r"(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})")
 _BEFORE_ROMAN = frozenset(("war", "part", "chapter", "act", "volume", "episode", "phase", "type", "level", "season"))
 _AT = frozenset(("at", "by", "until", "till", "before", "after", "from", "around", "the"))
+_HALF_DAY = re.compile(r"[ap] ?(?:\. )?m\b")
 _MEASURED = frozenset(("long", "wide", "tall", "high", "deep", "thick"))
 _RAISED = {"2": ("square", "squared"), "3": ("cubic", "cubed")}
 _IN_ADDRESSES = {
@@ -259,7 +261,7 @@ class _English:
         if value.isdigit() and len(value) <= 2 and self._before_month(int(value), readings):
             return
         clock = re.fullmatch(r"(\d|1\d|2[0-4])\.([0-5]\d)", value)
-        if clock and (self._previous().text in _AT or self._peek().text in ("am", "pm") or self._half_day()):
+        if clock and (self._previous().text in _AT or _HALF_DAY.match(" ".join(self._peek(i).text for i in range(3)))):
             readings = [*readings, *numerals.times(int(clock[1]), int(clock[2]))]
         self._say(readings, numeric=True)
 
@@ -437,21 +439,22 @@ class _English:
         self._say(names if twelve else [token.text, *(f"twelve {name}" for name in names)])
         return True
 
-    def _half_day(self) -> bool:
-        """Whether a.m. or p.m. follows."""
-        return self._peek().text in ("a", "p") and self._peek(1).text == "." and self._peek(2).text == "m"
-
     def _owner(self, token: _Token) -> bool:
-        """Mario's is Mario is where no noun can follow."""
+        """Mario's is Mario is where no noun can follow, and has only before been, got and the like."""
         owner = token.text.removesuffix("'s")
-        if owner in (token.text, "") or token.text in CONTRACTIONS:
+        if owner in (token.text, ""):
             return False
-        readings, ahead = [f"{owner}s"], 0
+        readings, ahead = list(CONTRACTIONS.get(token.text, [f"{owner}s"])), 0
         while ahead < 2 and self._peek(ahead).text in MODIFIERS:
             ahead += 1
         follows, then = self._peek(ahead), self._peek(ahead + 1)
-        if (ahead and follows.text in ".?!") or (follows.text in AFTER_IS and (then.text != "-" or then.spaced)):
-            readings += [f"{owner} is", f"{owner} has"]
+        if token.text not in CONTRACTIONS and (
+            (ahead and follows.text in ".?!") or (follows.text in AFTER_IS and (then.text != "-" or then.spaced))
+        ):
+            readings.append(f"{owner} is")
+        after = (self._peek(step).text for step in range(3))
+        if f"{owner} is" in readings and any(word in AFTER_HAS or word.endswith("ed") for word in after):
+            readings.append(f"{owner} has")
         self._say(readings)
         return True
 

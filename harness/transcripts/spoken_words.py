@@ -114,7 +114,8 @@ def numeral_readings(text: str, language: str) -> Readings:
                 found = _money(value, sign, language, tongue)
             elif tongue.clock and plain(follows).strip() in tongue.oclock and value.isdigit() and int(value) <= 24:
                 skip = True
-                found = tongue.clock(int(value), 0)
+                bare = _whole(value, language, tongue)
+                found = [one for one in tongue.clock(int(value), 0) if one not in bare]  # 8 Uhr is not 8
             elif next_kind == "fraction" and re.fullmatch("1[/⁄]2", follows) and tongue.half and value.isdigit():
                 skip = True
                 found = _and_a_half(value, language, tongue)
@@ -398,7 +399,8 @@ def _english(text: str) -> Readings:
     found: list[Piece] = []
     chunks = text.split()
     for at, chunk in enumerate(chunks):
-        said = _chunk(chunk, " ".join(chunks[at + 1 : at + 4]) if chunk.endswith(_OWNED) else "")
+        follows = " ".join(chunks[at + 1 : at + 4]) if chunk.endswith(_OWNED) else ""
+        said = _chunk(chunk, follows) if follows.isascii() else None
         if said is None:
             return english_readings(_without_accents(_clean(text)))
         found += said
@@ -421,7 +423,7 @@ def _chunk(chunk: str, follows: str) -> Readings | None:
         or not words
     ):
         return None
-    return english_readings(clean, _without_accents(_clean(follows)))
+    return english_readings(clean, _clean(follows))
 
 
 def _clean(text: str) -> str:
