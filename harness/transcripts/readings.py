@@ -183,9 +183,17 @@ def settled(pieces: Readings, words: Words) -> Readings:
     return tuple(out)
 
 
+def _solid(piece: Piece) -> str:
+    """A word, also one that may be spelled letter by letter; else ""."""
+    if isinstance(piece, str):
+        return piece
+    shown, other = piece[0], piece[1]
+    return shown[0] if len(piece) == 2 and len(shown) == 1 and "".join(other) == shown[0] else ""
+
+
 def _joined(pieces: Readings, others: Readings, apart: Set[str]) -> Readings:
     known = {one for one in pieces if isinstance(one, str)}
-    whole = {one for one in others if isinstance(one, str) and len(one) > 3 and one.isalpha()} - known
+    whole = {one for one in map(_solid, others) if len(one) > 3 and one.isalpha()} - known
     if not whole:
         return pieces
     out: list[Piece] = []

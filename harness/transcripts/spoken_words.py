@@ -94,7 +94,7 @@ def numeral_readings(text: str, language: str) -> Readings:
         found: Iterable[str]
         if kind == "date":
             parts = _date(token, language, tongue)
-            out += [piece for part in parts[:-1] for piece in choice(_plain(one, tongue) for one in part)]
+            out += [piece for part in parts[:-1] for piece in choice(_plain(one, language) for one in part)]
             found = parts[-1]
         elif kind == "time":
             hour, minute = map(int, re.findall(r"\d+", token))
@@ -130,7 +130,7 @@ def numeral_readings(text: str, language: str) -> Readings:
         else:
             found = tongue.signs.get(token, ("",))
         after_number = kind in ("number", "time") or (after_number and token == "°")
-        out += choice(_plain(one, tongue) for one in found)
+        out += choice(_plain(one, language) for one in found)
     return tuple(out)
 
 
@@ -151,12 +151,13 @@ def _word(raw: str, language: str, after_number: bool) -> Readings:
     bare = " ".join(plain(token).split())
     if bare in tongue.fillers:
         return ()
-    unit, _, rest = bare.partition(" ")
+    words = bare.split()
+    head = next((count for count in (2, 1) if " ".join(words[:count]) in tongue.units), 0)
     found = [token]
     if after_number and bare in tongue.units:
         found = [*tongue.units[bare], bare]
-    elif after_number and token[0] == "-" and unit in tongue.units:
-        found = [f"{name} {rest}" for name in tongue.units[unit]]  # a 20-mm-Rohr
+    elif after_number and token[0] == "-" and head:  # a 20-mm-Rohr, a 30-km/h-Zone
+        found = [" ".join([name, *words[head:]]) for name in tongue.units[" ".join(words[:head])]]
     elif raw.isupper() and bare.isalpha() and 2 <= len(bare) <= 5:
         found = [token, " ".join(bare)]
     found += [
@@ -166,10 +167,12 @@ def _word(raw: str, language: str, after_number: bool) -> Readings:
         found += [f"{letter}{token[1:]}" for letter in tongue.capitals.get(token[0], "")]
     for digraph, letter in tongue.digraphs.items():
         found += [one.replace(digraph, letter) for one in found if digraph in one]
-    return choice(_plain(one, tongue) for one in found)
+    return choice(_plain(one, language) for one in found)
 
 
-def _plain(said: str, tongue: _Tongue) -> str:
+@lru_cache(maxsize=1 << 15)
+def _plain(said: str, language: str) -> str:
+    tongue = _tongue(language)
     words = (word if word in tongue.sharp else word.translate(_LIGATURES) for word in plain(said).split())
     return " ".join(tongue.same.get(word, word) for word in words)
 

@@ -346,6 +346,8 @@ KINDS = [
     ("de", "21 °C", "einundzwanzig Grad Celsius", "21 °F"),
     ("de", "100 km/h", "hundert Stundenkilometer", "100 km"),
     ("de", "z. B. am 12.05.2024", "zum Beispiel am zwölften Mai zweitausendvierundzwanzig", "am 05.12.2024"),
+    ("de", "Ein 20-mm-Rohr im WLAN", "ein zwanzig Millimeter Rohr im W-LAN", "ein 20 Rohr im WLAN"),
+    ("de", "die 30-km/h-Zone", "die dreißig Kilometer pro Stunde Zone", "die 30-km-Zone"),
     ("de", "am 24.12.", "am vierundzwanzigsten Dezember", "am zwölften April"),
     ("de", "um 7 Uhr 30", "um halb acht", "um 7 Uhr"),
     ("de", "um 0 Uhr", "um Mitternacht", "um 12 Uhr"),
