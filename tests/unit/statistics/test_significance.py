@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, wilcoxon
+from scipy.stats import binom, norm, wilcoxon
 
 from harness.statistics import significance as swapping
 from harness.statistics.intervals import garwood
@@ -60,10 +61,22 @@ def test_signed_ranks_are_those_of_scipy(size: int, method: str) -> None:
 
 
 def test_matched_pairs_by_hand() -> None:
-    # Mean 1/2, variance 5/3: z = 0.5 / sqrt(5/12) = 0.7746.
-    assert matched_pairs([2, -1, 1, 0]) == pytest.approx(0.4386, abs=5e-5)
-    assert matched_pairs([1]) is None
-    assert matched_pairs([2, 2, 2]) is None
+    many = [1] * 13 + [-1] * 12 + [5] + [0] * 24
+    assert matched_pairs(many) == pytest.approx(2 * norm.sf(6 / math.sqrt(50 * np.var(many, ddof=1))))
+    assert matched_pairs([0] * 60) is None
+    assert matched_pairs([1] * 60) == pytest.approx(2**-59)
+
+
+def test_few_matched_pairs_are_swapped_in_every_way() -> None:
+    # Two of the eight ways to swap three pairs are as far apart. The normal distribution gives 0.046 for the second.
+    assert matched_pairs([2, 2, 2]) == 0.25
+    assert matched_pairs([1, 1, 3]) == 0.25
+    assert matched_pairs([1]) == 1.0
+    assert matched_pairs([0, 0]) is None
+    # 2, -1 and 1: six of the eight sums are at least 2 from 0.
+    assert matched_pairs([2, -1, 1, 0]) == 0.75
+    few = np.random.default_rng(3).integers(-3, 4, 49)
+    assert matched_pairs(few) == pytest.approx(swapped(few.tolist()).p)
 
 
 def test_poisson_rates_on_different_audio() -> None:
