@@ -62,6 +62,7 @@ class ScoreRules:
         metavar="NAME|FILE.yaml",
     )
     glm: str | None = option("First map words by a global mapping file of NIST, and write capitals.", metavar="FILE")
+    glm_encoding: str | None = option("Text encoding of that file (default: that of the others).")
     unit: TextUnit = option(
         "What to count: word, char (spaces do not count), or mixed: characters of Chinese, Japanese, Thai, Lao, "
         "Khmer and Burmese, and words of other scripts.",
@@ -115,7 +116,9 @@ class ScoreRules:
         )
 
     def refuse_contradictions(self, formats: tuple[TranscriptFormat, TranscriptFormat]) -> None:
-        """InputError for what does not go with --speakers or --by-time, or needs them."""
+        """InputError for what does not go with --speakers, --by-time or --glm, or needs them."""
+        if self.glm_encoding is not None and self.glm is None:
+            raise InputError("--glm-encoding needs --glm", remedy="Add it, or drop --glm-encoding")
         if self.collar is not None and self.speakers is not SpeakersBy.TCP:
             raise InputError("--collar needs --speakers tcp", remedy="Add it, or drop --collar")
         if self.by_time and formats != (TranscriptFormat.CTM, TranscriptFormat.CTM):
@@ -264,10 +267,12 @@ def _scored(
             wording = replace(wording, marks=Marks.NONE)
         name = rules.name(wording) + ", aligned by time" * rules.by_time
         if rules.glm is not None:
-            from harness.transcripts.files.mapping_file import read_mapping
+            from harness.transcripts.files.mapping_file import MappedSide, read_mapping
 
-            mapping = read_mapping(Path(rules.glm))
-            of, said, name = mapping.of(of), mapping.of(said), f"{name}, mapped by {mapping.name}"
+            path, codec = Path(rules.glm), rules.glm_encoding or rules.encoding
+            mapping = read_mapping(path, codec, form, MappedSide.REFERENCE)
+            of, name = mapping.of(of), f"{name}, mapped by {mapping.name}"
+            said = read_mapping(path, codec, heard_form, MappedSide.HYPOTHESIS).of(said)
         scoring = score(
             replace(of, file=reference.name),
             replace(said, file=hypothesis.name),

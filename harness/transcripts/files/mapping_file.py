@@ -1,21 +1,40 @@
-"""NIST's global mapping files (.glm): words and parts of words that count as others, applied as rfilter1 does."""
+"""NIST's global mapping files (.glm): words and parts of words that count as others, applied as csrfilt.sh does.
+
+Sources: NIST SCTK 2.4.10 (GLMRules.txt, rfilter1, csrfilt.sh) and the files in its doc/trans_rules.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.base.text_file import Problems, is_comment, read_text, shown
+from harness.base.text_file import COMMENT, Problems, read_text, shown
+from harness.model.choices import TranscriptFormat
+from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import Transcripts
 
-_RULE = re.compile(
-    r"\[(?P<old>[^]]*)\]\s*=>\s*(?P<new>\S.*?)\s*(?:/\s*\[(?P<left>[^]]*)\]\s*__\s*\[(?P<right>[^]]*)\])?"
-)
-_SETTING = re.compile(r"\*\s*(\w+)\s*=?\s*[\"'](.*)[\"']")
-_EXAMPLE = "Write [OLD] => [NEW] / [LEFT] __ [RIGHT], such as [ANYMORE] => [ANY MORE] / [ ] __ [ ]"
+_ARROW = "=>"
+_SETTING = re.compile(r"""\*.*?["']([^"']*)["']""")
+_INPUTS = re.compile(r';;\s+INPUT_DEPENDENT_APPLICATION\s*=\s*"([^"]*)"')
+_CONTEXT = re.compile(r"(?P<left>[^_]*)_+(?P<right>.*)")
+_TRUE = ("T", "YES", "TRUE")
+_WITH_RULES = (TranscriptFormat.CTM, TranscriptFormat.STM, TranscriptFormat.TRN)
+_OTHER_FORMAT = "txt"
+"""What csrfilt.sh calls a file that is none of those: `-i` of its command line."""
+_OPTIONAL = re.compile(r"(?<!\S)\((\S+)\)(?!\S)")
+_APART = re.compile(r"\( ([^()]*) \)")
+_EXAMPLE = "Write OLD => NEW or [OLD] => [NEW] / [LEFT] __ [RIGHT], such as ANYMORE => ANY MORE / [ ] __ [ ]"
+
+
+class MappedSide(StrEnum):
+    """Of which text the rules below INPUT_DEPENDENT_APPLICATION are, beside its format: `-t` of csrfilt.sh."""
+
+    REFERENCE = "ref"
+    HYPOTHESIS = "hyp"
 
 
 class MappingRule(NamedTuple):
@@ -29,9 +48,9 @@ class MappingRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WordMapping:
-    """The rules of a file, by the first character of what they replace and in its order. name: shown with results.
+    """The rules of a file for one input, by the first character of what they replace and in its order.
 
-    case_counts: else texts are written in capitals first, as the rules are.
+    name: shown with results. case_counts: else texts and rules are in capitals.
     """
 
     name: str
@@ -43,8 +62,12 @@ class WordMapping:
         return replace(transcripts, texts=tuple(map(self.mapped, transcripts.texts)))
 
     def mapped(self, text: str) -> str:
-        """One pass from left to right. Of the rules that fit, the first applies; what it wrote is not mapped again."""
+        """One pass from left to right. Of the rules that fit, the first applies; what it wrote is not mapped again.
+
+        The words of an optional `(w)` are mapped, too; each word that they become is optional.
+        """
         whole = f" {text if self.case_counts else text.upper()} "
+        whole, optional = _OPTIONAL.subn(r"( \1 )", whole)
         made: list[str] = []
         at = 0
         while at < len(whole):
@@ -61,52 +84,117 @@ class WordMapping:
             else:
                 made.append(whole[at])
                 at += 1
-        return " ".join("".join(made).split())
+        mapped = "".join(made)
+        if optional:
+            mapped = _APART.sub(lambda words: " ".join(f"({word})" for word in words[1].split()), mapped)
+        return " ".join(mapped.split())
 
 
-def read_mapping(path: Path) -> WordMapping:
-    """The rules of a file; InputProblems with all that is wrong with it."""
-    problems = Problems(str(path))
-    rules: dict[str, list[MappingRule]] = defaultdict(list)
-    name, case_counts = path.name, False
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        written = line.split(";;")[0].strip()
-        if not written or is_comment(line):
-            continue
-        if written.startswith("*"):
-            if (setting := _SETTING.fullmatch(written)) is None:
-                continue  # such as a line of stars
-            match setting[1], setting[2]:
-                case "name", value:
-                    name = value
-                case "case_sensitive", value:
-                    case_counts = value == "T"
-                case "copy_no_hit", "F":
-                    what = "copy_no_hit = 'F' would drop all words without a rule"
-                    problems.add(number, 1, what, "Write * copy_no_hit = 'T'")
-                case _:
-                    pass
-            continue
+def read_mapping(
+    path: Path,
+    encoding: str | None = None,
+    form: TranscriptFormat = TranscriptFormat.TRN,
+    side: MappedSide | None = None,
+) -> WordMapping:
+    """The rules of a file for texts of that format and side; InputProblems with all that is wrong with it.
+
+    Rules below `;; INPUT_DEPENDENT_APPLICATION = "REGEX"` apply where the expression is found in either.
+    """
+    inputs = (form.value if form in _WITH_RULES else _OTHER_FORMAT, side.value if side else "")
+    try:
+        text = read_text(path, encoding)
+    except InputError as error:
+        problems = error.problems if isinstance(error, InputProblems) else (error,)
+        for problem in problems:
+            problem.remedy = problem.remedy.replace("--encoding", "--glm-encoding")
+        raise
+    return _Reader(path, inputs).mapping(text)
+
+
+class _Reader:
+    def __init__(self, path: Path, inputs: tuple[str, str]) -> None:
+        self._problems = Problems(str(path))
+        self._inputs = inputs
+        self._name, self._case_counts = path.name, False
+        self._applies = True
+        self._read: list[tuple[bool, MappingRule]] = []
+
+    def mapping(self, text: str) -> WordMapping:
+        lines = text.split("\n")
+        mark = _comment_mark(lines[0])
+        for number, line in enumerate(lines, 1):
+            if (inputs := _INPUTS.match(line)) is not None:
+                self._section(number, inputs[1])
+            elif line.startswith("*") and (_ARROW not in line or _SETTING.match(line)):
+                self._setting(number, line)
+            elif written := line.split(mark)[0].strip():
+                self._rule(number, written)
+        if not self._read and not self._problems.told:
+            self._problems.add(0, 0, "the file has no rules", _EXAMPLE)
+        self._problems.refuse()
+        rules: dict[str, list[MappingRule]] = defaultdict(list)
+        for applies, rule in self._read:
+            if applies:
+                known = rule if self._case_counts else MappingRule(*map(str.upper, rule))
+                rules[known.old[0]].append(known)
+        return WordMapping(self._name, dict(rules), self._case_counts)
+
+    def _section(self, number: int, expression: str) -> None:
+        try:
+            self._applies = any(re.search(expression.lower(), one) for one in self._inputs if one)
+        except re.error as error:
+            what = f"{shown(expression)} is not a regular expression: {error}"
+            self._problems.add(number, 1, what, 'Write a format, such as "ctm"')
+
+    def _setting(self, number: int, line: str) -> None:
+        """As rfilter1: the value is in quotes, and the keyword is anywhere in the line."""
+        if (setting := _SETTING.match(line)) is None:
+            return  # such as a line of stars
+        keywords, value = line[: setting.start(1)].upper(), setting[1]
+        holds = value.upper() in _TRUE
+        if "COPY_NO_HIT" in keywords and not holds:
+            what = f"copy_no_hit = '{shown(value)}' would drop all words without a rule"
+            self._problems.add(number, 1, what, "Write * copy_no_hit = 'T'")
+        elif "CASE_SENSITIVE" in keywords:
+            self._case_counts = holds
+        elif "NAME" in keywords:
+            self._name = value
+
+    def _rule(self, number: int, written: str) -> None:
         rule = _rule(written)
         if rule is None or not rule.old:
-            problems.add(number, 1, f"{shown(written)} is not a rule", _EXAMPLE)
-            continue
-        rules[rule.old[0]].append(rule)
-    if not rules and not problems.told:
-        problems.add(0, 0, "the file has no rules", _EXAMPLE)
-    problems.refuse()
-    return WordMapping(name, dict(rules), case_counts)
+            self._problems.add(number, 1, f"{shown(written)} is not a rule", _EXAMPLE)
+        else:
+            self._read.append((self._applies, rule))
+
+
+def _comment_mark(first_line: str) -> str:
+    """What begins a comment: the first token of the file, as in rfilter1, if it has no letter or digit."""
+    mark, *_ = first_line.split() or [""]
+    is_mark = mark and not any(sign.isalnum() for sign in mark) and mark[0] != "*" and _ARROW not in first_line
+    return mark if is_mark else COMMENT
 
 
 def _rule(written: str) -> MappingRule | None:
-    found = _RULE.fullmatch(written)
-    if found is None:
+    old, arrow, rest = written.partition(_ARROW)
+    if not arrow:
         return None
-    new = found["new"]
-    # Alternatives may have brackets outside or inside: [{A / B}], {[A] / [B]}. To sclite, they are { A / B }.
-    if new.startswith("{") or (new.startswith("[") and new.endswith("]")):
-        new = re.sub(r"[][]", "", new)
-    else:
-        return None
-    new = re.sub(r"\s*([{}/])\s*", r" \1 ", new) if "{" in new else new
-    return MappingRule(found["old"], new, found["left"] or "", found["right"] or "")
+    new, left, right = rest, "", ""
+    before, slash, after = rest.rpartition("/")
+    # A slash within braces, or without the place of the word behind it, is one of the new text.
+    context = _CONTEXT.fullmatch(after) if slash and before.count("{") == before.count("}") else None
+    if context is not None:
+        new, left, right = before, _unquoted(context["left"]), _unquoted(context["right"])
+    new = _unquoted(new)
+    if "{" in new:
+        # Brackets may be outside, inside or unclosed: [{A / B}], {[A] / [B]}, [{A / B}. To sclite, all are { A / B }.
+        new = re.sub(r"\s*([{}/])\s*", r" \1 ", re.sub(r"[][]", "", new))
+        if new.count("{") != new.count("}"):
+            return None
+    return MappingRule(_unquoted(old), new, left, right)
+
+
+def _unquoted(written: str) -> str:
+    """The text between brackets or double quotes, which keep its spaces, else the text without spaces around it."""
+    text = written.strip()
+    return text[1:-1] if len(text) > 1 and text[0] + text[-1] in ("[]", '""') else text
