@@ -67,6 +67,7 @@ def list_recordings(
     Exit status: 0 all can be played · 2 some cannot, or no recording was found.
     """
     from harness.base.text_table import counted
+    from harness.sound import recordings
 
     found = list(_sound_files(paths))
     refused = [(*file, error) for file in found if (error := _refusal(file[0])) is not None]
@@ -80,8 +81,12 @@ def list_recordings(
         rows.append(row)
         if not as_json:
             click.echo(plain_text(line, 2000))
+    notes = [(path, what) for path, _ in found if (what := recordings.assumed(str(path)))]
+    for path, what in notes if not as_json else ():
+        click.echo(plain_text(f"{path}: note: {what}", 2000))
     if as_json:
-        click.echo(json.dumps({"files": len(found), "refused": rows}))
+        told = [{"file": str(path), "what": what} for path, what in notes]
+        click.echo(json.dumps({"files": len(found), "refused": rows, "notes": told}))
     else:
         kept = f", {sum(row['rescued'] is not None for row in rows)} rescued" if rescue is not None else ""
         click.echo(f"{counted(len(found), 'recording')}, {len(refused)} cannot be played{kept}")

@@ -119,7 +119,8 @@ class FileOutcome:
     """What came of one file; exactly one a listed file.
 
     samples, rate_hz: of the file before resampling, exact; spots and said are at engine_rate_hz.
-    rejected: why it cannot be used, with `detail` for people. error: the engine's own words, which make an ERROR line.
+    rejected: why it cannot be used, with `detail` for people; of a file that is used, `detail` says what was assumed
+    about its length. error: the engine's own words, which make an ERROR line.
     said: None where nothing was understood. sha256: of the file's bytes, if computed. labels: of the file.
     tail_ms: the quiet at the end of a file in which nothing was detected; None if it was not measured, or noise hides
     it.

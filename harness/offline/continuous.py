@@ -137,7 +137,7 @@ class ContinuousListening:
                 self._assign(self._listening.take(flush=False))
             heard.outcome = replace(
                 heard.outcome, samples=sound.samples, rate_hz=sound.rate_hz, sha256=sound.sha256,
-                cpu_s=time.process_time() - began_s,
+                detail=sound.assumed, cpu_s=time.process_time() - began_s,
             )  # fmt: skip
 
     def _assign(self, spots: list[OfflineSpot]) -> None:

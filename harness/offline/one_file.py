@@ -181,11 +181,14 @@ def in_order(found: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
 class SoundInCondition:
     """A file in a condition, at the engine's rate; the samples of `Renderer.render`, as 16 bits.
 
-    sha256: of the recipe. known: its length, if that is stored with its scores; it is then rendered only for `blocks`.
+    sha256: of the recipe. assumed: of the file. known: its length, if that is stored with its scores; then only
+    `blocks` renders it.
     """
 
-    def __init__(self, renderer: Renderer, recipe: StimulusRecipe, key: str, known: int | None) -> None:
-        self._renderer, self._recipe, self.sha256 = renderer, recipe, key
+    def __init__(
+        self, renderer: Renderer, recipe: StimulusRecipe, key: str, known: int | None, assumed: str = ""
+    ) -> None:
+        self._renderer, self._recipe, self.sha256, self.assumed = renderer, recipe, key, assumed
         self.rate_hz = recipe.rate_hz
         self._made = self._rendered() if known is None else None
         self.samples = len(self._made) if self._made is not None else known or 0
@@ -204,7 +207,7 @@ class PaddedSound:
 
     def __init__(self, sound: OpenSound | SoundInCondition, tail_s: float, engine_rate_hz: int) -> None:
         self._sound, self._tail = sound, np.zeros(round(tail_s * engine_rate_hz), np.int16)
-        self.samples, self.rate_hz = sound.samples, sound.rate_hz
+        self.samples, self.rate_hz, self.assumed = sound.samples, sound.rate_hz, sound.assumed
         key = f"{sound.sha256} with a tail of {len(self._tail)} samples"
         self.sha256 = sound.sha256 and hashlib.sha256(key.encode()).hexdigest()
 
@@ -287,6 +290,7 @@ class FilePlayer:
                 cpu_s=cpu_s,
                 sha256=sound.sha256,
                 labels=file.labels,
+                detail=sound.assumed,
                 tail_ms=None if spots or said is not None else self._tail_ms(file),
             )
 
@@ -325,7 +329,7 @@ class FilePlayer:
         recipe = condition.recipe(local_file(file.path) or file.path, facts.rate_hz)
         key = self._renderer.key(recipe)
         known = None if self._cache is None or self._scores is None else self._cache.length(facts.fingerprint, key)
-        yield SoundInCondition(self._renderer, recipe, key, known)
+        yield SoundInCondition(self._renderer, recipe, key, known, sound.assumed)
 
     def _scored(self, engine: ScoresSound, sound: _PlayedSound) -> tuple[OfflineSpot, ...]:
         rule, facts, cache = _rule_of(self._facts), self._facts, self._cache

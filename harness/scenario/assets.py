@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -13,7 +13,9 @@ import soundfile
 
 from harness.base.findings import Findings, KeyPath, nearest
 from harness.model.errors import InputError, Place
-from harness.model.scenario import PLACING, AxisName, RecordingFacts
+from harness.model.scenario import PLACING, AxisName, RecordingFacts, Scenario
+from harness.model.stimulus import Recording
+from harness.sound.recordings import assumed
 from harness.sound.recordings import check as check_recording
 
 PATH, PHRASE_END = "recording", "phrase_end_ms"
@@ -99,6 +101,31 @@ def _seconds(written: str, place: Place) -> float | None:
         remedy = "Write milliseconds from the start of the file, or leave the cell empty"
         raise InputError(f"{PHRASE_END} {written!r} is not a time", place=place, remedy=remedy)
     return found / 1000
+
+
+def length_notes(scenario: Scenario) -> Iterator[str]:
+    """Notes on recordings whose header and file do not agree about their length. These are not mistakes."""
+    for path in dict.fromkeys(_recordings_in(scenario)):
+        if what := assumed(path):
+            yield f"{Path(path).name!r}: {what}"
+
+
+def _recordings_in(value: object) -> Iterator[str]:
+    """Paths of the recordings that a scenario, or a part of it, names."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _recordings_in(part)
+    elif isinstance(value, Recording):
+        yield value.path
+    elif is_dataclass(value):
+        for field in fields(value):
+            part = getattr(value, field.name)
+            if field.name == "recordings":
+                yield from part
+            elif field.name == "recording" and isinstance(part, str):
+                yield part
+            else:
+                yield from _recordings_in(part)
 
 
 SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff")

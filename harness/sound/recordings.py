@@ -11,7 +11,7 @@ import io
 import os
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from harness.model.errors import InputError, Place
 from harness.model.stimulus import Waveform
 from harness.sound.level import SILENCE_PEAK
 from harness.sound.sound_files import NO_TOTAL, RATES_HZ, Forward, decoded
-from harness.sound.wave_file import UnusableSound, demand_whole
+from harness.sound.wave_file import PlainWave, UnusableSound, demand_whole
 
 Block = npt.NDArray[np.float32]
 
@@ -62,6 +62,19 @@ def check(path: str) -> float:
     return found
 
 
+def assumed(path: str) -> str:
+    """What is assumed about the length of a recording whose header and file do not agree.
+
+    "" if they do, or if the recording is refused.
+    """
+    try:
+        with open(path, "rb") as file:
+            found = demand_whole(file, file.seek(0, os.SEEK_END))
+    except (OSError, ValueError, UnusableSound):
+        return ""  # `check` says what is wrong
+    return "" if found is None else found.assumed
+
+
 @lru_cache(maxsize=100_000)
 def _checked(path: str, *_: int) -> float | InputError:
     try:
@@ -78,22 +91,22 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
     kind: `Forward` for reading from beginning to end.
     """
     place = Place(path)
-    try:
-        with open(path, "rb") as file:
-            demand_whole(file, file.seek(0, os.SEEK_END))
-        sound = kind(path)
-    except UnusableSound as error:
-        raise _refused(path, error.detail) from error
-    except soundfile.LibsndfileError as error:
-        words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
-        what = f"the recording cannot be read as a sound file: {words}"
-        raise InputError(what, place=place, remedy="Use WAV or FLAC") from error
-    except FileNotFoundError as error:
-        raise InputError("the recording does not exist", place=place, remedy="Check the path") from error
-    except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise InputError(f"the recording cannot be read: {said}", place=place, remedy="Check the path") from error
-    with sound:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(open(path, "rb"))
+            found = demand_whole(file, file.seek(0, os.SEEK_END))
+            sound = stack.enter_context(kind(path if found is None or not found.assumed else PlainWave(file, found)))
+        except UnusableSound as error:
+            raise _refused(path, error.detail) from error
+        except soundfile.LibsndfileError as error:
+            words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
+            what = f"the recording cannot be read as a sound file: {words}"
+            raise InputError(what, place=place, remedy="Use WAV or FLAC") from error
+        except FileNotFoundError as error:
+            raise InputError("the recording does not exist", place=place, remedy="Check the path") from error
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or error
+            raise InputError(f"the recording cannot be read: {said}", place=place, remedy="Check the path") from error
         if sound.channels != 1:
             raise InputError(
                 f"the recording has {sound.channels} channels; it must have one",

@@ -44,7 +44,7 @@ class MappedWave:
     """A memory-mapped WAVE file. Blocks are read-only views of the file, without a copy."""
 
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
-        self.samples, self.rate_hz = sound.frames, sound.rate_hz
+        self.samples, self.rate_hz, self.assumed = sound.frames, sound.rate_hz, sound.assumed
         self._file, self._offset = file, sound.offset
         self._before = state_of(file)
 
@@ -70,7 +70,7 @@ class StreamedWave:
     """A WAVE file that is read: from a network file system or a store by blocks, in memory as one view."""
 
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
-        self.samples, self.rate_hz = sound.frames, sound.rate_hz
+        self.samples, self.rate_hz, self.assumed = sound.frames, sound.rate_hz, sound.assumed
         self._file, self._offset = file, sound.offset
         self._before = state_of(file)
 
@@ -130,6 +130,8 @@ class _Telling:
 
 class DecodedFile:
     """A file that libsndfile reads: FLAC, AIFF, W64, SPHERE, … Mono, 16 bits, lossless."""
+
+    assumed = ""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file if state_of(file) is not None else _Telling(file)
@@ -202,7 +204,7 @@ def decoded(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
 
 
 PcmSource = MappedWave | StreamedWave | DecodedFile
-"""16-bit mono samples of one file. samples, rate_hz: of the file; blocks: once, in order."""
+"""16-bit mono samples of one file. samples, rate_hz: of the file; assumed: see FoundSound; blocks: once, in order."""
 
 
 def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
@@ -264,11 +266,12 @@ _KINDS = {
 class OpenSound(AbstractContextManager["OpenSound"]):
     """An open sound file. A context manager.
 
-    samples, rate_hz: exact, of the file. sha256: of its bytes, "" unless it was requested."""
+    samples, rate_hz: exact, of the file. sha256: of its bytes, "" unless it was requested. assumed: see FoundSound."""
 
     def __init__(self, file: BinaryIO, source: PcmSource, rate_hz: int, sha256: str = "") -> None:
         self._file, self._source, self._engine_rate_hz = file, source, rate_hz
         self.samples, self.rate_hz, self.sha256 = source.samples, source.rate_hz, sha256
+        self.assumed = source.assumed
 
     def blocks(self) -> Iterator[Samples]:
         """Its samples at the engine's rate, mono int16, shape (n,), n > 0, perhaps read-only. Call it once.

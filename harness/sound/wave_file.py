@@ -3,16 +3,17 @@
 Sources: Multimedia Programming Interface and Data Specifications 1.0 (RIFF, PCM), Microsoft's mmreg.h
 (WAVE_FORMAT_EXTENSIBLE), EBU Tech 3306 (RF64) and ITU-R BS.2088 (BW64).
 
-The sizes are compared with the file's own. If a `data` chunk declares more than the file has, the file is truncated
-and rejected. Otherwise an hour would count of which only half was heard. Sizes that programs write into a pipe,
-when they cannot know the length, declare nothing: the sound then extends to the end of the file.
+`find_sound` decides the length for every reader: it compares the sizes in the header with the file's own. A file that
+has less sound than its header declares is truncated and rejected. Otherwise an hour would count of which only half was
+heard. Where the header names no length, or is known to be wrong, the sound extends to the end of the file, and
+`assumed` says so.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
@@ -36,8 +37,23 @@ _FORMATS = {
 _GUID_TAIL = bytes.fromhex("000000001000800000aa00389b71")
 """The bytes after the two bytes of a format in WAVE_FORMAT_EXTENSIBLE's SubFormat."""
 _UNKNOWN_32 = 0xFFFFFFFF
-_STREAMED = range(0x7FFFF000, 0x80000000)
-"""Lengths that SoX, arecord and others write when they cannot know the length."""
+_STREAMED = (range(0x7FFFF000, 0x80001000), range(0xFFFFF000, 0x100000000))
+"""Sizes that programs write which cannot know the length: SoX 0x7FFFF000, arecord 0x80000000, FFmpeg 0xFFFFFFFF, or
+such a size less that of the header."""
+_WHOLE_FILE = (8, 36, 44)
+"""By how much a size is too big that counts parts of the shortest header."""
+_CHUNK_NAMES = frozenset(
+    b"fmt |data|fact|LIST|bext|cue |plst|smpl|inst|note|labl|ltxt|id3 |ID3 |iXML|axml|chna|JUNK|junk|PAD |FLLR|PEAK|"
+    b"cart|umid|afsp|DISP|acid|strc|slnt|wavl|ds64|_PMX|AFAn|minf|elm1|regn|link".split(b"|")
+)
+"""Of chunks that programs write, so that one with a wrong size is still known for a chunk."""
+_TAGS = (b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN")
+"""What programs append to a file without a chunk around it: ID3 tags of version 1 and 2, APE tags, lyrics."""
+_LEAST_REST_S = 0.1
+"""Shorter bytes behind the sound that are neither a chunk nor a tag are not taken for sound."""
+_RATE_BYTES = 32_000
+"""Bytes of a second where the header does not say it."""
+_PIECE = 1 << 20
 _MOST_CHUNKS = 1000
 """Limit of chunks before the sound. A file with only empty chunks would otherwise take hours."""
 _LONGEST_FMT = 4096
@@ -57,12 +73,27 @@ class UnusableSound(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WaveSound:
-    """16-bit PCM, little endian, in a file. offset: of the first sample, in bytes. frames: exact."""
+    """16-bit PCM, little endian, in a file. offset: of the first sample, in bytes. frames: exact. assumed: see
+    FoundSound."""
 
     offset: int
     frames: int
     rate_hz: int
     channels: int
+    assumed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSound:
+    """The sound of any WAVE file. form: content of the `fmt ` chunk, b"" without one before the sound. offset, size: in
+    bytes. assumed: where header and file do not agree, what was assumed, for people; else "". order: of the header's
+    bytes, as in `struct`."""
+
+    form: bytes
+    offset: int
+    size: int
+    assumed: str = ""
+    order: str = "<"
 
 
 def is_wave(start: bytes) -> bool:
@@ -71,7 +102,7 @@ def is_wave(start: bytes) -> bool:
 
 
 def read_wave(file: BinaryIO, length: int) -> WaveSound:
-    """The position of the sound in an open file of `length` bytes. Reads only the headers of chunks.
+    """The position of the sound in an open file of `length` bytes.
 
     UnusableSound: ENCODING unless it is 16-bit PCM; UNREADABLE if the header is broken or the file truncated.
     """
@@ -81,23 +112,25 @@ def read_wave(file: BinaryIO, length: int) -> WaveSound:
         raise _unreadable("not a WAVE file")
     if start[:4] == b"RIFX":
         raise UnusableSound(RejectReason.ENCODING, "big-endian (RIFX); the samples must be little-endian")
-    form: tuple[int, int] | None = None
-    for name, size, at, sound_bytes in _chunks(file, length, start):
-        if sound_bytes is not None:
-            if form is None:
-                raise _unreadable("the `data` chunk comes before the `fmt ` chunk")
-            rate_hz, channels = form
-            return WaveSound(at, sound_bytes // (2 * channels), rate_hz, channels)
-        if name == b"fmt ":
-            form = _format(file.read(min(size, _LONGEST_FMT)), size)
-    raise _unreadable(f"no `data` chunk among the first {_MOST_CHUNKS} chunks")
+    found = find_sound(file, length)
+    if not found.form:
+        raise _unreadable("the `data` chunk comes before the `fmt ` chunk")
+    rate_hz, channels = _format(found.form)
+    return WaveSound(found.offset, found.size // (2 * channels), rate_hz, channels, found.assumed)
 
 
-def _chunks(file: BinaryIO, length: int, start: bytes) -> Iterator[tuple[bytes, int, int, int | None]]:
-    """Name, size and position of each chunk up to `data`, and for that one the number of bytes of sound."""
+def find_sound(file: BinaryIO, length: int) -> FoundSound:
+    """The sound in an open WAVE file of `length` bytes, of any encoding; the one place that decides its length.
+
+    Reads the headers of chunks, and what follows the sound as far as its first byte that is not 0.
+    UnusableSound: UNREADABLE if a chunk before the sound, or the sound, is beyond the end of the file.
+    """
+    file.seek(0)
+    start = file.read(12)
     order = ">" if start[:4] == b"RIFX" else "<"
     riff_size = struct.unpack_from(f"{order}I", start, 4)[0]
     long_data: int | None = None
+    form, assumed = b"", ""
     at = 12
     for _ in range(_MOST_CHUNKS):
         file.seek(at)
@@ -107,24 +140,121 @@ def _chunks(file: BinaryIO, length: int, start: bytes) -> Iterator[tuple[bytes, 
         name, size = head[:4], struct.unpack_from(f"{order}I", head, 4)[0]
         at += 8
         if name == b"data":
-            yield name, size, at, _data_bytes(size, long_data, riff_size, at, length)
-            return
-        yield name, size, at, None
+            sizes = _Sizes(size, long_data, riff_size, at, length)
+            rest_bytes = _LEAST_REST_S * (struct.unpack_from(f"{order}I", form, 8)[0] or _RATE_BYTES) if form else 0
+            return FoundSound(form, at, *_extent(file, sizes, rest_bytes, order, assumed), order)
+        if name == b"fmt ":
+            form = file.read(min(size, _LONGEST_FMT))
+            if size < 16 or len(form) < 16:
+                raise _unreadable(f"the `fmt ` chunk has {min(size, len(form))} bytes; it needs at least 16")
         if name == b"ds64" and start[:4] in (b"RF64", b"BW64"):
-            file.seek(at)
-            sizes = file.read(16)
-            if len(sizes) < 16 or size < 16:
+            long = file.read(16)
+            if len(long) < 16 or size < 16:
                 raise _unreadable("the `ds64` chunk is truncated")
-            long_data = struct.unpack_from("<Q", sizes, 8)[0]
-        at += size + size % 2
+            long_data = struct.unpack_from("<Q", long, 8)[0]
+        at += size
         if at > length:
             raise _unreadable(f"the chunk {name.decode('latin-1')!r} declares {size} bytes, beyond the end of the file")
+        if size % 2:
+            file.seek(at)
+            if file.read(4) in _CHUNK_NAMES:
+                assumed = f"the chunk {name.decode('latin-1')!r} of {size} bytes has no padding"
+            else:
+                at += 1
+    raise _unreadable(f"no `data` chunk among the first {_MOST_CHUNKS} chunks")
 
 
-def _format(content: bytes, size: int) -> tuple[int, int]:
-    """Rate and channels."""
-    if size < 16 or len(content) < 16:
-        raise _unreadable(f"the `fmt ` chunk has {min(size, len(content))} bytes; it needs at least 16")
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """What a header declares, in bytes, where the sound begins, and the length of the file. long_data: of `ds64`."""
+
+    data: int
+    long_data: int | None
+    riff: int
+    at: int
+    length: int
+
+    @property
+    def declared(self) -> int:
+        """The length of the sound."""
+        return self.data if self.data != _UNKNOWN_32 or self.long_data is None else self.long_data
+
+    @property
+    def rest(self) -> int:
+        """What the file has from the beginning of its sound."""
+        return self.length - self.at
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the header names no length."""
+        if self.data == _UNKNOWN_32 and self.long_data is not None:
+            return self.long_data in (0, 0xFFFFFFFFFFFFFFFF)
+        if self.data:
+            return self.data > self.rest and _is_streamed(self.data)
+        # A length of 0 is meant if the RIFF chunk continues after it. Otherwise it was never filled in.
+        return self.riff == 0 or _is_streamed(self.riff) or self.riff + 8 <= self.at
+
+    @property
+    def is_too_big(self) -> bool:
+        """Whether the length counts parts of the header as sound."""
+        return self.declared - self.rest in (*_WHOLE_FILE, self.at, self.at - 8)
+
+
+def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assumed: str) -> tuple[int, str]:
+    """Length of the sound in bytes, and what was assumed."""
+    notes = [assumed] if assumed else []
+    size, rest = sizes.declared, sizes.rest
+    if size == rest:
+        return size, "; ".join(notes)
+    if sizes.is_unknown:
+        return rest, "; ".join([*notes, "the header names no length, so all that follows is read as sound"])
+    if size > rest:
+        if not sizes.is_too_big:
+            raise cut_off(size, rest)
+        what = f"the header declares {size} bytes of sound, but the file ends after {rest}, which are read"
+        return rest, "; ".join([*notes, what])
+    file.seek(sizes.at + size)
+    behind = rest - size
+    follows = file.read(12)
+    if behind < least_rest or _is_chunk(follows, behind, order) or follows.startswith(_TAGS):
+        if behind >= least_rest and (follows[:4] == b"data" or is_wave(follows)):
+            kind = "another WAVE file" if is_wave(follows) else "a second `data` chunk"
+            notes.append(f"{kind} of {behind} bytes follows the sound and is not read")
+        return size, "; ".join(notes)
+    if _is_zero(file, sizes.at + size):
+        return size, "; ".join(notes)
+    what = f"the header declares {size} of {rest} bytes of sound; the rest is read, too"
+    return rest, "; ".join([*notes, what])
+
+
+def _is_streamed(size: int) -> bool:
+    return any(size in sizes for sizes in _STREAMED)
+
+
+def _is_chunk(start: bytes, length: int, order: str) -> bool:
+    """Whether bytes begin with the header of a chunk that fits into their length, or that has a known name.
+
+    The padding of the chunk before may come first."""
+    for at in (0, 1):
+        name, size = start[at : at + 4], start[at + 4 : at + 8]
+        if name in _CHUNK_NAMES:
+            return True
+        if len(size) == 4 and name.isascii() and name.decode().isprintable():
+            return bool(struct.unpack(f"{order}I", size)[0] + 8 + at <= length)
+    return False
+
+
+def _is_zero(file: BinaryIO, at: int) -> bool:
+    """Whether only zeros follow, as where a program had reserved space."""
+    file.seek(at)
+    while piece := file.read(_PIECE):
+        if piece.strip(b"\0"):
+            return False
+    return True
+
+
+def _format(content: bytes) -> tuple[int, int]:
+    """Rate and channels, from the content of the `fmt ` chunk."""
     tag, channels, rate_hz, _, block, bits = struct.unpack_from("<HHIIHH", content)
     if tag == _EXTENSIBLE:
         if len(content) < 40:
@@ -147,23 +277,6 @@ def _format(content: bytes, size: int) -> tuple[int, int]:
     return rate_hz, channels
 
 
-def _data_bytes(size: int, long_data: int | None, riff_size: int, at: int, length: int) -> int:
-    """Number of bytes of sound from `at` on."""
-    rest = length - at
-    if size == _UNKNOWN_32 and long_data is not None:
-        size = long_data
-        open_end = size in (0, 0xFFFFFFFFFFFFFFFF)
-    else:
-        # A length of 0 is meant if the RIFF chunk continues after it. Otherwise it was never filled in.
-        never_closed = size == 0 and (riff_size in (0, _UNKNOWN_32) or riff_size in _STREAMED or riff_size + 8 <= at)
-        open_end = size == _UNKNOWN_32 or never_closed or (size in _STREAMED and size > rest)
-    if open_end:
-        return rest
-    if size > rest:
-        raise cut_off(size, rest)
-    return size
-
-
 def cut_off(said: int, there: int, unit: str = "bytes of sound") -> UnusableSound:
     """The rejection of a file with less sound than its header declares."""
     return _unreadable(f"truncated: the header declares {said} {unit}, the file has {there}")
@@ -173,11 +286,46 @@ def _unreadable(detail: str) -> UnusableSound:
     return UnusableSound(RejectReason.UNREADABLE, detail)
 
 
+class PlainWave:
+    """The sound of a WAVE file behind a header that names its length: for readers that believe the header."""
+
+    def __init__(self, file: BinaryIO, found: FoundSound) -> None:
+        form = found.form + b"\0" * (len(found.form) % 2)
+        # A size that needs more than 32 bits is one that readers take for unknown: they read to the end.
+        form_size, data_size, riff_size = (
+            struct.pack(f"{found.order}I", min(size, _UNKNOWN_32))
+            for size in (len(found.form), found.size, len(form) + found.size + 20)
+        )
+        body = b"WAVEfmt " + form_size + form + b"data" + data_size
+        self._file, self._offset = file, found.offset
+        self._head = (b"RIFX" if found.order == ">" else b"RIFF") + riff_size + body
+        self._length = len(self._head) + found.size
+        self._at = 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = max(0, offset + (0, self._at, self._length)[whence])
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._length if size < 0 else min(self._length, self._at + size)
+        content = self._head[self._at : end]
+        if end > (start := self._at + len(content)):
+            self._file.seek(self._offset + start - len(self._head))
+            content += self._file.read(end - start)
+        self._at += len(content)
+        return content
+
+
 MARK_BYTES = 16
 _LONGEST_HEAD = 4096
 _LONGEST_PAGE = 65_307
 """Of an Ogg stream, in bytes."""
 _NO_SIZE = 0xFFFFFFFF
+_STREAMED_FORM = 0x7F000000
+"""A FORM chunk at least as long as SoX writes where it cannot know the length of an AIFF file."""
 
 _DECODED = (b"fLaC", b"FORM", b".snd", b"dns.", b"caff", b"NIST_1A", b"ID3")
 """FLAC, AIFF, AU in both byte orders, CAF, SPHERE. A FLAC file may begin with an ID3 tag, as MP3 files do."""
@@ -211,8 +359,9 @@ def is_wave_file(start: bytes) -> bool:
     raise UnusableSound(RejectReason.UNREADABLE, "not a supported sound file")
 
 
-def demand_whole(file: BinaryIO, length: int) -> None:
-    """UnusableSound if the header shows that an open file of `length` bytes is truncated.
+def demand_whole(file: BinaryIO, length: int) -> FoundSound | None:
+    """The sound of a WAVE file, None for other formats. UnusableSound if the header shows that an open file of `length`
+    bytes is truncated, or that it has sound which the header does not declare.
 
     For other formats, decoding shows it. libsndfile accepts a truncated file as complete.
 
@@ -229,9 +378,8 @@ def demand_whole(file: BinaryIO, length: int) -> None:
     start = file.read(_LONGEST_HEAD)
     said = 0
     if is_wave(start):
-        if not any(sound_bytes is not None for *_, sound_bytes in _chunks(file, length, start)):
-            raise _unreadable(f"no `data` chunk among the first {_MOST_CHUNKS} chunks")
-    elif start[:4] == b"FORM" and len(start) >= 12:
+        return find_sound(file, length)
+    if start[:4] == b"FORM" and len(start) >= 12:
         said = 8 + int.from_bytes(start[4:8], "big")
     elif start[:4] in (b".snd", b"dns.") and len(start) >= 24:
         order: Literal["big", "little"] = "big" if start[:4] == b".snd" else "little"
@@ -245,8 +393,20 @@ def demand_whole(file: BinaryIO, length: int) -> None:
         said = _sphere_bytes(start)
     elif start.startswith(b"OggS") and not _ogg_ends(file, length):
         raise UnusableSound(RejectReason.UNREADABLE, "truncated: the last page of its Ogg stream is missing")
-    if said > length:
+    if said > length and not (start[:4] == b"FORM" and said >= _STREAMED_FORM):
         raise cut_off(said, length, "bytes")
+    # Other chunks may follow the sound of a CAF file.
+    is_short = 0 < said < length - _LEAST_REST_S * _RATE_BYTES and start[:4] != b"caff"
+    if is_short and not _is_known_rest(file, said):
+        what = f"the header declares {said} bytes, the file has {length}: sound after the declared end would be lost"
+        raise _unreadable(what)
+    return None
+
+
+def _is_known_rest(file: BinaryIO, at: int) -> bool:
+    """Whether what follows the declared end of a file is a tag, or only zeros."""
+    file.seek(at)
+    return file.read(12).startswith(_TAGS) or _is_zero(file, at)
 
 
 def _caf_bytes(file: BinaryIO, length: int) -> int:

@@ -217,7 +217,8 @@ class OfflineCounts:
 
     accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
 
-    without_tail: false rejects in files that end less than NEEDED_TAIL_MS after their last loud sound.
+    without_tail: false rejects in files that end less than NEEDED_TAIL_MS after their last loud sound. assumed: files
+    whose header does not agree with their length.
     """
 
     lines: Counter[Key] = field(default_factory=Counter)
@@ -231,6 +232,7 @@ class OfflineCounts:
     words: WordCounts = field(default_factory=WordCounts)
     cpu_s: float = 0.0
     without_tail: int = 0
+    assumed: int = 0
 
     def count(self, *keys: Key) -> int:
         return sum(self.lines[key] for key in keys)
@@ -353,6 +355,7 @@ class Tally:
         if verdict.rejected is not None:
             counts.rejected[verdict.rejected] += 1
             return verdict
+        counts.assumed += bool(outcome.detail)
         if outcome.tail_ms is not None and outcome.tail_ms < NEEDED_TAIL_MS:
             counts.without_tail += any(fact.key in MISSED for fact in verdict.facts)
         spot = 0 if verdict.accepted is None else within(verdict.accepted, outcome)

@@ -126,6 +126,9 @@ def write_log(
     tally = Tally(counting, len(run.header.evaluation.conditions), talker_of)
     for one in outcomes:
         verdict = tally.add(one.outcome)
+        if one.outcome.rejected is None and one.outcome.detail:
+            length = f"{wake_log.quoted(one.listed)} {one.outcome.detail}"
+            stream.write(wake_log.info_line("x-length", length) + "\n")
         for happening in happenings(one.outcome, verdict, one.listed):
             stream.write(wake_log.line_of(happening) + "\n")
     found = figures(tally, counting)
@@ -316,7 +319,16 @@ def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resamp
 
 
 def clip_warnings(found: Figures) -> Iterator[str]:
-    """False rejects that may be due to recordings which begin or end with the phrase, not to the engine."""
+    """What may be due to the recordings, not to the engine.
+
+    False rejects where they begin or end with the phrase, and files whose length was assumed.
+    """
+    if files := found.counts.assumed:
+        has = "has a header that names" if files == 1 else "have headers that name"
+        yield (
+            f"{counted(files, 'file')} {has} no length, or another than the file has. The x-length lines of the log "
+            "say what was read"
+        )
     early, rejects = found.counts.count(Key.INVFA), found.counts.count(Key.INVFR)
     if early and 2 * early >= rejects > 0 and found.counting.lead_in_ms:
         yield (

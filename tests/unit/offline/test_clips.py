@@ -152,6 +152,26 @@ def test_log_summary_and_page_say_that_clips_begin_with_the_phrase(tmp_path: Pat
     assert said in page
 
 
+def test_log_summary_and_page_say_that_a_length_was_assumed(tmp_path: Path) -> None:
+    tone = (0.3 * np.sin(np.arange(3 * RATE_HZ))).astype(np.float32)
+    path = tmp_path / "half.wav"
+    soundfile.write(path, tone, RATE_HZ, subtype="PCM_16")
+    content = bytearray(path.read_bytes())
+    content[40:44] = (40_000).to_bytes(4, "little")
+    path.write_bytes(content)
+    file = ListedFile(ListKind.INV, 0, str(path), str(path))
+    played = FilePlayer(LateEngine(), Evaluation(Task("late", ""))).play(file)
+    assert (played.samples, played.detail) == (
+        len(tone),
+        "the header declares 40000 of 96000 bytes of sound; the rest is read, too",
+    )
+    log, warnings, page = written(tmp_path, [played])
+    said = "1 file has a header that names no length, or another than the file has"
+    assert warnings[0].startswith(said)
+    assert f'INFO x-length "0.wav" {played.detail}\n' in log
+    assert said in page
+
+
 def test_a_log_alone_and_a_journal_without_a_tail_are_equal(tmp_path: Path) -> None:
     log, _, _ = written(tmp_path, [outcome(ListKind.INV, spot(1.2, 1.9))])
     assert "x-tail-s" not in log

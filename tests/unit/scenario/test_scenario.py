@@ -17,6 +17,7 @@ from harness.model.scenario import CloseDialogue, Limits, Need, Normalisation, O
 from harness.model.stimulus import ImpulseResponse, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.scenario.bench import load_bench
 from harness.scenario.matrix import cells
+from harness.scenario.assets import length_notes
 from harness.scenario.scenario import expanded, filled_in, load_scenario, planned_trials
 from harness.session.plan import plan
 
@@ -93,6 +94,17 @@ def test_a_whole_scenario_is_read_with_names_resolved(whole: Path) -> None:
     assert scenario.defaults.close_dialogue == CloseDialogue(wait_s=9.0)
     assert scenario.recognised.normalisation is Normalisation.PLAIN
     assert scenario.limits == Limits(min_recognised_share=0.9, max_latency_p95_ms=3000.0, max_inconclusive=0)
+
+
+def test_recordings_whose_length_is_assumed_are_notes(whole: Path) -> None:
+    path = whole.parent.parent / "recordings" / "time.wav"
+    assert list(length_notes(load_scenario(whole))) == []
+    soundfile.write(path, np.full(8000, 0.1, np.float32), 16000, subtype="PCM_16")
+    content = bytearray(path.read_bytes())
+    content[40:44] = (0x80000000).to_bytes(4, "little")
+    path.write_bytes(content)
+    (note,) = length_notes(load_scenario(whole))
+    assert note == "'time.wav': the header names no length, so all that follows is read as sound"
 
 
 def test_the_matrix_keeps_the_order_of_its_axes_and_leaves_out_what_is_excluded(whole: Path) -> None:

@@ -119,6 +119,87 @@ def test_a_file_that_has_changed_is_looked_at_again(tmp_path: Path) -> None:
     assert recordings.check(str(path)) == pytest.approx(1, abs=0.001)
 
 
+def declaring(form: str, data_size: int, behind: bytes = b"") -> bytes:
+    """The tone in a WAVE file whose `data` chunk declares another size."""
+    content = bytearray(sound(form) + behind)
+    at = content.index(b"data") + 4
+    content[at : at + 4] = data_size.to_bytes(4, "little")
+    return bytes(content)
+
+
+@pytest.mark.parametrize("form", ["wav", "24.wav", "float.wav"])
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (0x80000000, "names no length"),
+        (0x7FFFF000, "names no length"),
+        (0xFFFFFFFF, "names no length"),
+        (0, "the header declares 0 of"),
+        (40_000, "the header declares 40000 of"),
+        (None, "which are read"),
+    ],
+)
+def test_one_rule_decides_the_length_for_a_run_and_for_an_evaluation(
+    tmp_path: Path, form: str, size: int | None, said: str
+) -> None:
+    path = tmp_path / "r.wav"
+    whole = sound(form)
+    size = len(whole) - whole.index(b"data") - 8 + 44 if size is None else size
+    path.write_bytes(declaring(form, size))
+    assert recordings.check(str(path)) == SECONDS
+    assert recordings.assumed(str(path)).count(said) == 1
+    assert np.allclose(recordings.read(str(path)).samples, TONE, atol=2**-15)
+    if form == "wav":
+        with open_sound(str(path), RATE_HZ, resample=False) as file:
+            assert file.assumed == recordings.assumed(str(path))
+            assert np.allclose(np.concatenate(list(file.blocks())) / 2**15, TONE, atol=2**-15)
+    path.write_bytes(sound(form))
+    assert recordings.assumed(str(path)) == ""
+
+
+def test_a_big_endian_file_with_a_wrong_length_is_read(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    soundfile.write(file, TONE, RATE_HZ, format="WAV", subtype="PCM_16", endian="BIG")
+    content = bytearray(file.getvalue())
+    at = content.index(b"data") + 4
+    content[at : at + 4] = (40_000).to_bytes(4, "big")
+    path = tmp_path / "r.wav"
+    path.write_bytes(content)
+    assert np.allclose(recordings.read(str(path)).samples, TONE, atol=2**-15)
+
+
+@pytest.mark.parametrize("form", ["aiff", "w64", "au"])
+def test_sound_that_another_header_does_not_declare_is_not_lost_in_silence(tmp_path: Path, form: str) -> None:
+    half, path = sound(form, TONE[: len(TONE) // 2]), tmp_path / f"r.{form}"
+    for behind in (b"", b"TAG" + bytes(125), bytes(20_000)) if form != "w64" else ():
+        path.write_bytes(half + behind)
+        assert recordings.check(str(path)) == SECONDS / 2
+    path.write_bytes(half + sound(form)[len(half) :])
+    with pytest.raises(InputError, match="sound after the declared end would be lost"):
+        recordings.check(str(path))
+    with pytest.raises(UnusableSound, match="would be lost"):
+        open_sound(str(path), RATE_HZ, resample=False)
+
+
+def test_an_aiff_file_from_a_pipe_is_read(tmp_path: Path) -> None:
+    content = bytearray(sound("aiff"))
+    for mark, offset in ((b"FORM", 4), (b"SSND", 4)):
+        at = content.index(mark) + offset
+        content[at : at + 4] = (0x7F000000).to_bytes(4, "big")
+    path = tmp_path / "r.aiff"
+    path.write_bytes(content)
+    assert recordings.check(str(path)) == SECONDS
+
+
+def test_what_is_assumed_about_a_length_is_a_note(tmp_path: Path) -> None:
+    (tmp_path / "r.wav").write_bytes(declaring("wav", 0x80000000))
+    result = CliRunner().invoke(group, ["sound", "recordings", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "r.wav: note: the header names no length" in result.stdout
+    result = CliRunner().invoke(group, ["sound", "recordings", str(tmp_path), "--json"])
+    assert [Path(row["file"]).name for row in json.loads(result.stdout)["notes"]] == ["r.wav"]
+
+
 def test_a_damaged_flac_says_where_and_one_with_a_tag_behind_it_is_read(tmp_path: Path) -> None:
     noise = np.random.default_rng(1).uniform(-0.5, 0.5, 10 * RATE_HZ).astype(np.float32)
     content = bytearray(sound("flac", noise))
