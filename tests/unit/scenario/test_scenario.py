@@ -15,9 +15,9 @@ from harness.base.findings import Findings
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.scenario import CloseDialogue, Limits, Need, Normalisation, Order, Recognised, RepromptRule
 from harness.model.stimulus import ImpulseResponse, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
+from harness.scenario.assets import length_notes
 from harness.scenario.bench import load_bench
 from harness.scenario.matrix import cells
-from harness.scenario.assets import length_notes
 from harness.scenario.scenario import expanded, filled_in, load_scenario, planned_trials
 from harness.session.plan import plan
 
