@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.text_table import shown
+from harness.base.text_table import counted, shown
 from harness.cli import streams
 from harness.cli.options import WordOf, flag, many, option, share, target_option, verb
 from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
@@ -250,7 +250,7 @@ def _scored(
     from harness.transcripts.files.transcripts import format_of, read_pair, speaker_scheme
     from harness.transcripts.groups import group_figures, interval_of, with_queries
     from harness.transcripts.reports.scoring_json import Scored, Source
-    from harness.transcripts.scoring import by_time, score, word_confidences
+    from harness.transcripts.scoring import score, word_confidences
 
     form = rules.reference_format or format_of(Path(reference.name), "--reference-format")
     heard_form = rules.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
@@ -263,8 +263,11 @@ def _scored(
         of, said, talkers = pairs.references, pairs.hypotheses, pairs.pairs
     else:
         of, said = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
+        aligned = None
         if rules.by_time:
-            wording = replace(wording, marks=Marks.NONE)
+            from harness.transcripts.by_time import by_time
+
+            wording, aligned = replace(wording, marks=Marks.NONE), by_time
         name = rules.name(wording) + ", aligned by time" * rules.by_time
         if rules.glm is not None:
             from harness.transcripts.files.mapping_file import MappedSide, read_mapping
@@ -282,12 +285,16 @@ def _scored(
             drop_missing=rules.like_sclite,
             optional_words=rules.optional_words,
             fragments=rules.fragments,
-            aligned=by_time if rules.by_time else None,
+            aligned=aligned,
         )
     if scoring.surplus and len(scoring.without_hypothesis) == len(of):
         # Probably other utterances, or ids that are spelled differently.
         here, there = f"{hypothesis.name} has {scoring.surplus[0]}", f"{reference.name} has {of.ids[0]}"
         click.echo(f"harness: no hypothesis matches a reference: {shown(here)}, {shown(there)}", err=True)
+    for transcripts, name in ((of, reference.name), (said, hypothesis.name)):
+        if transcripts.not_scored:
+            left_out = counted(transcripts.not_scored, "word")
+            click.echo(f"harness: {shown(name)}: {left_out} of another type than lex left out", err=True)
     # A speaker's segments may have several labels.
     labelled = form if rules.speakers is None else TranscriptFormat.SEGLST
     sources = _groupings(reference, of, labelled, listed, rules.encoding)

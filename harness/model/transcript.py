@@ -133,8 +133,9 @@ class Transcripts:
     """A file of transcripts as columns, one for one: ids are unique, lines count from 1.
 
     texts are as written, without their id. speakers: "" where the file names none. encoding: of the file as it was
-    read. confidences: of the words of each text. times: their begins and ends in seconds. Both are () if the file has
-    none. Columns keep hundreds of thousands of utterances cheap.
+    read. confidences: of the words of each text. times: their begins and ends in seconds, also of those in each
+    alternative. Both are () if the file has none. not_scored: words that the file marks as none, such as filled pauses.
+    Columns keep hundreds of thousands of utterances cheap.
     """
 
     file: str
@@ -145,6 +146,7 @@ class Transcripts:
     encoding: str = "utf-8"
     confidences: tuple[tuple[float | None, ...], ...] = ()
     times: tuple[tuple[tuple[float, float], ...], ...] = ()
+    not_scored: int = 0
 
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.texts) == len(self.lines) == len(self.speakers):
@@ -156,7 +158,11 @@ class Transcripts:
 
 @dataclass(frozen=True, slots=True)
 class TimedWord:
-    """A word of a time-marked transcript (NIST ctm); seconds from the start of the file. confidence: as written."""
+    """A word of a time-marked transcript (NIST ctm); seconds from the start of the file. confidence: as written.
+
+    is_scored: False for what is none by its type, such as a filled pause. times: of alternatives, the begin and end of
+    each word in the order of the text; else ().
+    """
 
     file: str
     channel: str
@@ -165,6 +171,8 @@ class TimedWord:
     text: str
     confidence: float | None
     line: int
+    is_scored: bool = True
+    times: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

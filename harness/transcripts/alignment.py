@@ -85,7 +85,7 @@ def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     return path_of(of, said)
 
 
-_ANOTHER_WORD = 0.001
+ANOTHER_WORD_S = 0.001
 """What a substitution costs more than a match, in seconds."""
 MOST_CELLS = 400_000_000
 WordTimes = Sequence[tuple[float, float]]
@@ -109,7 +109,7 @@ def align_by_time(
     row, steps = inserted, []
     for word, (begin_s, end_s) in zip(reference, of, strict=True):
         same = words == word
-        pair = row[:-1] + np.abs(said - (begin_s, end_s)).sum(axis=1) + np.where(same, 0, _ANOTHER_WORD)
+        pair = row[:-1] + np.abs(said - (begin_s, end_s)).sum(axis=1) + np.where(same, 0, ANOTHER_WORD_S)
         deleted = row + (end_s - begin_s)
         least = np.concatenate([deleted[:1], np.minimum(deleted[1:], pair)])
         row = np.minimum.accumulate(least - inserted) + inserted

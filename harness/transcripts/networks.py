@@ -250,8 +250,7 @@ class _NetworkBuilder:
 Same = Callable[[str, str], bool]
 
 SUBSTITUTION, MISSING, OPTIONAL, ALONE_NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0
-MAX_CELLS = 25_000_000
-"""5,000 by 5,000 words: seconds, and some 300 MB."""
+MAX_CELLS = 25_000_000  # 5,000 by 5,000 words: seconds, and some 300 MB
 MAX_READ = 1_000_000
 _ENDLESS = float("inf")
 
@@ -269,16 +268,19 @@ def align_networks(
     same: whether two words count as one (None: equality). optional_words: a word `(w)` that was left out is correct
     (sclite's -D); in the hypothesis, one that was added is correct too, with no reference. Without it `(w)` is a word
     whose brackets count. fragments: a fragment `sho-` or `-ow` is correct against a word that begins or ends so
-    (sclite's -F). InputError when reference times hypothesis has more than MAX_CELLS pairs of words.
+    (sclite's -F). InputError: `demand_few_cells`.
     """
-    words = len(reference.arcs), len(hypothesis.arcs)
-    if (words[0] + 1) * (words[1] + 1) > MAX_CELLS:
-        what = f"{words[0]} by {words[1]} words, all alternatives counted, are too many to align"
-        remedy = "Split the utterance into shorter ones"
-        raise InputError(f"{what}: more than {MAX_CELLS:,} pairs", place=reference.place, remedy=remedy)
-    of = _Side.of(reference, optional_words, fragments)
-    said = _Side.of(hypothesis, optional_words, fragments)
-    return _Alignment(of, said, same).path()
+    demand_few_cells(len(reference.arcs), len(hypothesis.arcs), reference.place)
+    of = NetworkSide.of(reference, optional_words, fragments)
+    said = NetworkSide.of(hypothesis, optional_words, fragments)
+    return NetworkAlignment(of, said, same).path()
+
+
+def demand_few_cells(words: int, others: int, place: Place) -> None:
+    """InputError where networks of so many words have more than MAX_CELLS pairs of them."""
+    if (words + 1) * (others + 1) > MAX_CELLS:
+        what = f"{words} by {others} words in all alternatives, too many to align: more than {MAX_CELLS:,} pairs"
+        raise InputError(what, place=place, remedy="Split the utterance into shorter ones")
 
 
 def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
@@ -298,7 +300,7 @@ def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWo
 
 
 @dataclass(frozen=True, slots=True)
-class _NetworkWord:
+class NetworkWord:
     """A word as it is compared and shown. absent: the cost of having it on one side only."""
 
     text: str
@@ -313,30 +315,30 @@ class _NetworkWord:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class NetworkSide:
     """A network made ready. words: by number, the 0th being the beginning. nodes: where each word starts."""
 
-    words: list[_NetworkWord]
+    words: list[NetworkWord]
     nodes: list[int]
     entering: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, network: WordNetwork, optional_words: bool, fragments: bool) -> _Side:
+    def of(cls, network: WordNetwork, optional_words: bool, fragments: bool) -> NetworkSide:
         words = [_word(arc, optional_words, fragments) for arc in network.arcs]
-        return cls([_NetworkWord("", "", 0.0), *words], [0, *(arc.node for arc in network.arcs)], network.entering)
+        return cls([NetworkWord("", "", 0.0), *words], [0, *(arc.node for arc in network.arcs)], network.entering)
 
     def before(self, word: int) -> tuple[int, ...]:
         return self.entering[self.nodes[word]]
 
 
-def _word(arc: Arc, optional_words: bool, fragments: bool) -> _NetworkWord:
+def _word(arc: Arc, optional_words: bool, fragments: bool) -> NetworkWord:
     if arc.nothing:
-        return _NetworkWord(arc.written, arc.written, ALONE_NOTHING, nothing=True)
+        return NetworkWord(arc.written, arc.written, ALONE_NOTHING, nothing=True)
     if arc.optional and optional_words:
         # A bracket hides the hyphen of `(-ow)` from sclite, but not that of `(sho-)`.
-        return _NetworkWord(arc.bare, f"({arc.bare})", OPTIONAL, fragment=fragments and arc.bare.endswith("-"))
+        return NetworkWord(arc.bare, f"({arc.bare})", OPTIONAL, fragment=fragments and arc.bare.endswith("-"))
     cut = fragments and (arc.written.startswith("-") or arc.written.endswith("-"))
-    return _NetworkWord(arc.written, arc.written, MISSING, fragment=cut)
+    return NetworkWord(arc.written, arc.written, MISSING, fragment=cut)
 
 
 def _single(cost: float) -> float:
@@ -347,17 +349,17 @@ def _least(costs: Sequence[float], numbers: tuple[int, ...]) -> float:
     return costs[numbers[0]] if len(numbers) == 1 else min([costs[number] for number in numbers])
 
 
-class _Alignment:
+class NetworkAlignment:
     """The table of costs of two networks: a row for each word of the reference, a column for each of the hypothesis."""
 
-    def __init__(self, of: _Side, said: _Side, same: Same | None) -> None:
-        self._of, self._said, self._same = of, said, same
-        self._columns: dict[_NetworkWord, list[int]] = {}
+    def __init__(self, of: NetworkSide, said: NetworkSide, same: Same | None) -> None:
+        self._of, self.said, self._same = of, said, same
+        self.columns: dict[NetworkWord, list[int]] = {}
         for column, word in enumerate(said.words):
             if column:
-                self._columns.setdefault(word, []).append(column)
-        self._by_text: dict[str, list[_NetworkWord]] = {}
-        for word in self._columns:
+                self.columns.setdefault(word, []).append(column)
+        self._by_text: dict[str, list[NetworkWord]] = {}
+        for word in self.columns:
             self._by_text.setdefault(word.text, []).append(word)
         self._loose = same is not None or any(word.fragment for word in (*of.words, *said.words))
         self._rows: list[array[float]] = []
@@ -368,9 +370,9 @@ class _Alignment:
         self._fill()
 
     def _fill(self) -> None:
-        width, nodes = len(self._said.words), len(self._said.entering)
+        width, nodes = len(self.said.words), len(self.said.entering)
         self._add_row(0.0, [_ENDLESS] * width, [_ENDLESS] * nodes, [0.0] * width, 0.0)
-        paired: dict[_NetworkWord, list[float]] = {}
+        paired: dict[NetworkWord, list[float]] = {}
         merged: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
         for number, word in enumerate(self._of.words[1:], 1):
             node = self._of.nodes[number]
@@ -387,7 +389,7 @@ class _Alignment:
                     )
                 above, at_nodes = merged[node]
             if word not in paired:
-                paired[word] = self._paired(word)
+                paired[word] = self.paired(word)
             self._add_row(above[0] + word.absent, above, at_nodes, paired[word], word.absent)
 
     def _add_row(
@@ -395,7 +397,7 @@ class _Alignment:
     ) -> None:
         """A row by the row above it and that row's least at each node. Storing a cost rounds it to single precision."""
         row = array("f", (first,))
-        columns = zip(self._said.nodes, above, paired, self._absent, strict=True)
+        columns = zip(self.said.nodes, above, paired, self._absent, strict=True)
         next(columns)
         if self._in_line:
             # The only word before the next node is the one just seen.
@@ -409,7 +411,7 @@ class _Alignment:
             self._rows.append(row)
             self._at_nodes.append(row)
             return
-        entering = self._said.entering
+        entering = self.said.entering
         at_nodes = array("f", (first,))
         reached = 0
         for node, up, pair, missing in columns:
@@ -426,22 +428,22 @@ class _Alignment:
         self._rows.append(row)
         self._at_nodes.append(at_nodes)
 
-    def _paired(self, word: _NetworkWord) -> list[float]:
+    def paired(self, word: NetworkWord) -> list[float]:
         """The cost of a word of the reference against each of the hypothesis."""
-        costs = [SUBSTITUTION] * len(self._said.words)
-        for other in self._columns if self._loose else self._by_text.get(word.text, ()):
-            cost = self._substitution(word, other)
+        costs = [SUBSTITUTION] * len(self.said.words)
+        for other in self.columns if self._loose else self._by_text.get(word.text, ()):
+            cost = self.substitution(word, other)
             if cost != SUBSTITUTION:
-                for column in self._columns[other]:
+                for column in self.columns[other]:
                     costs[column] = cost
         return costs
 
-    def _substitution(self, word: _NetworkWord, other: _NetworkWord) -> float:
+    def substitution(self, word: NetworkWord, other: NetworkWord) -> float:
         if word.nothing and other.nothing:
             return BOTH_NOTHING
-        return 0.0 if self._equal(word, other) else SUBSTITUTION
+        return 0.0 if self.equal(word, other) else SUBSTITUTION
 
-    def _equal(self, word: _NetworkWord, other: _NetworkWord) -> bool:
+    def equal(self, word: NetworkWord, other: NetworkWord) -> bool:
         if word.fragment or other.fragment:
             for part, whole in ((word.text, other.text), (other.text, word.text)):
                 if len(part) > 1 and part.startswith("-"):
@@ -455,7 +457,7 @@ class _Alignment:
     def path(self) -> tuple[AlignedWord, ...]:
         """The way back from the ends, turned round."""
         steps: list[AlignedWord] = []
-        row, column = self._first_least(self._of.entering[-1], self._said.entering[-1])
+        row, column = self._first_least(self._of.entering[-1], self.said.entering[-1])
         while row or column:
             last = row, column
             row, column = self._back(row, column)
@@ -473,14 +475,14 @@ class _Alignment:
     def _back(self, row: int, column: int) -> tuple[int, int]:
         """The cell before, on the cheapest way."""
         if not row:
-            return self._first_least((0,), self._said.before(column))
+            return self._first_least((0,), self.said.before(column))
         if not column:
             return self._first_least(self._of.before(row), (0,))
-        word, other = self._of.words[row], self._said.words[column]
-        both = self._first_least(self._of.before(row), self._said.before(column))
+        word, other = self._of.words[row], self.said.words[column]
+        both = self._first_least(self._of.before(row), self.said.before(column))
         left_out = self._first_least(self._of.before(row), (column,))
-        added = self._first_least((row,), self._said.before(column))
-        substitution = _single(self._rows[both[0]][both[1]] + self._substitution(word, other))
+        added = self._first_least((row,), self.said.before(column))
+        substitution = _single(self._rows[both[0]][both[1]] + self.substitution(word, other))
         deletion = _single(self._rows[left_out[0]][left_out[1]] + word.absent)
         insertion = _single(self._rows[added[0]][added[1]] + other.absent)
         if substitution <= deletion and substitution <= insertion:
@@ -489,7 +491,7 @@ class _Alignment:
 
     def _step(self, row: int, column: int) -> AlignedWord | None:
         """A step over a word of each side, or of one (0: none of the other); leaving out nothing is not a step."""
-        word, other = self._of.words[row], self._said.words[column]
+        word, other = self._of.words[row], self.said.words[column]
         if not column:
             edit = Edit.CORRECT if word.optional else Edit.DELETION
             return None if word.nothing else AlignedWord(edit, word.shown, "")
@@ -498,7 +500,7 @@ class _Alignment:
             return None if other.nothing else AlignedWord(edit, "", other.shown)
         if word.nothing and other.nothing:
             return None
-        edit = Edit.CORRECT if self._equal(word, other) else Edit.SUBSTITUTION
+        edit = Edit.CORRECT if self.equal(word, other) else Edit.SUBSTITUTION
         return AlignedWord(edit, word.shown, other.shown)
 
 

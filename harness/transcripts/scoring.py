@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.model.choices import TextUnit
-from harness.model.errors import InputError, Place
+from harness.model.errors import Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
-from harness.transcripts.alignment import Alignments, Groups, WordColumns, align_by_time, count, side_by_side
+from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side
 from harness.transcripts.networks import TextNetworks, aligned_networks
 from harness.transcripts.words import Wording, sounded
 
@@ -204,22 +204,6 @@ class Scoring:
 
 Aligner = Callable[[Transcripts, Transcripts, tuple[Sequence[str], Sequence[str]]], TextNetworks]
 """Gives the words of each row side by side, from the paired texts as written and as normalised."""
-
-
-def by_time(
-    references: Transcripts, hypotheses: Transcripts, shown: tuple[Sequence[str], Sequence[str]]
-) -> TextNetworks:
-    """Aligns words by their times alone; InputError where a normalisation has changed their number."""
-    found: dict[int, tuple[AlignedWord, ...]] = {}
-    for row, texts in enumerate(zip(*shown, strict=True)):
-        place = Place(references.file, references.lines[row])
-        of, said = _split(texts[0]), _split(texts[1])
-        times, heard = references.times[row], hypotheses.times[row]
-        if len(of) != len(times) or len(said) != len(heard):
-            what = f"{references.ids[row]}: after the normalisation, words have lost their times"
-            raise InputError(what, place=place, remedy="With --by-time, use --normalise verbatim")
-        found[row] = side_by_side(of, said, align_by_time(of, said, times, heard, place))
-    return found
 
 
 def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFigures | None:

@@ -62,9 +62,15 @@ def refuse_disorder(
 
 
 _CTM_EXAMPLE = "Write file, channel, start, duration, word and, if there is one, confidence: f1 A 0.10 0.25 hello 0.98"
+_LEXICAL = "lex"
+_TYPES = (_LEXICAL, "frag", "fp", "un-lex", "for-lex", "non-lex", "misc", "noscore")
+"""What the 7th column of a ctm of NIST's RT evaluations says of a word. Only lexical ones are scored (hubscr.pl)."""
 _BEGIN, _OR, _END = "<ALT_BEGIN>", "<ALT>", "<ALT_END>"
 _MARKS = (_BEGIN, _OR, _END)
 _NO_TIME = "*"
+_NOTHING = "@"
+_TIMES_OF_NOTHING = (0.0, 0.0)
+"""Of an alternative without a word; sclite has them from the asterisks in its place."""
 _NO_CONFIDENCE = "NA"
 
 
@@ -75,6 +81,8 @@ def read_ctm(
 
     Files and channels may come in any order. in_order: the words of each must come in the order of their starts, as
     cutting them by segments requires. may_be_empty: see read_trn.
+    A 7th column is the type of the word, or a number as ROVER writes it, which is ignored; an 8th is the speaker.
+    A duration may be negative, as for sclite.
     Alternatives between <ALT_BEGIN>, <ALT> and <ALT_END> become one word `{ a / b c / @ }`. Its times are those of the
     word with the latest midpoint, so that it belongs to one segment.
     """
@@ -95,6 +103,8 @@ class _CtmReader:
             fields = line.split()
             if len(fields) > 4 and fields[4].upper() in _MARKS:
                 self._mark(number, line, fields)
+            elif self._open is not None and fields[2:] == [_NO_TIME, _NO_TIME, _NOTHING]:
+                pass  # as an alternative without a word
             elif (word := self._word(number, line, fields)) is not None:
                 self._take(word, line)
         if self._open is not None:
@@ -103,28 +113,29 @@ class _CtmReader:
         return tuple(self._words)
 
     def _word(self, number: int, line: str, fields: list[str]) -> TimedWord | None:
-        if not 5 <= len(fields) <= 6:
-            what = f"{len(fields)} fields, where a line has 5 or 6"
-            self._problems.add(number, column_of(line, min(len(fields), 6)), what, _CTM_EXAMPLE)
+        if not 5 <= len(fields) <= 8:
+            what = f"{len(fields)} fields, where a line has 5 to 8"
+            self._problems.add(number, column_of(line, min(len(fields), 8)), what, _CTM_EXAMPLE)
             return None
         start_s, duration_s = seconds(fields[2]), seconds(fields[3])
         if start_s is None:
             refuse_time(self._problems, number, line, 2, "the start", fields[2])
         if duration_s is None:
             refuse_time(self._problems, number, line, 3, "the duration", fields[3])
-        elif duration_s < 0:
-            what = f"the duration {fields[3]} is negative"
-            self._problems.add(number, column_of(line, 3), what, "The fields are start and duration, not start and end")
-            return None
         confidence = None
-        if len(fields) == 6 and fields[5].upper() != _NO_CONFIDENCE:
+        if len(fields) > 5 and fields[5].upper() != _NO_CONFIDENCE:
             confidence = seconds(fields[5])
             if confidence is None:
                 what = f"the confidence {shown(fields[5])} is not a number"
                 self._problems.add(number, column_of(line, 5), what, "Write a number or NA, or leave it out")
+        kind = fields[6].lower() if len(fields) > 6 else _LEXICAL
+        if kind not in _TYPES and (len(fields) == 8 or seconds(kind) is None):
+            what = f"the type {shown(fields[6])} is not one of {', '.join(_TYPES)}"
+            self._problems.add(number, column_of(line, 6), what, "Write the type before the speaker")
         if start_s is None or duration_s is None:
             return None
-        return TimedWord(fields[0], fields[1], start_s, duration_s, fields[4], confidence, number)
+        is_scored = kind == _LEXICAL or kind not in _TYPES
+        return TimedWord(fields[0], fields[1], start_s, duration_s, fields[4], confidence, number, is_scored)
 
     def _take(self, word: TimedWord, line: str) -> None:
         # Alternatives are each other's time again, so that only the words outside are held to it.
@@ -158,16 +169,21 @@ class _CtmReader:
     def _close(self) -> None:
         opened, self._open = self._open, None
         assert opened is not None  # _mark has refused an end without it
-        spoken = [word for one in self._alternatives for word in one]
+        scored = [[word for word in one if word.is_scored] for one in self._alternatives]
+        spoken = [word for one in scored for word in one]
+        if any(self._alternatives) and not spoken:
+            self._words += [word for one in self._alternatives for word in one]  # none of them is scored
+            return
         if len(self._alternatives) < 2 or not spoken:
             what = "alternatives without a word" if not spoken else "a single alternative"
             self._problems.add(opened.line, 1, what, f"Write two or more with {_OR} between them")
             return
         latest = max(spoken, key=lambda word: word.start_s + word.duration_s / 2)
-        texts = (" ".join(word.text for word in one) or "@" for one in self._alternatives)
+        texts = (" ".join(word.text for word in one) or _NOTHING for one in scored)
         text = f"{{ {' / '.join(texts)} }}"
         place = (opened.file, opened.channel)
-        self._words.append(TimedWord(*place, latest.start_s, latest.duration_s, text, None, opened.line))
+        times = tuple(time for one in scored for time in [times_of(word) for word in one] or [_TIMES_OF_NOTHING])
+        self._words.append(TimedWord(*place, latest.start_s, latest.duration_s, text, None, opened.line, times=times))
 
     def _unclosed(self) -> None:
         opened, self._open = self._open, None
@@ -333,6 +349,11 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
 def _past_blanks(text: str, at: int) -> int:
     found = _BLANKS.match(text, at)
     return found.end() if found else at
+
+
+def times_of(word: TimedWord) -> tuple[float, float]:
+    """Begin and end, in seconds."""
+    return word.start_s, word.start_s + word.duration_s
 
 
 def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[TimedWord, ...], ...]:

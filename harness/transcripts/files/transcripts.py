@@ -17,7 +17,7 @@ from harness.model.errors import InputError, Place
 from harness.model.transcript import TimedWord, Transcripts
 from harness.transcripts.files.lists import read_csv, read_json_lines, read_kaldi
 from harness.transcripts.files.sro import read_sro
-from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_seglst, read_stm
+from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_seglst, read_stm, times_of
 
 EITHER = "--reference-format or --hypothesis-format"
 KALDI_NAME = "text"
@@ -363,7 +363,7 @@ def _caseless(id_: str) -> str:
 def _cut_by_segments(
     reference: Segments, hypothesis_path: Path, encoding: str | None
 ) -> tuple[Transcripts, Transcripts]:
-    words = read_ctm(hypothesis_path, encoding, may_be_empty=True)
+    words, not_scored = _scored_words(read_ctm(hypothesis_path, encoding, may_be_empty=True))
     _refuse_strangers(words, {place_of(segment) for segment in reference.segments}, str(hypothesis_path))
     ids: list[str] = []
     heard: list[str] = []
@@ -387,14 +387,21 @@ def _cut_by_segments(
     return (
         Transcripts(reference.file, tuple(ids), texts, lines, speakers, reference.encoding),
         Transcripts(
-            str(hypothesis_path), tuple(ids), tuple(heard), tuple(heard_lines), speakers, codec, tuple(confidences)
+            str(hypothesis_path),
+            tuple(ids),
+            tuple(heard),
+            tuple(heard_lines),
+            speakers,
+            codec,
+            tuple(confidences),
+            not_scored=not_scored,
         ),
     )
 
 
 def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None) -> tuple[Transcripts, Transcripts]:
-    references = read_ctm(reference_path, encoding, in_order=False)
-    hypotheses = read_ctm(hypothesis_path, encoding, may_be_empty=True, in_order=False)
+    references, left_out = _scored_words(read_ctm(reference_path, encoding, in_order=False))
+    hypotheses, not_scored = _scored_words(read_ctm(hypothesis_path, encoding, may_be_empty=True, in_order=False))
     if not references:
         raise InputError("the reference has no words", place=Place(str(reference_path)), remedy="Check the path")
     names: dict[tuple[str, str], str] = {}
@@ -402,9 +409,15 @@ def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None)
         names.setdefault(place_of(word), f"{word.file}-{word.channel}-0000")
     _refuse_strangers(hypotheses, names.keys(), str(hypothesis_path))
     return (
-        _one_for_each_place(references, names, str(reference_path), encoding),
-        _one_for_each_place(hypotheses, names, str(hypothesis_path), encoding),
+        replace(_one_for_each_place(references, names, str(reference_path), encoding), not_scored=left_out),
+        replace(_one_for_each_place(hypotheses, names, str(hypothesis_path), encoding), not_scored=not_scored),
     )
+
+
+def _scored_words(words: Sequence[TimedWord]) -> tuple[tuple[TimedWord, ...], int]:
+    """The words that are scored, and how many others there are."""
+    scored = tuple(word for word in words if word.is_scored)
+    return scored, len(words) - len(scored)
 
 
 def _one_for_each_place(
@@ -416,7 +429,9 @@ def _one_for_each_place(
     texts = tuple(_joined(those) for those in places.values())
     speakers = tuple(id_.removesuffix("-0000") for id_ in ids)
     confidences = tuple(tuple(word.confidence for word in those) for those in places.values())
-    times = tuple(tuple((one.start_s, one.start_s + one.duration_s) for one in those) for those in places.values())
+    times = tuple(
+        tuple(time for word in those for time in word.times or (times_of(word),)) for those in places.values()
+    )
     return Transcripts(file, ids, texts, lines, speakers, encoding_name(encoding), confidences, times)
 
 

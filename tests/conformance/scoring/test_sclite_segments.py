@@ -85,7 +85,7 @@ class Drawn:
             return  # nothing was heard there
         start = self.source.randint(-100, 200)
         for _ in range(self.source.randint(1, 30)):
-            duration = self.source.choice((0, 10, 20, 30, 31))
+            duration = self.source.choice((0, 10, 20, 30, 31, -10))
             name = self.source.choice((file, file.upper()))
             said = self.source.choice(WORDS)
             self.words.append(f"{name} {channel} {start / 100:.2f} {duration / 100:.2f} {said}")

@@ -12,9 +12,10 @@ from harness.model.choices import SpeakersBy, TranscriptFormat
 from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import Normalisation, Segment, WordCounts
 from harness.transcripts.alignment import count
+from harness.transcripts.by_time import by_time
 from harness.transcripts.files.timed import Segments, read_seglst
 from harness.transcripts.files.transcripts import read_pair, read_segments
-from harness.transcripts.scoring import by_time, score
+from harness.transcripts.scoring import score
 from harness.transcripts.talkers import PairedTalkers, TalkerPair, pair_talkers
 from harness.transcripts.words import Wording
 
@@ -121,3 +122,20 @@ def test_words_by_their_times_are_paired_as_sclite_pairs_them(tmp_path: Path) ->
     assert (found.correct, found.substitutions, found.deletions, found.insertions) == (1, 1, 3, 7)
     with pytest.raises(InputError, match="words have lost their times"):
         by_time(of, said, (["a"], ["a"]))
+    with pytest.raises(InputError, match="words have lost their times"):
+        by_time(of, said, (["{ a / b }"], ["a"]))
+
+
+def test_alternatives_are_chosen_by_their_times_as_sclite_chooses_them(tmp_path: Path) -> None:
+    """The paths are those of sclite -T of SCTK 2.4.10."""
+    reference = "0.1 0.2 a,* * <ALT_BEGIN>,0.4 0.3 b,* * <ALT>,0.4 0.1 c,0.5 0.2 d,* * <ALT>,* * <ALT_END>,0.8 0.1 e"
+    (tmp_path / "r.ctm").write_text("".join(f"f A {word}\n" for word in reference.split(",")))
+    for heard, path in (
+        ("0.1 0.2 a,0.4 0.3 b,0.8 0.1 e", "CCC"),
+        ("0.1 0.2 a,0.4 0.1 c,0.52 0.2 d,0.8 0.1 e", "CCCC"),
+        ("0.1 0.2 x,0.8 0.1 e", "SC"),
+        ("0.1 0.2 a,* * <ALT_BEGIN>,0.4 0.3 x,* * <ALT>,0.4 0.1 c,* * <ALT_END>,0.8 -0.1 e", "CSID"),
+    ):
+        (tmp_path / "h.ctm").write_text("".join(f"f A {word}\n" for word in heard.split(",")))
+        found = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=by_time)
+        assert ["".join(word.edit.value for word in each.words) for each in found.utterances()] == [path], heard

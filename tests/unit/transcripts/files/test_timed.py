@@ -48,15 +48,27 @@ def test_alternatives_become_one_word_with_the_times_of_its_latest(tmp_path: Pat
     assert (words[1].start_s, words[1].duration_s, words[1].line) == (1.6, 0.1, 2)
 
 
+def test_a_word_of_nists_rt_evaluations_has_a_type_and_a_speaker(tmp_path: Path) -> None:
+    text = "f A 1 1 a 0.9 lex ann\nf A 2 1 um NA fp ann\nf A 3 1 b 1.0 LEX\nf A 4 1 c 0.5 1\nf A 5 -0.1 d\n"
+    text += "f A * * <ALT_BEGIN>\nf A 6 1 e- 0.1 frag\nf A * * <ALT>\nf A * * @\nf A * * <ALT>\n"
+    text += "f A 6 1 e 1 lex\nf A * * <ALT_END>\n"
+    words = read_ctm(written(tmp_path, "a.ctm", text))
+    assert [word.text for word in words if word.is_scored] == ["a", "b", "c", "d", "{ @ / @ / e }"]
+    assert [word.text for word in words if not word.is_scored] == ["um"]
+    assert (words[4].start_s, words[4].duration_s) == (5.0, -0.1)
+    assert words[5].times == ((0.0, 0.0), (0.0, 0.0), (6.0, 7.0))
+
+
 WRONG_CTM: list[tuple[str, Told]] = [
     ("f A 1\n", [(1, 6, "3 fields")]),
-    ("f A 1 2 a 0.5 lex\n", [(1, 15, "7 fields")]),
+    ("f A 1 2 a 0.5 lex ann x\n", [(1, 23, "9 fields")]),
+    ("f A 1 2 a 0.5 word\n", [(1, 15, "the type 'word' is not one of lex, frag, fp")]),
+    ("f A 1 2 a 0.5 1 ann\n", [(1, 15, "the type '1' is not one of")]),
     ("f A one 2 a\n", [(1, 5, "the start 'one' is not a number")]),
     ("f A 1 nan a\n", [(1, 7, "the duration 'nan'")]),
     ("f A inf 1_0 a\n", [(1, 5, "the start 'inf'"), (1, 9, "the duration '1_0'")]),
     ("f A 1e999 1 a\n", [(1, 5, "the start")]),
     ("f A * * a\n", [(1, 5, "the start"), (1, 7, "the duration")]),
-    ("f A 1 -0.1 a\n", [(1, 7, "the duration -0.1 is negative")]),
     ("f A 1 1 a good\n", [(1, 11, "the confidence 'good'")]),
     ("f A 2 1 a\ng A 1 1 b\nF A 1 1 c\n", [(3, 5, "begins before the one in line 1")]),
     ("f A * * <ALT>\n", [(1, 9, "<ALT> without <ALT_BEGIN>")]),
