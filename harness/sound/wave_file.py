@@ -373,6 +373,7 @@ def demand_whole(file: BinaryIO, length: int) -> FoundSound | None:
     - Apple's CAF 1.0 (chunk sizes of 64 bits, -1 for unknown data)
     - NIST SPHERE (header.doc)
     - RFC 3533, 6 (the last page of an Ogg stream has a flag)
+    - RFC 9639, 8.2 and 9 (STREAMINFO and the frames of FLAC)
     """
     file.seek(0)
     start = file.read(_LONGEST_HEAD)
@@ -391,6 +392,9 @@ def demand_whole(file: BinaryIO, length: int) -> FoundSound | None:
         said = _caf_bytes(file, length)
     elif start.startswith(b"NIST_1A"):
         said = _sphere_bytes(start)
+    elif start.startswith(b"fLaC") and (frame := _flac_frame_behind(file, start, length)) is not None:
+        what = f"the header declares {_flac_samples(start)} samples, but another frame begins at sample {frame}"
+        raise _unreadable(f"{what}: sound after the declared end would be lost")
     elif start.startswith(b"OggS") and not _ogg_ends(file, length):
         raise UnusableSound(RejectReason.UNREADABLE, "truncated: the last page of its Ogg stream is missing")
     if said > length and not (start[:4] == b"FORM" and said >= _STREAMED_FORM):
@@ -434,6 +438,62 @@ def _sphere_bytes(start: bytes) -> int:
     except (KeyError, ValueError):
         return 0
     return head + count * size * channels if fields.get(b"sample_coding", b"pcm") == b"pcm" else 0
+
+
+def _flac_samples(start: bytes) -> int:
+    return int.from_bytes(start[18:26], "big") & ((1 << 36) - 1)
+
+
+def _flac_frame_behind(file: BinaryIO, start: bytes, length: int) -> int | None:
+    """First sample of the last frame of a FLAC file if that is behind the samples that its header declares.
+
+    None if it is not, if the header declares no length, or if the file does not end with a frame.
+    """
+    samples, block = _flac_samples(start), int.from_bytes(start[8:10], "big")
+    if len(start) < 26 or not samples:
+        return None
+    file.seek(max(0, length - _LONGEST_FRAME))
+    tail = file.read(_LONGEST_FRAME)
+    at = len(tail)
+    while (at := max(tail.rfind(sync, 0, at) for sync in _FLAC_SYNCS)) >= 0:
+        number = _flac_number(tail[at : at + 17])
+        if number is None:
+            continue
+        first = number if tail[at + 1] & 1 else number * block
+        if first < samples:
+            return None
+        if not _crc(tail[at:], 0x8005, 16):
+            return first
+    return None
+
+
+_FLAC_SYNCS = (b"\xff\xf8", b"\xff\xf9")
+_LONGEST_FRAME = 1 << 16
+
+
+def _flac_number(head: bytes) -> int | None:
+    """The coded number of the frame or sample with which a frame begins; None if the bytes begin no frame."""
+    if len(head) < 17 or head[3] & 1:
+        return None
+    ones = 8 - (~head[4] & 0xFF).bit_length()
+    if ones in (1, 8):
+        return None
+    coded = max(1, ones)
+    number = head[4] & (0x7F >> ones)
+    for each in head[5 : 4 + coded]:
+        number = number << 6 | each & 0x3F
+    more = {6: 1, 7: 2}.get(head[2] >> 4, 0) + {12: 1, 13: 2, 14: 2}.get(head[2] & 15, 0)
+    return None if _crc(head[: 4 + coded + more + 1], 0x07, 8) else number
+
+
+def _crc(content: bytes, polynomial: int, bits: int) -> int:
+    """0 of bytes that end with their own checksum."""
+    crc, top, mask = 0, 1 << (bits - 1), (1 << bits) - 1
+    for byte in content:
+        crc ^= byte << (bits - 8)
+        for _ in range(8):
+            crc = (crc << 1 ^ polynomial if crc & top else crc << 1) & mask
+    return crc
 
 
 def _ogg_ends(file: BinaryIO, length: int) -> bool:

@@ -181,6 +181,23 @@ def test_sound_that_another_header_does_not_declare_is_not_lost_in_silence(tmp_p
         open_sound(str(path), RATE_HZ, resample=False)
 
 
+@pytest.mark.parametrize("seconds", [0.01, 0.5, SECONDS, 20])
+def test_a_flac_file_with_more_sound_than_its_header_declares_is_refused(tmp_path: Path, seconds: float) -> None:
+    noise = np.random.default_rng(7).uniform(-0.5, 0.5, round(seconds * RATE_HZ)).astype(np.float32)
+    content, path = bytearray(sound("flac", noise)), tmp_path / "r.flac"
+    for declared in (len(noise), 0, len(noise) // 2, len(noise) - 4097):
+        content[22:26] = max(0, declared).to_bytes(4, "big")
+        path.write_bytes(content)
+        last_frame = (len(noise) - 1) // 4096 * 4096
+        if 0 < declared <= last_frame:
+            with pytest.raises(InputError, match=f"another frame begins at sample {last_frame}"):
+                recordings.check(str(path))
+            with pytest.raises(UnusableSound, match="would be lost"):
+                open_sound(str(path), RATE_HZ, resample=False)
+        elif declared == len(noise):
+            assert recordings.check(str(path)) == len(noise) / RATE_HZ
+
+
 def test_an_aiff_file_from_a_pipe_is_read(tmp_path: Path) -> None:
     content = bytearray(sound("aiff"))
     for mark, offset in ((b"FORM", 4), (b"SSND", 4)):
