@@ -5,6 +5,9 @@ A line ends with a line feed, a carriage return, or both. Uses memory for one bl
 Comma-separated text is written so that a spreadsheet shows it unchanged and never evaluates it. A cell that begins with
 = + - @, a tab or a line end gets a leading apostrophe. One that begins with an apostrophe gets another one, so that
 removing one restores every text (`harness judgments import` does). A signed number is not a formula.
+
+All tables of others are read by `CsvRows`. Cells are separated by commas, in a .tsv file by tabs. The first line can
+declare another separator, as spreadsheets do: `sep=;`. One that is not declared is not guessed.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from harness.model.errors import InputError, InputProblems, Place
@@ -155,8 +160,8 @@ _RARE = ("\u2028", "\u2029", "\ufeff")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> str:
-    """The text of a file, each line ended by a line feed, without a byte order mark.
+def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = False, as_written: bool = False) -> str:
+    """The text of a file, each line ended by a line feed (unless as_written), without a byte order mark.
 
     encoding: default UTF-8. InputError when the file cannot be read, or is empty (unless may_be_empty).
     InputProblems with line and column of every line that holds anything but text (`fault_in`).
@@ -166,10 +171,12 @@ def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = F
     text = _decoded(content, codec, path)
     if _has_faults(text):
         _refuse(content, codec, path)
-    return _with_line_feeds(text, path, may_be_empty=may_be_empty)
+    return _with_line_feeds(text, path, may_be_empty=may_be_empty, as_written=as_written)
 
 
-def read_text_and_faults(path: Path, encoding: str | None = None) -> tuple[str, dict[int, InputError]]:
+def read_text_and_faults(
+    path: Path, encoding: str | None = None, *, as_written: bool = False
+) -> tuple[str, dict[int, InputError]]:
     """As `read_text`, but lines that hold anything but text are reported and left as they are.
 
     A byte that is not UTF-8 becomes half a character (surrogateescape).
@@ -180,10 +187,10 @@ def read_text_and_faults(path: Path, encoding: str | None = None) -> tuple[str, 
         text = content.decode(_WITH_MARK, "surrogateescape")
     else:
         text = _decoded(content, codec, path)
-    faulty, text = _has_faults(text), _with_line_feeds(text, path)
-    lines = enumerate(text.split("\n"), 1) if faulty else ()
+    faulty, whole = _has_faults(text), _with_line_feeds(text, path)
+    lines = enumerate(whole.split("\n"), 1) if faulty else ()
     found = ((number, fault_in(line, Place(str(path), number), codec)) for number, line in lines)
-    return text, {number: fault for number, fault in found if fault is not None}
+    return text if as_written else whole, {number: fault for number, fault in found if fault is not None}
 
 
 def _decoded(content: bytes, codec: str, path: Path) -> str:
@@ -195,12 +202,12 @@ def _decoded(content: bytes, codec: str, path: Path) -> str:
         raise InputError(what, place=Place(str(path)), remedy="Say what it is: --encoding …") from error
 
 
-def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False) -> str:
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
+def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_written: bool = False) -> str:
     if not may_be_empty and (not text or text.isspace()):
         raise empty(path)
-    return text if text.endswith("\n") else text + "\n"
+    if "\r" in text and not as_written:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if as_written or text.endswith("\n") else text + "\n"
 
 
 def encoding_name(encoding: str | None) -> str:
@@ -323,11 +330,14 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 def safe_csv(rows: Iterable[Sequence[str]]) -> str:
     """The rows as in RFC 4180, but with line feeds as line ends."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    lines: list[str] = []
+    # The writer quotes the characters of its line end, so that those within a cell are kept.
+    writer = csv.writer(
+        SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n"))), lineterminator="\r\n"
+    )
     for row in rows:
         writer.writerow([safe_cell(cell) for cell in row])
-    return text.getvalue()
+    return "".join(f"{line}\n" for line in lines)
 
 
 def safe_cell(text: str) -> str:
@@ -340,26 +350,116 @@ def unmarked(text: str) -> str:
     return text[1:] if text.startswith(MARK) and text[1:2] in _FORMULA else text
 
 
-def filled_rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """The fields of filled rows, with the lines that the rows begin in; notes what is not CSV."""
-    if '"' not in text:
-        for number, plain in enumerate(text.split("\n"), 1):
-            if plain and not plain.isspace():
-                yield number, plain.split(",")
-        return
-    # The limit is the module's own and for all readers; raised, it only lets longer fields through.
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    reader = csv.reader(io.StringIO(text), strict=True)  # other signs that part lines elsewhere part none here
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            what = "a quote is not closed" if "unexpected end" in str(error) else f"not CSV: {error}"
-            remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
-            problems.add(line, 1, what, remedy)
-            continue
-        if row and any(field.strip() for field in row):
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_DECLARED = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_OF_POWERSHELL = "#TYPE "
+"""Start of a line that PowerShell writes before the header."""
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]+,[0-9]+\s*")
+_LONGEST_CELL = 1 << 27
+"""Characters."""
+TABS = ".tsv"
+
+
+def separator_of(file: str) -> str:
+    """What separates the cells of a file that declares nothing: tabs in a .tsv file, else commas."""
+    return "\t" if file.lower().endswith(TABS) else ","
+
+
+class CsvRows:
+    """The filled rows of a table, each with the line in which it begins. Notes what is not CSV. Iterate once.
+
+    lines: with their ends, or without. separator: unless the first line declares another one (`sep=;`).
+    """
+
+    def __init__(self, lines: Iterable[str], problems: Problems, separator: str = ",") -> None:
+        self._lines, self._problems = iter(lines), problems
+        self._begun = 0
+        first = next(self._lines, "")
+        if declared := _DECLARED.fullmatch(first):
+            self._begun, separator = 1, declared[1]
+        elif first.startswith(_OF_POWERSHELL):
+            self._begun = 1
+        else:
+            self._lines = itertools.chain([first], self._lines)
+        self._separator = separator
+
+    @classmethod
+    def of(cls, text: str, problems: Problems, separator: str = ",") -> CsvRows:
+        """The rows of a whole text."""
+        return cls(io.StringIO(text, newline=""), problems, separator)
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        first = True
+        for line, row in self._rows():
+            if not row or not any(map(str.strip, row)):
+                continue
+            if first and (other := self._undeclared(row)):
+                wanted = _SEPARATORS.get(self._separator, repr(self._separator))
+                what = f"the columns are separated by {_SEPARATORS[other]}, not by {wanted}"
+                written = "sep= and a tab" if other == "\t" else f"sep={other}"
+                remedy = f"Save the file with {wanted}, or write a first line that declares it: {written}"
+                self._problems.add(line, 1, what, remedy)
+                return
+            first = False
             yield line, row
+
+    def number(self, cell: str) -> str:
+        """A number as Python reads it. Where commas do not separate cells, one may stand for the decimal point."""
+        return cell.replace(",", ".") if self._separator != "," and _DECIMAL_COMMA.fullmatch(cell) else cell
+
+    def _undeclared(self, row: Sequence[str]) -> str | None:
+        """The separator of a first row that is one cell by the declared one."""
+        return next((mark for mark in _SEPARATORS if mark in row[0]), None) if len(row) == 1 else None
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        # The limit is the module's own and for all readers; raised, it only lets longer cells through.
+        csv.field_size_limit(_LONGEST_CELL)
+        separator, number = self._separator, self._begun
+        quoted: list[str] = []
+        lines = iter(lambda: quoted.pop() if quoted else next(self._lines), None)
+        reader = csv.reader(lines, delimiter=separator, strict=True)  # of rows with quotes alone, since it is slower
+        for text in self._lines:
+            line = number = number + 1
+            if '"' not in text:
+                yield line, text.rstrip("\r\n").split(separator)
+                continue
+            if separator == "\t" and not _is_open(text.rpartition("\t")[2]):
+                yield line, [_unquoted(cell) for cell in text.rstrip("\r\n").split("\t")]
+                continue
+            quoted.append(text)
+            before = reader.line_num + 1
+            try:
+                row = next(reader)
+            except csv.Error as error:
+                spanned = reader.line_num > before or "unexpected end" in str(error)
+                what = "a quote is not closed" if spanned else f"not CSV: {error}"
+                remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
+                self._problems.add(line, 1, what, remedy)
+            else:
+                yield line, row
+            number += reader.line_num - before
+
+
+def _is_open(cell: str) -> bool:
+    """Whether a cell goes on in the next line."""
+    return cell.startswith('"') and cell.count('"') % 2 == 1
+
+
+def _unquoted(cell: str) -> str:
+    """A cell between tabs. Common Voice doubles a quote but does not enclose its cell; spreadsheets do both."""
+    if '"' not in cell:
+        return cell
+    inside = cell[1:-1]
+    enclosed = len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in inside.replace('""', "")
+    return (inside if enclosed else cell).replace('""', '"')
+
+
+_ENCODING = "--encoding"
+_SAVE = "Save the file as UTF-8"
+
+
+def as_utf_8(fault: InputError) -> InputError:
+    """The fault with a remedy that does not name the option for encodings, for a command without it."""
+    if isinstance(fault, InputProblems):
+        return InputProblems([as_utf_8(problem) for problem in fault.problems])
+    return InputError(fault.what, place=fault.place, remedy=_SAVE) if _ENCODING in fault.remedy else fault

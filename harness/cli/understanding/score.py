@@ -289,9 +289,13 @@ def _grouped(gold: Corpus, file: Readable | None) -> Corpus:
     """Gold with the groups of a list added; InputError for a list of other utterances."""
     if file is None:
         return gold
+    from harness.base.text_file import as_utf_8
     from harness.transcripts.files.lists import read_groups
 
-    listed = read_groups(Path(file.path), case_counts=True)
+    try:
+        listed = read_groups(Path(file.path), case_counts=True)
+    except InputError as error:
+        raise as_utf_8(error) from error
     _demand_an_id(listed.ids, gold, "this list", file.name)
     rows = {id_: at for at, id_ in enumerate(listed.ids)}
     taken = {column for one in gold.utterances for column, _ in one.groups}

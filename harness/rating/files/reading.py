@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
 from harness.base.findings import nearest
-from harness.base.text_file import Problems, filled_rows, read_bytes, read_text_and_faults, shown, unmarked
+from harness.base.text_file import CsvRows, Problems, read_bytes, read_text_and_faults, separator_of, shown, unmarked
 from harness.base.typed_table import ColumnContent, demand_parquet
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.effect import EffectWord
@@ -28,7 +28,7 @@ class WrittenRows:
     """The rows of a file, not yet checked.
 
     `header`: distinct column names. `line`: line of the header, 0 for none. `rows`: line number and cells. `bad_lines`:
-    errors in lines that are not rows; filled while the rows are read.
+    errors in lines that are not rows; filled while the rows are read. `number`: a number in a cell as Python reads it.
     """
 
     file: str
@@ -36,16 +36,18 @@ class WrittenRows:
     line: int
     rows: Iterable[tuple[int, list[object]]]
     bad_lines: list[InputError]
+    number: Callable[[str], str] = str
 
 
 def csv_table(path: Path, encoding: str | None) -> WrittenRows:
     """Reads CSV with a header; InputProblems if the file is not text or not CSV."""
-    text, faults = read_text_and_faults(path, encoding)
+    text, faults = read_text_and_faults(path, encoding, as_written=True)
     broken = Problems(str(path))
-    written = list(filled_rows(text, broken))
+    table = CsvRows.of(text, broken, separator_of(path.name))
+    written = list(table) or [(1, [])]
     broken.refuse()
     line, header = written[0]
-    ends = [at for at, _ in written[1:]] + [text.count("\n") + 1]
+    ends = [at for at, _ in written[1:]] + [max(faults, default=0) + 1]
     wrong = [
         [faults[at] for at in range(begins, end) if at in faults]
         for (begins, _), end in zip(written, ends, strict=True)
@@ -59,12 +61,10 @@ def csv_table(path: Path, encoding: str | None) -> WrittenRows:
             problems.add(line, 1, f"column {at + 1} has no name", "Name it, or remove its comma from every row")
         elif names.index(name) < at:
             problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
-        problems.add(line, 1, "the columns are not separated by commas", "Save the file as CSV with commas")
     problems.refuse()
     found: list[InputError] = []
     rows = zip(written[1:], wrong[1:], strict=True)
-    return WrittenRows(str(path), names, line, _csv_rows(rows, len(names), str(path), found), found)
+    return WrittenRows(str(path), names, line, _csv_rows(rows, len(names), str(path), found), found, table.number)
 
 
 def _csv_rows(
@@ -461,7 +461,8 @@ def read_judgments(
     for line, cells in table.rows:
         seen += 1
         try:
-            rows.append(row_of(line, _values(cells, contents, marked=kind is Format.CSV), categories))
+            values = _values(cells, contents, table.number, marked=kind is Format.CSV)
+            rows.append(row_of(line, values, categories))
         except WrongCell as wrong:
             problems.add(line, 1 if kind is not Format.PARQUET else 0, wrong.what, wrong.remedy)
             bad += 1
@@ -472,7 +473,9 @@ def read_judgments(
     return ReadJudgments(tuple(rows), (*table.bad_lines, *problems.told), bad, left_out)
 
 
-def _values(cells: list[object], contents: list[tuple[int, str, ColumnContent]], *, marked: bool) -> dict[str, Value]:
+def _values(
+    cells: list[object], contents: list[tuple[int, str, ColumnContent]], number: Callable[[str], str], *, marked: bool
+) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for at, field, content in contents:
         cell = cells[at]
@@ -480,6 +483,7 @@ def _values(cells: list[object], contents: list[tuple[int, str, ColumnContent]],
             continue
         if marked and isinstance(cell, str):
             cell = unmarked(cell)
+            cell = number(cell) if content is ColumnContent.NUMBER else cell
         try:
             value = value_of(cell, content)
         except WrongCell as wrong:

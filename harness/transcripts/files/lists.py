@@ -15,7 +15,7 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from harness.base.text_file import Problems, encoding_name, filled_rows, read_text, repetition, shown
+from harness.base.text_file import CsvRows, Problems, encoding_name, read_text, repetition, separator_of, shown
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.timed import Segments, declaration, read_stm
@@ -43,7 +43,7 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     lines: list[int] = []
     first: dict[str, int] = {}
     header = ""
-    for number, (line, row) in enumerate(filled_rows(text, problems)):
+    for number, (line, row) in enumerate(CsvRows.of(text, problems, separator_of(path.name))):
         if len(row) != 2:
             what = f"{len(row)} field{'s' * (len(row) != 1)}, where a row has 2"
             problems.add(line, 1, what, _LIST_EXAMPLE)
@@ -151,6 +151,11 @@ def is_header(row: list[str]) -> bool:
     return len(row) == 2 and bool(_header(row[0].strip(), " ".join(row[1].split())))
 
 
+def is_text_column(name: str) -> bool:
+    """Whether a header's second column holds texts, not names of files with them."""
+    return " ".join(name.split()).lower().replace(" ", "_") in _SECOND_TEXT
+
+
 def _header(first: str, second: str) -> str:
     """The second column's name, in small letters, when the row is a header; else ""."""
     name = second.lower().replace(" ", "_")
@@ -190,10 +195,11 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
     """
     text = read_text(path, encoding)
     problems = Problems(str(path))
-    rows = filled_rows(text, problems)
+    rows = iter(CsvRows.of(text, problems, separator_of(path.name)))
     line, written = next(rows, (1, [""]))
+    problems.refuse()
     header = [_squeezed(field) for field in written]
-    _check_header(header, line, written, problems)
+    _check_header(header, line, problems)
     problems.refuse()
     at = header.index(ID)
     ids: list[str] = []
@@ -279,14 +285,11 @@ def _name(declared: str, place: int, taken: Collection[str]) -> str:
     return f"{found} (label {place + 1})" if found in taken else found
 
 
-def _check_header(header: list[str], line: int, written: list[str], problems: Problems) -> None:
+def _check_header(header: list[str], line: int, problems: Problems) -> None:
     if ID not in header:
-        one = (
-            "" if len(written) > 1 else "; columns are separated by commas" * any(mark in written[0] for mark in ";\t")
-        )
         near = next((name for name in header if name.lower() == ID), None)
         what = f"the header has no column {ID}" + (f", but {near}: case counts" if near else "")
-        problems.add(line, 1, what, f"{_GROUPS_EXAMPLE}{one}")
+        problems.add(line, 1, what, _GROUPS_EXAMPLE)
         return
     if len(header) == 1:
         problems.add(line, 1, f"the header has the column {ID} alone", _GROUPS_EXAMPLE)

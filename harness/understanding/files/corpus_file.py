@@ -157,7 +157,7 @@ def _read(path: Path, form: CorpusFormat, name: str) -> list[Utterance]:
             return read_jsonl(path, name)
         case CorpusFormat.CSV:
             text = csv_text(path, name)
-            if is_intents_file(text):
+            if is_intents_file(text, name):
                 return read_intents_csv(text, name)
             from harness.transcripts.files.lists import read_csv
 

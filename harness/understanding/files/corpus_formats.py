@@ -17,7 +17,18 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from harness.base.text_file import Problems, fault_in, filled_rows, line_blocks, read_text, shown, too_long, unmarked
+from harness.base.text_file import (
+    CsvRows,
+    Problems,
+    as_utf_8,
+    fault_in,
+    line_blocks,
+    read_text,
+    separator_of,
+    shown,
+    too_long,
+    unmarked,
+)
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.understanding import Slot, Utterance, intent_set
 
@@ -26,8 +37,6 @@ SEQ_OUT = "seq.out"
 LABEL = "label"
 SPLIT = "split"
 """The group that holds an utterance's split."""
-_ENCODING = "--encoding"
-_SAVE = "Save the file as UTF-8"
 
 
 def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | None]:
@@ -57,11 +66,6 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
     except (OSError, ValueError) as error:
         what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(what, place=place, remedy="Check the path and its permissions") from error
-
-
-def as_utf_8(fault: InputError) -> InputError:
-    """The fault with a remedy that does not name the option for encodings."""
-    return InputError(fault.what, place=fault.place, remedy=_SAVE) if _ENCODING in fault.remedy else fault
 
 
 _BIO_EXAMPLE = "Write O, B-concept or I-concept for each word"
@@ -182,7 +186,7 @@ _CSV_EXAMPLE = "Write a header, then a row for each utterance: id,intent"
 def read_intents_csv(text: str, name: str) -> list[Utterance]:
     """The utterances of a file's text. InputProblems with every mistake in it."""
     problems = Problems(name)
-    rows = filled_rows(text, problems)
+    rows = iter(CsvRows.of(text, problems, separator_of(name)))
     line, written = next(rows, (1, [""]))
     header = [" ".join(field.split()) for field in written]
     columns = [field.lower() if field.lower() in (ID, INTENT, TEXT) else field for field in header]
@@ -218,13 +222,13 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
     return found
 
 
-def is_intents_file(text: str) -> bool:
+def is_intents_file(text: str, name: str) -> bool:
     """Whether the first row of a file is a header of intents, perhaps with a mistake.
 
     `id,intents` is a header with a mistake, and not an utterance. `id,text` is a header of texts.
     """
-    _, row = next(filled_rows(text, Problems("")), (0, []))
-    fields = ["".join(field.split()).lower().replace("_", "") for one in row for field in one.split(";")]
+    _, row = next(iter(CsvRows.of(text, Problems(name), separator_of(name))), (0, []))
+    fields = ["".join(field.split()).lower().replace("_", "") for field in row]
     if not _NEARLY.isdisjoint(fields) or fields[:1] != [ID]:
         return not _NEARLY.isdisjoint(fields)
     from harness.transcripts.files.lists import is_header  # here, since few corpora have texts alone

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from harness.base.findings import Findings, Id, Keys, Text, nearest, preset, read_keys, wrong
-from harness.base.text_file import Problems, filled_rows, read_text
+from harness.base.text_file import CsvRows, Problems, as_utf_8, read_text, separator_of
 from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, Place
@@ -207,8 +207,12 @@ def load_label_map(named: str) -> Mapping[str, str]:
         remedy = f"Name a CSV file or a preset. {nearest(named, list(PRESETS), listed='Presets')}"
         raise InputError(f"{named!r} is not a file or a preset", remedy=remedy)
     problems = Problems(named)
-    rows = filled_rows(read_text(path), problems)
+    try:
+        rows = iter(CsvRows.of(read_text(path), problems, separator_of(named)))
+    except InputError as error:
+        raise as_utf_8(error) from error
     _, header = next(rows, (1, [""]))
+    problems.refuse()
     if [one.strip().lower() for one in header] != ["from", "to"]:
         raise InputError(f"the header is {','.join(header)!r}", place=Place(named, 1), remedy=_MAP_EXAMPLE)
     found: dict[str, str] = {}

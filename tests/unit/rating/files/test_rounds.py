@@ -411,7 +411,7 @@ def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> 
         ("trial,rater,category,rater\nt1,ann,wrong,bob\n", "two columns are called 'rater'"),
         ("trial,rater,category,label\nt1,ann,wrong,wrong\n", "two columns hold category"),
         ("trial,rater,,category\nt1,ann,,wrong\n", "column 3 has no name"),
-        ("trial;rater;category\nt1;ann;wrong\n", "the columns are not separated by commas"),
+        ("trial;rater;category\nt1;ann;wrong\n", "the columns are separated by semicolons, not by commas"),
         (f'{HEAD}\nt1,ann,"wrong\n', "a quote is not closed"),
         (f"{HEAD}\nt1,a\0nn,wrong\n", "a NUL character"),
         (f"{HEAD}\nt1,ann\x1b[31m,wrong\n", "the control character U+001B"),

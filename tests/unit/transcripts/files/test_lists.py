@@ -122,7 +122,7 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
         ("id,voice\n", ["the list has no rows below its header"]),
         ("voice,level\nann,-26\n", [":1:1: the header has no column id"]),
         ("Id,level\na_1,-26\n", ["the header has no column id, but Id: case counts"]),
-        ("id;voice\na_1;ann\n", ["the header has no column id", "columns are separated by commas"]),
+        ("id;voice\na_1;ann\n", ["the columns are separated by semicolons, not by commas", "sep=;"]),
         ("id\na_1\n", ["the header has the column id alone"]),
         ("id,voice,\na_1,ann,\n", ["column 3 has no name"]),
         ("id,voice,voice\na_1,ann,bob\n", ["two columns are called 'voice'"]),

@@ -129,7 +129,7 @@ def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
         ("name,intent\n1,a\n", ":1: the header has no column id: found 'name,intent'; expected id,intent"),
         ("id,intents\n1,a\n", ":1: the header has no column intent: found 'id,intents'; expected id,intent. Write a"),
         ("\nID,labels\n1,a\n", ":2: the header has no column intent: found 'id,labels'; expected id,intent"),
-        ("id;intent\n1;a\n", ":1: the header has no column id: found 'id;intent'; expected id,intent. Write a header"),
+        ("id;intent\n1;a\n", ":1:1: the columns are separated by semicolons, not by commas. Save the file with commas"),
         ("id,text,Intent labels\n1,hi,a\n", ":1: the header has no column intent: found 'id,text,Intent labels'"),
         ("id,intent,intent\n1,a,b\n", ":1: two columns have the name 'intent'"),
         ("id,intent\n", ": the file has no rows below its header"),
