@@ -75,7 +75,10 @@ def _columns(ctx: click.Context, param: click.Parameter, values: Sequence[str]) 
     return tuple(found)
 
 
-_PLACE = "a folder, a sound file, a quoted pattern, a .zip, a manifest (.csv, .jsonl, .parquet), or - for names"
+_PLACE = (
+    "a folder, a sound file, a quoted pattern, a .zip, a manifest (.csv, .tsv, .jsonl, .parquet, wav.scp), "
+    "or - for names"
+)
 _ASKED = together(
     inside=many(f"Recordings with the wake phrase: {_PLACE}.", "--in", metavar="PLACE"),
     outside=many("Recordings without the wake phrase.", "--out", metavar="PLACE"),
@@ -85,6 +88,8 @@ _ASKED = together(
         "recording, with its name).",
         metavar="FILE",
     ),
+    tier=option("Tier of TextGrids that holds the labels (default: all).", default="", metavar="NAME"),
+    encoding=option("Encoding of manifests and labels (default: UTF-8)."),
     tolerance_s=option(
         "Time after a labelled phrase within which its detection counts.",
         "--label-tolerance",
@@ -110,7 +115,9 @@ _ASKED = together(
     ),
     inv=_lists("List of files with the wake phrase (in-vocabulary).", "-i"),
     oov=_lists("List of files without the wake phrase (out-of-vocabulary).", "-o"),
-    referenced=_lists("CSV list: audio file and reference transcript file per row.", "-c", "--references"),
+    referenced=_lists(
+        "CSV list: audio file and reference transcript file per row; or a manifest with texts.", "-c", "--references"
+    ),
     jobs=option("Number of worker processes.", "-j", within=(1, 1024), default=1),
     log=option("Log file (default: TASK.log in the current folder).", "-l", metavar="FILE"),
     normalise=flag("Ignore case and punctuation when comparing transcripts.", "-n"),

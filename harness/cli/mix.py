@@ -33,6 +33,7 @@ def command(
         "SNR of the phrases, dB, drawn evenly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_TWO
     ),
     phrase: str = option("Phrase of the labels, unless a manifest has a column `phrase`.", default=""),
+    encoding: str | None = option("Encoding of manifests (default: UTF-8)."),
     file_minutes: float = option(
         "Length of each recording.", type=click.FloatRange(0.1, 60), default=10.0, metavar="MIN"
     ),
@@ -41,8 +42,8 @@ def command(
 ) -> None:
     """Plant recordings of phrases in hours of background. Write recordings with labels for `harness evaluate --long`.
 
-    PLACE is a folder, a sound file, a quoted pattern, or a manifest (.csv, .jsonl, .parquet) whose columns go into the
-    labels.
+    PLACE is a folder, a sound file, a quoted pattern, or a manifest (.csv, .tsv, .jsonl, .parquet, wav.scp) whose
+    columns go into the labels.
 
     Exit status: 0 done · 2 wrong usage or input.
     """
@@ -52,7 +53,8 @@ def command(
     from harness.offline.mixing import MixAsked, Mixer
 
     asked = MixAsked(rate, hours, gap, snr, file_minutes * 60, phrase, seed)
-    mixer = Mixer(asked, [gather(one) for one in phrases], [gather(one) for one in background])
+    places = [[gather(one, encoding) for one in named] for named in (phrases, background)]
+    mixer = Mixer(asked, places[0], places[1])
     output.mkdir(parents=True, exist_ok=True)
     recordings = samples = planted = 0
     for one in mixer.write(output):

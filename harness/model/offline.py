@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 TOLERANCE_S = 1.0
+INLINE = "text:"
+"""Start of a reference that is the text itself, not the path of its file."""
 
 
 class ListKind(StrEnum):
@@ -72,8 +74,9 @@ class LabelledPhrase:
 class ListedFile:
     """A line of a list. number: its place in its list, from 0 (lines without a file count not). path: where it was
     found, absolute, or an address of a store; listed: as the list has it, which is what the log calls it. reference:
-    path of the text, of a REFERENCED file. rejected: found wrong before it was opened (listed twice, say). labels: of
-    a LABELLED file, in order of time. size: in bytes when it was listed, 0 if unknown."""
+    of a REFERENCED file, the path of its text, or INLINE and the text. rejected: found wrong before it was opened
+    (listed twice, say). labels: of a LABELLED file, in order of time. size: in bytes when it was listed, 0 if unknown.
+    """
 
     kind: ListKind
     number: int

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
 
+from harness.base.text_file import checked_encoding
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
 from harness.model.errors import InputError
 from harness.model.offline import TOLERANCE_S, EngineFacts, EngineKind, Evaluation, LeadInRef, Task
@@ -31,7 +32,8 @@ class EvaluationAsked:
     """What an evaluation plays, where, and how it counts.
 
     inv, oov, referenced: names of lists. inside, outside: places with and without the phrase, see `gathered.py`.
-    long: places of long recordings, in which phrases are labelled; labels: where, () for beside them. by: columns to
+    long: places of long recordings, in which phrases are labelled; labels: where, () for beside them; tier: of
+    TextGrids, "" for all. encoding: of manifests and labels, None for UTF-8. by: columns to
     group by, several of which are crossed. clustered_by: the column of talkers.
     conditions: a file of conditions, or "". cluster: a scheduler's address, or "" for `jobs` local processes."""
 
@@ -40,6 +42,8 @@ class EvaluationAsked:
     outside: tuple[str, ...] = ()
     long: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    tier: str = ""
+    encoding: str | None = None
     tolerance_s: float = TOLERANCE_S
     conditions: str = ""
     by: tuple[tuple[str, ...], ...] = ()
@@ -72,6 +76,10 @@ class EvaluationAsked:
             )
         if self.labels and not self.long:
             raise InputError("--labels needs the recordings", remedy="Name them with --long")
+        if self.tier and not self.long:
+            raise InputError("--tier applies to labelled recordings", remedy="Name them with --long")
+        if self.encoding:
+            checked_encoding(self.encoding)
         if self.tolerance_s != TOLERANCE_S and not self.long:
             raise InputError("--label-tolerance applies to labelled recordings", remedy="Name them with --long")
         if [*self.inside, *self.outside, *self.long].count("-") > 1:

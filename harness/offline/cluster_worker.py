@@ -20,7 +20,7 @@ from typing import Any
 from harness import __version__
 from harness.base.plain_json import plain, restored
 from harness.model.errors import EngineError, HarnessError
-from harness.model.offline import EngineFacts, Evaluation, ListedFile
+from harness.model.offline import INLINE, EngineFacts, Evaluation, ListedFile
 from harness.offline.messages import files_of
 from harness.offline.pool import WorkerLimits, WorkerPool
 from harness.offline.run import FilesInPlay, nobody
@@ -82,7 +82,7 @@ def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
             probes.append(tuple(one.path for one in first))
         else:
             probes.append((here.path,))
-            if here.reference and not _closed(here.reference):
+            if here.reference and not here.reference.startswith(INLINE) and not _closed(here.reference):
                 probes.append((here.reference,))
     return tuple(probes)
 

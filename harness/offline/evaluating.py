@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from harness.offline.figures.groups import FileBreakdown
     from harness.offline.reports.log import EvaluationRun
 
-TALKERS = ("talker", "speaker")
+TALKERS = ("talker", "speaker", "client_id")
 """Columns that are taken for talkers unless another is named."""
 Breakdowns: TypeAlias = "Callable[[JournalFile], Iterable[FileBreakdown]]"
 _FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
@@ -185,9 +185,11 @@ def listing_of(
     asked: EvaluationAsked, warn: Callable[[str], None], conditions: Sequence[SoundCondition] = ()
 ) -> Listing:
     """Reads lists, places and labels; InputError, also for a column that none of them has."""
-    gathered = [[gather(one) for one in places] for places in (asked.inside, asked.outside)]
+    gathered = [[gather(one, asked.encoding) for one in places] for places in (asked.inside, asked.outside)]
     long = _labelled(asked, warn)
-    listing = read_lists(asked.inv, asked.oov, asked.referenced, gathered[0], gathered[1], long, conditions)
+    listing = read_lists(
+        asked.inv, asked.oov, asked.referenced, gathered[0], gathered[1], long, conditions, asked.encoding
+    )
     if conditions:
         demand_local(listing.files)
     wanted = [one for names in asked.by for one in names]
@@ -209,8 +211,8 @@ def _labelled(asked: EvaluationAsked, warn: Callable[[str], None]) -> list[Gathe
         return []
     from harness.offline.labels import LabelsOfRecordings
 
-    known = LabelsOfRecordings(asked.labels)
-    places = [gather(one) for one in asked.long]
+    known = LabelsOfRecordings(asked.labels, asked.encoding, asked.tier)
+    places = [gather(one, asked.encoding) for one in asked.long]
     found = [replace(one, labels=known.of(one)) for one in places]
     if unused := known.unused():
         warn(f"{counted(len(unused), 'recording')} with labels but not in --long, such as {unused[0]}")
@@ -240,7 +242,11 @@ class EvaluationSitting:
         self._listing, self._clustered_by = listing, clusters_of(asked, listing)
         # Reports errors in development lists now, not after hours.
         developed, conditions = sweep.developed, evaluation.conditions
-        self._developed = read_lists(sweep.dev_inv, sweep.dev_oov, (), conditions=conditions) if developed else None
+        self._developed = (
+            read_lists(sweep.dev_inv, sweep.dev_oov, (), conditions=conditions, encoding=asked.encoding)
+            if developed
+            else None
+        )
         self._files: Sequence[ListedFile] = self._listing.files
         self._shard: Shard | None = None
         if asked.shard is not None:

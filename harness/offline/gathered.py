@@ -5,11 +5,9 @@ Each becomes a list, with what is known of every file as columns: its folder, or
 
 from __future__ import annotations
 
-import csv
 import glob
 import hashlib
 import io
-import json
 import os
 import sys
 import zipfile
@@ -18,15 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.findings import nearest
-from harness.base.plugins import pip_install
 from harness.model.errors import InputError, Place
 from harness.model.offline import LabelledPhrase
+from harness.sound.manifests import AUDIO, MANIFESTS, TEXT, column_of, read_manifest
 
 SOUNDS = (".wav", ".flac", ".aiff", ".aif", ".w64", ".caf", ".au", ".sph", ".rf64", ".bw64")
 OTHER_SOUNDS = (".mp3", ".ogg", ".opus", ".m4a", ".webm")
 """Found too, so that the log says that they are rejected."""
-MANIFESTS = (".csv", ".jsonl", ".parquet")
-AUDIO = ("audio", "audio_file", "audio_filepath", "file", "filename", "path", "wav")
 FOLDER = "folder"
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _MANIFEST_REMEDY = f"Write a column with the sound files, called {AUDIO[0]} or {', '.join(AUDIO[1:])}"
@@ -36,7 +32,8 @@ _MANIFEST_REMEDY = f"Write a column with the sound files, called {AUDIO[0]} or {
 class GatheredFiles:
     """What a place holds. folder: where relative names may be too; None for the current folder only.
 
-    columns: a label for each file, by the name of the column; "" for none. labels: of the phrases in each.
+    columns: a label for each file, by the name of the column; "" for none. labels: of the phrases in each. texts: the
+    words of each, () if they are not known.
     """
 
     place: str
@@ -44,20 +41,25 @@ class GatheredFiles:
     columns: dict[str, tuple[str, ...]]
     folder: str | None = None
     labels: tuple[tuple[LabelledPhrase, ...], ...] = ()
+    texts: tuple[str, ...] = ()
 
     def content(self) -> bytes:
         """As a list: a name in each line."""
         return "".join(f"{name}\n" for name in self.names).encode("utf-8", "surrogateescape")
 
     def sha256(self) -> str | None:
-        """Of the names and labels; None without labels, where the list's own is enough."""
-        if not self.labels:
+        """Of the names, labels and texts; None with names alone, where the list's own is enough."""
+        if not self.labels and not self.texts:
             return None
-        return hashlib.sha256(self.content() + repr(self.labels).encode()).hexdigest()
+        more = repr(self.labels) + (repr(self.texts) if self.texts else "")
+        return hashlib.sha256(self.content() + more.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def gather(place: str) -> GatheredFiles:
-    """The recordings of a folder, a sound file, a pattern, a .zip, a manifest, or `-`; InputError for none."""
+def gather(place: str, encoding: str | None = None) -> GatheredFiles:
+    """The recordings of a folder, a sound file, a pattern, a .zip, a manifest, or `-`; InputError for none.
+
+    encoding: of a manifest, None for UTF-8.
+    """
     if place == "-":
         return _of_names(place, [line.rstrip("\r\n") for line in _standard_input() if line.strip()])
     lower = place.lower()
@@ -70,7 +72,7 @@ def gather(place: str) -> GatheredFiles:
         if lower.endswith(".zip"):
             return _of_zip(place)
         if lower.endswith(MANIFESTS):
-            return _of_manifest(place)
+            return _of_manifest(place, encoding)
     if lower.endswith(_TAR):
         remedy = f"Unpack it, and name the folder: tar xf {place}"
         raise InputError("sound in a tar archive cannot be read in place", place=Place(place), remedy=remedy)
@@ -135,65 +137,20 @@ def _of_zip(place: str) -> GatheredFiles:
     return GatheredFiles(place, names, found.columns)
 
 
-def _of_manifest(place: str) -> GatheredFiles:
-    rows = list(_rows(place))
-    columns = list(dict.fromkeys(name for _, row in rows for name in row))
-    audio = next((name for name in AUDIO if name in columns), None)
+def _of_manifest(place: str, encoding: str | None) -> GatheredFiles:
+    table = read_manifest(place, encoding)
+    audio, text = column_of(table.header, AUDIO), column_of(table.header, TEXT)
     if audio is None:
-        raise InputError("no column names the sound files", place=Place(place, 1), remedy=_MANIFEST_REMEDY)
-    for number, row in rows:
-        if not row.get(audio, "").strip():
-            raise InputError(f"the row has no {audio}", place=Place(place, number), remedy=_MANIFEST_REMEDY)
-    found = _of_names(place, [row[audio].strip() for _, row in rows])
-    others = {name: tuple(row.get(name, "").strip() for _, row in rows) for name in columns if name != audio}
-    return GatheredFiles(place, found.names, found.columns | others, os.path.dirname(os.path.abspath(place)))
-
-
-def _rows(place: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row with its line, values as text."""
-    try:
-        if place.lower().endswith(".parquet"):
-            yield from enumerate(_parquet_rows(place), 1)
-            return
-        with open(place, encoding="utf-8-sig", newline="") as file:
-            if place.lower().endswith(".csv"):
-                reader = csv.DictReader(file, strict=True, restval="")
-                for row in reader:
-                    if None in row:
-                        what = f"more fields than the {len(reader.fieldnames or ())} of the header"
-                        raise InputError(what, place=Place(place, reader.line_num), remedy="Quote fields with commas")
-                    yield reader.line_num, row
-                return
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    written = json.loads(line)
-                    if not isinstance(written, dict):
-                        raise InputError("the line is not an object", place=Place(place, number))
-                    yield number, {str(name): _text(value) for name, value in written.items()}
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        what = f"this manifest cannot be read: {error}"
-        raise InputError(what, place=Place(place), remedy="Write CSV with a header, JSON lines, or Parquet") from error
-
-
-def _parquet_rows(place: str) -> Iterator[dict[str, str]]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        remedy = f"Install it: {pip_install('parquet')}, or write CSV"
-        raise InputError("reading Parquet needs pyarrow", place=Place(place), remedy=remedy) from error
-    try:
-        for row in parquet.read_table(place).to_pylist():
-            yield {str(name): _text(value) for name, value in row.items()}
-    except ArrowException as error:
-        raise InputError(f"this is not Parquet: {error}", place=Place(place), remedy="Write it again") from error
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return " ".join(value.split()) if isinstance(value, str) else json.dumps(value, default=str)
+        raise InputError("no column names the sound files", place=Place(place, table.line), remedy=_MANIFEST_REMEDY)
+    for row in table.rows:
+        if not row.cells.get(audio):
+            raise InputError(f"the row has no {audio}", place=Place(place, row.line), remedy=_MANIFEST_REMEDY)
+    found = _of_names(place, [row.cells[audio] for row in table.rows])
+    columns = {name: tuple(row.cells.get(name, "") for row in table.rows) for name in table.header}
+    texts = columns[text] if text is not None else ()
+    others = {name: of for name, of in columns.items() if name and name != audio}
+    folder = os.path.dirname(os.path.abspath(place))
+    return GatheredFiles(place, found.names, found.columns | others, folder, texts=texts)
 
 
 def demand_columns(known: Sequence[str], wanted: Sequence[str]) -> None:

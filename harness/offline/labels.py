@@ -1,27 +1,33 @@
 """Labels of phrases in long recordings: CSV with a header, RTTM, Praat's TextGrid, Audacity's label tracks.
 
+No two labels of a phrase may lie on each other, since an engine cannot detect it twice at the same time. The tiers of
+two annotators do, so one of them must be chosen.
+
 Sources: NIST RTTM (rt-04f evaluation plan, appendix A), Praat manual "TextGrid file formats", Audacity manual
 "Importing and exporting labels". Times are seconds from the start of the recording.
 """
 
 from __future__ import annotations
 
-import csv
 import difflib
 import math
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from harness.base.text_file import COMMENT, Problems, read_text, shown
+from harness.base.findings import nearest
+from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, unmarked
 from harness.base.text_table import counted
 from harness.model.errors import InputError, Place, did_you_mean
 from harness.model.offline import LabelledPhrase
-from harness.offline.gathered import AUDIO, GatheredFiles
+from harness.offline.figures.labelled import compared
+from harness.offline.gathered import GatheredFiles
+from harness.sound.manifests import AUDIO
 
-LABELS = (".csv", ".rttm", ".textgrid", ".txt")
+LABELS = (".csv", ".tsv", ".rttm", ".textgrid", ".txt")
 _START = ("start", "start_s", "begin", "begin_s", "onset", "from")
 _END = ("end", "end_s", "stop", "stop_s", "offset", "to")
 _DURATION = ("duration", "duration_s", "dur")
@@ -33,6 +39,8 @@ _RTTM_OTHERS = ("SEGMENT", "NOSCORE", "NO_RT_METADATA", "NON-LEX", "NON-SPEECH",
 _CSV_REMEDY = "Write the header audio,start,end,phrase (audio and phrase may be left out), with times in seconds"
 _RTTM_REMEDY = "Write: LEXEME FILE 1 START DURATION PHRASE lex TALKER <NA>"
 _AUDACITY_REMEDY = "Write start, end and label with tabs between: 12.3<tab>13.1<tab>okay nabu"
+_LENGTH_REMEDY = "Label the phrase from its beginning to its end"
+TIER = "tier"
 _GRID_REMEDY = "Save it in Praat with File > Save as text file"
 _GRID_TOKEN = re.compile(r'"((?:[^"]|"")*)"|(?<!\S)([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)|\S+')
 Labels = tuple[LabelledPhrase, ...]
@@ -51,29 +59,84 @@ class LabelFile:
         return "" not in self.of
 
 
-def read_labels(path: str) -> LabelFile:
-    """InputError or InputProblems, with the place of each line, for anything but labels."""
+def read_labels(path: str, encoding: str | None = None, tier: str = "") -> LabelFile:
+    """InputError or InputProblems, with the place of each line, for anything but labels, or labels on each other.
+
+    tier: of TextGrids, the only one that is read; "" for all.
+    """
     ending = PurePath(path).suffix.lower()
     if ending not in LABELS:
-        remedy = "Write CSV (.csv), RTTM (.rttm), TextGrid (.TextGrid) or Audacity labels (.txt)"
+        remedy = "Write CSV (.csv, .tsv), RTTM (.rttm), TextGrid (.TextGrid) or Audacity labels (.txt)"
         raise InputError("no kind of label file has this ending", place=Place(path), remedy=remedy)
-    text = read_text(Path(path), _grid_encoding(path) if ending == ".textgrid" else None, may_be_empty=True)
+    encoding = (_grid_encoding(path) if ending == ".textgrid" else None) or encoding
+    text = read_text(Path(path), encoding, may_be_empty=True, as_written=ending in _TABLES)
     if not text.strip():  # a recording without phrases
         return LabelFile(path, {"": ()})
     problems = Problems(path)
-    reader = {".csv": _csv, ".rttm": _rttm, ".textgrid": _grid, ".txt": _audacity}[ending]
-    found: dict[str, list[LabelledPhrase]] = {} if ending in (".csv", ".rttm") else {"": []}
-    for recording, label in reader(text, problems):
+    found: dict[str, list[_LabelLine]] = {} if ending in (*_TABLES, ".rttm") else {"": []}
+    match ending:
+        case ".csv" | ".tsv":
+            rows = _csv(text, problems)
+        case ".rttm":
+            rows = _rttm(text, problems)
+        case ".textgrid":
+            rows = _grid(text, problems, tier)
+        case _:
+            rows = _audacity(text, problems)
+    for recording, label in rows:
         found.setdefault(recording, []).extend([] if label is None else [label])
     problems.refuse()
-    ordered = {name: sorted(of, key=lambda one: (one.start_s, one.end_s)) for name, of in found.items()}
-    return LabelFile(path, {name: tuple(of) for name, of in ordered.items()})
+    for of in found.values():
+        of.sort(key=lambda label: (label[0].start_s, label[0].end_s))
+        _refuse_overlaps(of, problems)
+    problems.refuse()
+    return LabelFile(path, {name: tuple(label for label, _ in of) for name, of in found.items()})
+
+
+_TABLES = (".csv", ".tsv")
+_LabelLine = tuple[LabelledPhrase, int]
+
+
+def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
+    """Notes the first label that lies on an earlier one: half of the shorter of the two, or more. In order of time."""
+    before: list[_LabelLine] = []
+    pairs: list[tuple[_LabelLine, _LabelLine]] = []
+    for later in labels:
+        before = [earlier for earlier in before if earlier[0].end_s > later[0].start_s]
+        pairs += [(earlier, later) for earlier in before if _same_phrase(earlier[0], later[0])][:1]
+        before.append(later)
+    if not pairs:
+        return
+    first, second = sorted(pairs[0], key=lambda label: label[1])
+    what = f"this label ({_told(second[0])}) lies on that of line {first[1]} ({_told(first[0])})"
+    what += f", and {counted(len(pairs) - 1, 'more label')} on others" if len(pairs) > 1 else ""
+    tier = _tier(first[0])
+    remedy = "Remove one of them: a phrase has one label"
+    if tier != _tier(second[0]):
+        remedy = f"Choose the labels of one tier: --tier {shlex.quote(tier)}"
+    problems.add(second[1], 0, what, remedy)
+
+
+def _same_phrase(earlier: LabelledPhrase, later: LabelledPhrase) -> bool:
+    common_s = min(earlier.end_s, later.end_s) - later.start_s
+    shorter_s = min(earlier.end_s - earlier.start_s, later.end_s - later.start_s)
+    alike = not earlier.phrase or not later.phrase or compared(earlier.phrase) == compared(later.phrase)
+    return alike and common_s >= shorter_s / 2
+
+
+def _tier(label: LabelledPhrase) -> str:
+    return dict(label.traits).get(TIER, "")
+
+
+def _told(label: LabelledPhrase) -> str:
+    tier = _tier(label)
+    return f"{label.start_s:g} to {label.end_s:g} s" + (f", tier {shown(tier)}" if tier else "")
 
 
 def _label(
     problems: Problems, line: int, start: str, end: str, phrase: str, remedy: str, *, lasts: bool = False,
     traits: tuple[tuple[str, str], ...] = (),
-) -> LabelledPhrase | None:  # fmt: skip
+) -> _LabelLine | None:  # fmt: skip
     """lasts: `end` is a duration. None after a problem, which is noted."""
     times: list[float] = []
     for text in (start, end):
@@ -89,54 +152,57 @@ def _label(
     if end_s < start_s:
         problems.add(line, 0, f"the phrase ends at {end} s, before it begins at {start} s", remedy)
         return None
-    return LabelledPhrase(start_s, end_s, phrase.strip(), traits)
+    if end_s == start_s:
+        problems.add(line, 0, f"the label at {start} s has no length", _LENGTH_REMEDY)
+        return None
+    return LabelledPhrase(start_s, end_s, " ".join(phrase.split()), traits), line
 
 
-_Read = Iterator[tuple[str, LabelledPhrase | None]]
-"""The recording, and a label of it; None for a recording that is named, but without phrases."""
+_Read = Iterator[tuple[str, _LabelLine | None]]
+"""The recording, and a label of it with its line; None for a recording that is named, but without phrases."""
 
 
 def _csv(text: str, problems: Problems) -> _Read:
-    reader = csv.reader(text.splitlines(), strict=True)
-    try:
-        header = [name.strip().lower() for name in next(reader, [])]
+    table = CsvRows.of(text, problems, separator_of(problems.file))
+    rows = iter(table)
+    first_line, written = next(rows, (1, []))
+    problems.refuse()
+    header = [name.strip().lower() for name in written]
 
-        def column(names: Sequence[str]) -> int | None:
-            return next((header.index(name) for name in names if name in header), None)
+    def column(names: Sequence[str]) -> int | None:
+        return next((header.index(name) for name in names if name in header), None)
 
-        audio, start, phrase = column(AUDIO), column(_START), column(_PHRASE)
-        end, lasts = column(_END), False
-        if end is None:
-            end, lasts = column(_DURATION), True
-        if start is None or end is None:
-            problems.add(1, 0, f"no column has the {'start' if start is None else 'end'} of the phrases", _CSV_REMEDY)
+    audio, start, phrase = column(AUDIO), column(_START), column(_PHRASE)
+    end, lasts = column(_END), False
+    if end is None:
+        end, lasts = column(_DURATION), True
+    if start is None or end is None:
+        what = f"no column has the {'start' if start is None else 'end'} of the phrases"
+        problems.add(first_line, 0, what, _CSV_REMEDY)
+        return
+    others = [at for at in range(len(header)) if at not in (audio, start, end, phrase) and header[at]]
+    for name in (header[at] for at in others if phrase is None):
+        if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):  # else any phrase would count
+            remedy = f"{did_you_mean(name, _PHRASE)}{_CSV_REMEDY}"
+            problems.add(first_line, 0, f"the column {name!r} is not known", remedy)
             return
-        others = [at for at in range(len(header)) if at not in (audio, start, end, phrase) and header[at]]
-        for name in (header[at] for at in others if phrase is None):
-            if difflib.get_close_matches(name, _PHRASE, n=1, cutoff=0.8):  # else any phrase would count
-                problems.add(1, 0, f"the column {name!r} is not known", f"{did_you_mean(name, _PHRASE)}{_CSV_REMEDY}")
-                return
-        for row in reader:
-            line = reader.line_num
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) != len(header):
-                what = f"{counted(len(row), 'field')}, and the header has {len(header)}"
-                problems.add(line, 0, what, "Put a field with a comma in quotes")
-                continue
-            name = "" if audio is None else row[audio].strip()
-            if audio is not None and not name:
-                problems.add(line, 0, "the row names no recording", _CSV_REMEDY)
-            elif audio is not None and not (row[start].strip() or row[end].strip()):
-                yield name, None
-            else:
-                traits = tuple((header[at], row[at].strip()) for at in others)
-                said = "" if phrase is None else row[phrase]
-                yield name, _label(problems, line, row[start], row[end], said, _CSV_REMEDY, lasts=lasts, traits=traits)
-        if audio is None:
-            yield "", None
-    except csv.Error as error:
-        problems.add(reader.line_num, 0, f"no CSV: {error}", 'Write a quote within quotes twice: "say ""hey"""')
+    for line, row in rows:
+        if len(row) != len(header):
+            what = f"{counted(len(row), 'field')}, and the header has {len(header)}"
+            problems.add(line, 0, what, "Put a field with a comma in quotes")
+            continue
+        name = "" if audio is None else row[audio].strip()
+        if audio is not None and not name:
+            problems.add(line, 0, "the row names no recording", _CSV_REMEDY)
+        elif audio is not None and not (row[start].strip() or row[end].strip()):
+            yield name, None
+        else:
+            traits = tuple((header[at], " ".join(unmarked(row[at]).split())) for at in others)
+            said = "" if phrase is None else unmarked(row[phrase])
+            times = table.number(row[start]), table.number(row[end])
+            yield name, _label(problems, line, *times, said, _CSV_REMEDY, lasts=lasts, traits=traits)
+    if audio is None:
+        yield "", None
 
 
 def _rttm(text: str, problems: Problems) -> _Read:
@@ -164,7 +230,8 @@ def _audacity(text: str, problems: Problems) -> _Read:
         if len(fields) < 2:
             problems.add(number, 1, f"{shown(line)} is not a label of Audacity", _AUDACITY_REMEDY)
             continue
-        yield "", _label(problems, number, fields[0], fields[1], " ".join(fields[2:]), _AUDACITY_REMEDY)
+        times = [field.replace(",", ".") for field in fields[:2]]  # as Audacity writes them in some languages
+        yield "", _label(problems, number, times[0], times[1], " ".join(fields[2:]), _AUDACITY_REMEDY)
 
 
 def _grid_encoding(path: str) -> str | None:
@@ -176,8 +243,9 @@ def _grid_encoding(path: str) -> str | None:
         return None  # reported when it is read
 
 
-def _grid(text: str, problems: Problems) -> _Read:
-    """Both text formats: the short one has the values of the long one without their names."""
+def _grid(text: str, problems: Problems, wanted: str) -> _Read:
+    """Both text formats: the short one has the values of the long one without their names. wanted: the only tier that
+    is read, or ""."""
     values = list(_grid_values(text))
     at = 0
 
@@ -196,20 +264,26 @@ def _grid(text: str, problems: Problems) -> _Read:
         take(float)
         take(float)
         tiers = int(float(take(float)[1]))
+        names: list[str] = []
         intervals_seen = False
         for _ in range(tiers):
             line, kind = take(str)
             tier = take(str)[1]
+            names.append(tier)
             take(float)
             take(float)
             for _ in range(int(float(take(float)[1]))):
                 line, start = take(float)
                 end = take(float)[1] if kind == "IntervalTier" else start
                 said = take(str)[1]
+                if wanted not in ("", tier):
+                    continue
                 intervals_seen |= kind == "IntervalTier"
                 if kind == "IntervalTier" and said.strip():
-                    yield "", _label(problems, line, start, end, said, _GRID_REMEDY, traits=(("tier", tier),))
-        if tiers and not intervals_seen:
+                    yield "", _label(problems, line, start, end, said, _GRID_REMEDY, traits=((TIER, tier),))
+        if wanted and wanted not in names:
+            problems.add(1, 0, f"there is no tier {shown(wanted)}", nearest(wanted, names, listed="Tiers"))
+        elif tiers and not intervals_seen:
             problems.add(1, 0, "no tier has intervals, and points have no end", "Label phrases as intervals in Praat")
     except InputError as error:
         problems.take(error)
@@ -228,11 +302,11 @@ def _grid_values(text: str) -> Iterator[tuple[int, type[str] | type[float], str]
 
 class LabelsOfRecordings:
     """Finds the labels of recordings: in files that name them, or that have their name. places: label files and
-    folders of them; none for those beside the recordings."""
+    folders of them; none for those beside the recordings. encoding, tier: see `read_labels`."""
 
-    def __init__(self, places: Sequence[str]) -> None:
-        self._places = places
-        self._files = [read_labels(path) for place in places for path in _below(place)]
+    def __init__(self, places: Sequence[str], encoding: str | None = None, tier: str = "") -> None:
+        self._places, self._encoding, self._tier = places, encoding, tier
+        self._files = [read_labels(path, encoding, tier) for place in places for path in _below(place)]
         self._used: set[tuple[str, str]] = set()
         self._by_name: dict[str, tuple[LabelFile, str]] = {}
         for file in self._files:
@@ -278,7 +352,7 @@ class LabelsOfRecordings:
                 )
             if not there:
                 return None
-            file = read_labels(there[0])
+            file = read_labels(there[0], self._encoding, self._tier)
             if not file.named:
                 return file, ""
             known = {recording: (file, recording) for recording in file.of}

@@ -1,4 +1,4 @@
-"""Lists of audio files: -i and -o with one path per line, -c with `audio,reference`.
+"""Lists of audio files: -i and -o with one path per line, -c with `audio,reference`, or tables of other tools.
 
 Source: seed snsr-eval-batch, Usage. There are no comments, since a file may be called #1.wav. Names are bytes, as in
 the file system, and need not be UTF-8. Reading a list checks that files exist (one lstat per name) but does not open
@@ -7,7 +7,6 @@ them. A million files are kept in columns; each is made on access.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import os
@@ -19,12 +18,14 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from harness.base.text_file import CsvRows, Problems, separator_of
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.offline import LabelledPhrase, ListedFile, ListKind, RejectReason
+from harness.model.offline import INLINE, LabelledPhrase, ListedFile, ListKind, RejectReason
 from harness.model.stimulus import SoundCondition
-from harness.offline.gathered import GatheredFiles
+from harness.offline.gathered import GatheredFiles, gather
 from harness.offline.journal_lines import ListFacts
+from harness.sound.manifests import FOREIGN_LISTS, MANIFESTS, TEXT
 from harness.sound.sound_stores import check_store, is_address, kind_of_store, local_file, local_path, open_address
 from harness.sound.wave_file import UnusableSound
 
@@ -284,25 +285,27 @@ def read_lists(
     outside: Sequence[GatheredFiles] = (),
     long: Sequence[GatheredFiles] = (),
     conditions: Sequence[SoundCondition] = (),
+    encoding: str | None = None,
 ) -> Listing:
     """Reads the lists of an evaluation, those of each kind in the order given. InputError, or InputProblems with the
     place of each line, if a list cannot be read or is not a list.
 
     inside, outside: in-vocabulary and out-of-vocabulary files that were gathered; they follow those of lists. long:
-    recordings with their labels. conditions: in each of which every file is listed.
+    recordings with their labels. conditions: in each of which every file is listed. encoding: of tables.
     """
     places = _Places()
     columns: list[_FileColumns] = []
     lists: list[ListFacts] = []
     bases: dict[str, None] = {}
     labels: dict[str, dict[ListKind, list[str]]] = {}
-    known = dict.fromkeys(name for one in (*inside, *outside, *long) for name in one.columns)
     sources: tuple[tuple[ListKind, Sequence[str | GatheredFiles]], ...] = (
-        (ListKind.INV, [*inv, *inside]),
-        (ListKind.REFERENCED, referenced),
-        (ListKind.OOV, [*oov, *outside]),
+        (ListKind.INV, [*(_table_or_list(one, encoding) for one in inv), *inside]),
+        (ListKind.REFERENCED, [_referenced_table_or_list(one, encoding) for one in referenced]),
+        (ListKind.OOV, [*(_table_or_list(one, encoding) for one in oov), *outside]),
         (ListKind.LABELLED, long),
     )
+    gathered = [one for _, of in sources for one in of if isinstance(one, GatheredFiles)]
+    known = dict.fromkeys(name for one in gathered for name in one.columns)
     for kind, places_of_kind in sources:
         columns.append(_FileColumns(kind, places.bases))
         for place in places_of_kind:
@@ -324,6 +327,30 @@ def read_lists(
     return Listing(_files(columns, conditions), played, tuple(bases), labels_of_all, tuple(traits))
 
 
+def _table_or_list(name: str, encoding: str | None) -> str | GatheredFiles:
+    """The recordings of a table of another tool, or the name of a list of paths."""
+    return gather(name, encoding) if name.lower().endswith(FOREIGN_LISTS) and os.path.isfile(name) else name
+
+
+def _referenced_table_or_list(name: str, encoding: str | None) -> str | GatheredFiles:
+    """The same for recordings with references. InputError for a recording without words."""
+    if not (name.lower().endswith(_TABLES) and os.path.isfile(name)):
+        return name
+    table = gather(name, encoding)
+    if not table.texts:
+        remedy = f"Write a column called {TEXT[0]} or {', '.join(TEXT[1:])}"
+        if name.lower().endswith(FOREIGN_LISTS):
+            remedy += "; for wav.scp, put Kaldi's file `text` beside it"
+        raise InputError("the list has no words of its recordings", place=Place(name), remedy=remedy)
+    for recording, text in zip(table.names, table.texts, strict=True):
+        if not text.strip():
+            raise InputError(f"the list has no words of {recording}", place=Place(name), remedy="Add them")
+    return table
+
+
+_TABLES = tuple(one for one in MANIFESTS if one != ".csv")
+
+
 class _ListReader:
     def __init__(self, place: str | GatheredFiles, places: _Places, columns: _FileColumns) -> None:
         self._gathered = place if isinstance(place, GatheredFiles) else None
@@ -337,14 +364,17 @@ class _ListReader:
     def read(self) -> ListFacts:
         before = len(self._columns)
         with self._opened() as file:
-            for number, line in self._lines(file):
-                if self._columns.kind is not ListKind.REFERENCED:
+            if self._columns.kind is ListKind.REFERENCED and self._gathered is None:
+                self._take_pairs(file)
+            else:
+                for number, line in self._lines(file):
+                    if not line.strip():
+                        continue
                     self._take(number, line)
-                elif (fields := self._fields(number, line)) is not None:
-                    self._take(number, fields[0])
-                    self._columns.add_name(fields[1], self._found(number, fields[1]).base)
-                if len(self._problems) >= _MOST_PROBLEMS:
-                    break
+                    if self._columns.kind is ListKind.REFERENCED and self._gathered is not None:
+                        self._take_text(self._gathered.texts[number - 1].encode("utf-8", "surrogatepass"))
+                    if len(self._problems) >= _MOST_PROBLEMS:
+                        break
         if self._problems:
             raise InputProblems(self._problems) if len(self._problems) > 1 else self._problems[0]
         files = len(self._columns) - before
@@ -379,31 +409,44 @@ class _ListReader:
             self.used.add(found.base)
         return found
 
-    def _fields(self, number: int, line: bytes) -> tuple[bytes, bytes] | None:
-        if b'"' not in line:
-            fields = line.split(b",")
-        else:
-            text = line.decode("utf-8", "surrogateescape")
-            try:
-                [cells] = csv.reader([text], strict=True)
-            except csv.Error as error:
-                self._refuse(number, f"no CSV: {error}", 'Write a quote within quotes twice: "say ""hey"".wav",say.txt')
-                return None
-            fields = [cell.encode("utf-8", "surrogateescape") for cell in cells]
-        if len(fields) != 2:
-            what = f"{len(fields)} field{'' if len(fields) == 1 else 's'}, not the two of audio,reference"
-            self._refuse(number, what, 'Put a name with a comma in quotes: "a,b.wav",a.txt')
-            return None
-        if not fields[0].strip() or not fields[1].strip():
-            self._refuse(number, "a field is empty", "Write the audio file and its reference: audio.wav,audio.txt")
-            return None
-        return fields[0], fields[1]
+    def _take_pairs(self, file: BinaryIO) -> None:
+        """Takes the rows `audio,reference`. The header `audio,text` says that the second field is the text itself."""
+        from harness.transcripts.files.lists import is_header, is_text_column  # imported here, since few lists need it
+
+        problems = Problems(self._name)
+        lines = (f"{line.decode('utf-8', 'surrogateescape')}\n" for _, line in self._lines(file))
+        first, texts = True, False
+        for number, fields in CsvRows(lines, problems, separator_of(self._name)):
+            is_first, first = first, False
+            if is_first and is_header(fields):
+                texts = is_text_column(fields[1])
+                continue
+            if len(fields) != 2:
+                what = f"{len(fields)} field{'' if len(fields) == 1 else 's'}, not the two of audio,reference"
+                self._refuse(number, what, 'Put a name with a comma in quotes: "a,b.wav",a.txt')
+            elif not fields[0].strip() or not fields[1].strip():
+                self._refuse(number, "a field is empty", "Write the audio file and its reference: audio.wav,audio.txt")
+            elif any("\n" in field.rstrip("\n") for field in fields):
+                self._refuse(number, "a field has a line end", "Close its quote in the same line")
+            else:
+                audio, reference = (field.encode("utf-8", "surrogateescape") for field in fields)
+                self._take(number, audio)
+                if texts:
+                    self._take_text(reference)
+                else:
+                    self._columns.add_name(reference, self._found(number, reference).base)
+            if len(self._problems) >= _MOST_PROBLEMS:
+                break
+        self._problems += problems.told
+
+    def _take_text(self, text: bytes) -> None:
+        self._columns.add_name(INLINE.encode() + b" ".join(text.split()), 0)
 
     def _refuse(self, number: int, what: str, remedy: str) -> None:
         self._problems.append(InputError(what, place=Place(self._name, number), remedy=remedy))
 
     def _lines(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-        """Number and bytes of each non-empty line, without its end."""
+        """Number and bytes of each line, without its end."""
         tail, number, begun = b"", 0, False
         while True:
             try:
@@ -426,9 +469,7 @@ class _ListReader:
                 number += 1
                 if len(line) > _LONGEST_LINE:
                     raise self._too_long(number)
-                line = line.removesuffix(b"\r")
-                if line.strip():
-                    yield number, line
+                yield number, line.removesuffix(b"\r")
             if len(tail) > _LONGEST_LINE:
                 raise self._too_long(number + 1)
             if not block:

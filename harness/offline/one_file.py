@@ -18,6 +18,7 @@ from harness.base.ports import OfflineEngine, ScoresSound, ScoreStream, SpotsPhr
 from harness.engines.settings import LEAD_IN
 from harness.model.errors import DeviceError, EngineError, HarnessError
 from harness.model.offline import (
+    INLINE,
     EngineFacts,
     EngineKind,
     Evaluation,
@@ -370,7 +371,10 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: _PlayedSound
 
 def read_reference(path: str) -> str:
     """The words of a reference: UTF-8, without a byte order mark, with runs of white space as one blank.
-    UnusableSound with REFERENCE for a file that cannot be read, is not text, is empty or too long."""
+    UnusableSound with REFERENCE for a file that cannot be read, is not text, is empty or too long. path: or INLINE and
+    the text itself."""
+    if path.startswith(INLINE):
+        return path.removeprefix(INLINE)
     try:
         with open_file(path) as file:
             content = file.read(LONGEST_BYTES + 1)

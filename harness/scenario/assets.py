@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -12,9 +11,11 @@ from typing import get_args
 import soundfile
 
 from harness.base.findings import Findings, KeyPath, nearest
-from harness.model.errors import InputError, Place
+from harness.base.text_file import as_utf_8, unmarked
+from harness.model.errors import InputError, InputProblems, Place
 from harness.model.scenario import PLACING, AxisName, RecordingFacts, Scenario
 from harness.model.stimulus import Recording
+from harness.sound.manifests import AUDIO, FOREIGN_LISTS, MANIFESTS, Manifest, ManifestRow, column_of, read_manifest
 from harness.sound.recordings import assumed
 from harness.sound.recordings import check as check_recording
 
@@ -35,19 +36,40 @@ class Listed:
 
 
 def read_list(path: Path) -> tuple[Listed, ...]:
-    """The rows of a list, in order; InputError with file and line for the first mistake."""
+    """The rows of a list, in order; InputError with file and line for the first mistake.
+
+    Its columns are PATH, PHRASE_END and any others. In the lists of other tools, the column is known by its name there.
+    """
+    name = str(path)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            found = tuple(_rows(csv.reader(file, strict=True), str(path)))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"the list cannot be read: {error}", place=Place(str(path)), remedy="Save it as CSV, UTF-8"
-        ) from error
-    if not found:
-        raise InputError(
-            "the list contains no recordings", place=Place(str(path)), remedy="Add a row for each recording"
-        )
-    return found
+        table = read_manifest(name, padded=False)
+    except InputError as error:
+        raise as_utf_8(error) from error
+    header = [PATH if column == audio_column(table) else column for column in table.header]
+    place = Place(name, table.line)
+    if header.count(PATH) != 1:
+        found = ", ".join(header) or "nothing"
+        remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any further columns"
+        raise InputError(f"the header has no column {PATH!r}; found {found}", place=place, remedy=remedy)
+    demand_columns(header, place)
+    if len(table.rows) > MOST_ROWS:
+        raise InputError(f"the list has more than {MOST_ROWS} rows", place=Place(name), remedy="Split it")
+    if not table.rows:
+        raise InputError("the list contains no recordings", place=Place(name), remedy="Add a row for each recording")
+    return tuple(_listed(row, header, Place(name, row.line)) for row in table.rows)
+
+
+def audio_column(table: Manifest) -> str | None:
+    """The column with the recordings: PATH, or in a list of another tool the one that it calls so."""
+    if PATH in table.header or not table.file.lower().endswith(FOREIGN_LISTS):
+        return PATH
+    return column_of(table.header, AUDIO)
+
+
+def _listed(row: ManifestRow, header: Sequence[str], place: Place) -> Listed:
+    cells = dict(zip(header, (unmarked(cell) for cell in row.cells.values()), strict=True))
+    end = cells.pop(PHRASE_END, "")
+    return Listed(cells.pop(PATH), RecordingFacts(_seconds(end, place), tuple(cells.items())), place)
 
 
 def phrase_end_s(path: Path) -> float | None:
@@ -66,28 +88,6 @@ def demand_columns(header: Sequence[str], place: Place) -> None:
         if not _COLUMN.fullmatch(column) or header.count(column) > 1:
             remedy = "Use each name once: small letters, digits and _, at most 32"
             raise InputError(f"{column!r} is not a column name, or occurs twice", place=place, remedy=remedy)
-
-
-def _rows(lines: Iterator[list[str]], name: str) -> Iterator[Listed]:
-    header = [cell.strip() for cell in next(lines, [])]
-    first = Place(name, 1)
-    if header.count(PATH) != 1:
-        found = ", ".join(header) or "nothing"
-        remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any further columns"
-        raise InputError(f"the header has no column {PATH!r}; found {found}", place=first, remedy=remedy)
-    demand_columns(header, first)
-    for number, cells in enumerate(lines, start=2):
-        if not any(cell.strip() for cell in cells):
-            continue
-        place = Place(name, number)
-        if len(cells) != len(header):
-            what = f"the row has {len(cells)} cells, the header {len(header)}"
-            raise InputError(what, place=place, remedy="Put values that contain commas in quotes")
-        if number > MOST_ROWS:
-            raise InputError(f"the list has more than {MOST_ROWS} rows", place=place, remedy="Split it")
-        row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
-        end = row.pop(PHRASE_END, "")
-        yield Listed(row.pop(PATH), RecordingFacts(_seconds(end, place), tuple(row.items())), place)
 
 
 def _seconds(written: str, place: Place) -> float | None:
@@ -211,8 +211,8 @@ class Assets:
         return found
 
     def recordings(self, written: str, at: KeyPath) -> dict[str, RecordingFacts]:
-        """What is known of each file that `sounds` finds: from the columns of a list (.csv), else from the file."""
-        if not written.lower().endswith(".csv"):
+        """What is known of each file that `sounds` finds: from the columns of a list, else from the file."""
+        if not written.lower().endswith(MANIFESTS):
             known = self.sounds(written, at)
             return {path: RecordingFacts(self._stated(path, duration_s, at)) for path, duration_s in known.items()}
         if (path := self.file(written, at)) is None:
@@ -220,7 +220,7 @@ class Assets:
         try:
             rows = read_list(path)
         except InputError as error:
-            self._found.problems.append(error)
+            self._found.problems += error.problems if isinstance(error, InputProblems) else [error]
             return {}
         found: dict[str, RecordingFacts] = {}
         beside = written[: max(written.rfind("/"), written.rfind(":")) + 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import re
 import threading
 import tracemalloc
 from collections.abc import Sequence
@@ -241,16 +242,15 @@ def test_a_reference_is_found_beside_the_list(here: Path) -> None:
         pytest.param(b"a.wav,a.txt,x", "3 fields, not the two", id="three"),
         pytest.param(b"a.wav,", "a field is empty", id="no-reference"),
         pytest.param(b",a.txt", "a field is empty", id="no-audio"),
-        pytest.param(b'"a.wav,a.txt', "no CSV: unexpected end", id="open-quote"),
-        pytest.param(b'"a.wav"x,a.txt', "no CSV:", id="text-behind-a-quote"),
+        pytest.param(b'"a.wav"x,a.txt', "not CSV:", id="text-behind-a-quote"),
         pytest.param(b"a.wav, a.txt", "there are blanks around a.txt", id="blank-behind-the-comma"),
     ],
 )
 def test_every_wrong_line_of_a_csv_list_is_told(here: Path, line: bytes, words: str) -> None:
     listed(b"a.wav,a.txt\n" + line + b"\nb.wav,b.txt\n" + line + b"\n", "c.csv")
     said = refusal(referenced=["c.csv"])
-    assert f"c.csv:2: {words}" in said
-    assert "c.csv:4: " in said
+    assert re.search(rf"c\.csv:2:(1:)? {words}", said)
+    assert re.search(r"c\.csv:4:(1:)? ", said)
 
 
 def test_a_list_of_nothing_but_wrong_lines_ends_early(here: Path) -> None:

@@ -17,6 +17,7 @@ from harness.model.errors import InputError
 from harness.model.offline import ListKind
 from harness.offline.gathered import demand_columns, gather
 from harness.offline.lists import read_lists
+from harness.offline.one_file import read_reference
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +96,7 @@ def test_the_columns_of_a_manifest_are_known_of_each_file(here: Path, suffix: st
         ("list.txt", b"a.wav\n", "Give a list with -i or -o"),
         ("a.zip", b"x", "this archive cannot be read"),
         ("m.csv", b"talker,age\nann,30\n", "no column names the sound files"),
-        ("m.csv", b"audio,age\na.wav,30,x\n", "m.csv:2: more fields than the 2 of the header"),
+        ("m.csv", b"audio,age\na.wav,30,x\n", "m.csv:2: the row has 3 cells, the header 2"),
         ("m.csv", b"audio,age\n,30\n", "m.csv:2: the row has no audio"),
         ("m.jsonl", b'{"audio": "a.wav"}\n[1]\n', "m.jsonl:2: the line is not an object"),
         ("m.jsonl", b"{", "this manifest cannot be read"),
@@ -109,3 +110,87 @@ def test_what_is_wrong_is_said(here: Path, place: str, content: bytes | None, sa
     with pytest.raises(InputError) as refused:
         gather(place)
     assert said in str(refused.value)
+
+
+def test_tables_as_spreadsheets_save_them(here: Path) -> None:
+    path = here / "yes" / "ann" / "m.csv"
+    path.write_bytes('sep=;\r\nFile;talker\r\n1.wav;"J\xf6rg\r\nM."\r\n'.encode("cp1252"))
+    with pytest.raises(InputError, match=r"m.csv:3:9: byte 0xf6 is not UTF-8.*--encoding"):
+        gather(str(path))
+    assert gather(str(path), "cp1252").columns["talker"] == ("J\xf6rg\r\nM.",)
+    path.write_text("audio;talker\n1.wav;ann\n", "utf-8")
+    with pytest.raises(InputError, match=r"m.csv:1:1: the columns are separated by semicolons, not by commas"):
+        gather(str(path))
+
+
+def common_voice(here: Path) -> str:
+    for name in ("clips/cv_1.wav", "clips/cv_1.mp3", "clips/cv_2.mp3"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_bytes(b"")
+    rows = [("c1", "cv_1.mp3", 'Say ""hi"" now.'), ("c2", "cv_2.mp3", "Stop, please."), ("c2", "cv_3.mp3", "Gone.")]
+    table = "client_id\tpath\tsentence\n" + "".join("\t".join(row) + "\n" for row in rows)
+    (here / "validated.tsv").write_text(table, "utf-8")
+    return "validated.tsv"
+
+
+def test_a_table_of_common_voice_finds_its_clips(here: Path) -> None:
+    place = common_voice(here)
+    found = gather(place)
+    assert found.names == ("clips/cv_1.wav", "clips/cv_2.mp3", "cv_3.mp3")
+    assert found.columns["client_id"] == ("c1", "c2", "c2")
+    for listing in (read_lists([place], [], []), read_lists([], [], [], [found])):
+        assert [file.path for file in listing.files][:2] == [
+            str(here / "clips" / f"cv_{n}") for n in ("1.wav", "2.mp3")
+        ]
+    listing = read_lists([], [], [place])
+    assert [file.kind for file in listing.files] == [ListKind.REFERENCED] * 3
+    assert [read_reference(file.reference) for file in listing.files] == ['Say "hi" now.', "Stop, please.", "Gone."]
+    assert listing.columns["client_id"] == {ListKind.REFERENCED: ["c1", "c2", "c2"]}
+
+
+def kaldi(here: Path, **files: str) -> str:
+    folder = here / "kaldi"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name.replace("wav", "wav.scp")).write_text(text, "utf-8")
+    return "kaldi/wav.scp"
+
+
+def test_a_list_of_kaldi_has_its_words_and_talkers_beside_it(here: Path) -> None:
+    (here / "yes" / "a b.wav").write_bytes(b"")
+    place = kaldi(here, wav="u1 yes/top.wav\nu2  yes/a b.wav \n", text="u2 turn it on\nu1 stop\n", utt2spk="u1 ann\n")
+    found = gather(place)
+    assert (found.names, found.columns["speaker"], found.columns["id"]) == (
+        ("yes/top.wav", "yes/a b.wav"), ("ann", ""), ("u1", "u2"),
+    )  # fmt: skip
+    assert [read_reference(file.reference) for file in read_lists([], [], [place]).files] == ["stop", "turn it on"]
+    assert [file.listed for file in read_lists([], [place], []).files] == ["yes/top.wav", "yes/a b.wav"]
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"wav": "u1 yes/top.wav\nu2 sph2pipe -f wav x.sph |\n"}, "wav.scp:2: the sound of 'u2' comes from a command"),
+        ({"wav": "u1 data/raw.ark:15\n"}, "wav.scp:1: the sound of 'u1' is in an archive of Kaldi"),
+        ({"wav": "u1 a.wav\nu1 b.wav\n"}, "wav.scp:2: 'u1' is already in line 1"),
+        ({"wav": "u1\n"}, "wav.scp:1: 'u1' has no file"),
+        ({"wav": "u1 a.wav\n", "segments": "s1 u1 0 1\n"}, "segments: utterances are parts of the recordings"),
+        ({"wav": "u1 a.wav\n"}, "wav.scp: the list has no words of its recordings.*`text` beside it"),
+        ({"wav": "u1 a.wav\nu2 b.wav\n", "text": "u1 hi\n"}, "wav.scp: the list has no words of b.wav"),
+    ],
+)
+def test_what_a_list_of_kaldi_cannot_have_is_said(here: Path, files: dict[str, str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_lists([], [], [kaldi(here, **files)])
+
+
+def test_the_header_of_a_list_says_that_it_has_texts(here: Path) -> None:
+    (here / "c.csv").write_text('\ufeffsep=;\r\naudio;text\r\nyes/top.wav;"turn; off"\r\n', "utf-8")
+    (file,) = read_lists([], [], ["c.csv"]).files
+    assert (file.listed, file.line, read_reference(file.reference)) == ("yes/top.wav", 3, "turn; off")
+    (here / "c.csv").write_text("audio,reference\nyes/top.wav,yes/notes.txt\n", "utf-8")
+    (file,) = read_lists([], [], ["c.csv"]).files
+    assert (file.listed, file.reference) == ("yes/top.wav", str(here / "yes/notes.txt"))
+    (here / "c.csv").write_text("yes/top.wav;yes/notes.txt\n", "utf-8")
+    with pytest.raises(InputError, match=r"c.csv:1:1: the columns are separated by semicolons"):
+        read_lists([], [], ["c.csv"])

@@ -143,6 +143,12 @@ def _none(path: Path) -> object:
          "a.TextGrid:13: 'x' is not the number"),
         ("a.TextGrid", "hello\n", "a.TextGrid:2: 'the end of the file' is not the text"),
         ("a.lab", "", "no kind of label file has this ending"),
+        ("a.csv", "start;end\n1;2\n", "a.csv:1:1: the columns are separated by semicolons.*sep=;"),
+        ("a.txt", "1\t1\talexa\n", "a.txt:1: the label at 1 s has no length"),
+        ("a.csv", "start,end,phrase\n1,2,alexa\n5,6,alexa\n1,2,Alexa!\n",
+         r"a.csv:4: this label \(1 to 2 s\) lies on that of line 2"),
+        ("a.txt", "1\t2\talexa\n1.4\t3\talexa\n", "a.txt:2: .* lies on that of line 1"),
+        ("a.rttm", "LEXEME a 1 1 1 hi lex ann <NA>\nLEXEME a 1 1 1 hi lex ben <NA>\n", "a.rttm:2: .* of line 1"),
     ],
 )  # fmt: skip
 def test_mistakes_are_all_listed_with_their_lines(tmp_path: Path, name: str, content: str, said: str) -> None:
@@ -161,3 +167,49 @@ def test_labels_all_name_a_phrase_or_none_does(tmp_path: Path) -> None:
     (tmp_path / "hour.txt").write_text("1\t2\talexa\n3\t4\n", encoding="utf-8")
     with pytest.raises(InputError, match="1 labels name a phrase, and 1 do not, such as that at 3 s"):
         LabelsOfRecordings([]).of(GatheredFiles("x", (str(tmp_path / "hour.wav"),), {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "labels"),
+    [
+        ("a.csv", "start,end,phrase\n1,2,alexa\n1,2,computer\n2,3,alexa\n", 3),  # at once, and one after the other
+        ("a.txt", "1\t2\talexa\n1.8\t2.8\talexa\n", 2),  # labelled with a margin
+        ("a.csv", "audio,start,end,phrase\nx.wav,1,2,alexa\ny.wav,1,2,alexa\n", 2),
+    ],
+)
+def test_labels_of_several_phrases_may_meet(tmp_path: Path, name: str, content: str, labels: int) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert sum(map(len, read_labels(str(tmp_path / name)).of.values())) == labels
+
+
+def test_one_of_the_tiers_of_two_annotators_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "two.TextGrid"
+    tier = SHORT_GRID[SHORT_GRID.index('"IntervalTier"') :]
+    path.write_text(SHORT_GRID.replace("\n1\n", "\n2\n", 1) + tier.replace('"wake"', '"ben s"'), encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_labels(str(path))
+    told = "(1.5 to 2.25 s, tier 'ben s') lies on that of line 12 (1.5 to 2.25 s, tier 'wake'), and 1 more label"
+    assert told in str(refused.value)
+    assert "--tier wake" in str(refused.value)
+    for name in ("wake", "ben s"):
+        assert [one.traits for one in read_labels(str(path), tier=name).of[""]] == [(("tier", name),)] * 2
+    with pytest.raises(InputError, match=r"there is no tier 'bin s'.*Did you mean 'ben s'"):
+        read_labels(str(path), tier="bin s")
+
+
+def test_tables_of_labels_as_spreadsheets_save_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    written = 'sep=;\r\nstart;end;phrase;talker\r\n1,5;2,25;okay nabu;"J\u00f6rg\r\nM."\r\n'
+    path.write_bytes(written.encode("cp1252"))
+    with pytest.raises(InputError, match=r"a.csv:3:\d+: byte 0xf6 is not UTF-8.*--encoding"):
+        read_labels(str(path))
+    ((label,),) = read_labels(str(path), "cp1252").of.values()
+    assert (label.start_s, label.end_s, label.phrase) == (1.5, 2.25, "okay nabu")
+    assert label.traits == (("talker", "J\u00f6rg M."),)
+    (tmp_path / "a.tsv").write_text("start\tend\tphrase\n1,5\t2.25\tokay nabu\n", "utf-8")
+    assert read_labels(str(tmp_path / "a.tsv")).of[""] == SAID[:1]
+    (tmp_path / "a.txt").write_text("1,500000\t2,250000\tokay nabu\n", "utf-8")  # by Audacity in German
+    assert read_labels(str(tmp_path / "a.txt")).of[""] == SAID[:1]
+    (tmp_path / "b.csv").write_text('start,end\n"1,234","1,235"\n', "utf-8")  # thousands, or a decimal comma
+    with pytest.raises(InputError, match="'1,234' is not a time"):
+        read_labels(str(tmp_path / "b.csv"))

@@ -1,0 +1,189 @@
+"""Tables of recordings: CSV and TSV with a header, JSON lines, Parquet, and the lists of Kaldi and Common Voice.
+
+A row names one recording. Every other cell is what is known of it. Common Voice keeps the recordings of `validated.tsv`
+in the folder `clips` beside it. Kaldi keeps what is known of those of `wav.scp` in files beside it: the words in
+`text`, the talkers in `utt2spk`.
+Sources: https://kaldi-asr.org/doc/data_prep.html; Common Voice's `CorporaCreator`, which doubles quotes in its tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.plugins import pip_install
+from harness.base.text_file import TABS, CsvRows, Problems, read_text, separator_of, shown
+from harness.model.errors import InputError, Place
+
+KALDI = ".scp"
+MANIFESTS = (".csv", TABS, KALDI, ".jsonl", ".parquet")
+AUDIO = ("audio", "audio_file", "audio_filepath", "file", "filename", "path", "wav")
+FOREIGN_LISTS = (TABS, KALDI)
+"""Lists that cannot be one path in each line."""
+TEXT = ("text", "sentence", "transcript", "transcription", "reference")
+"""Columns with the words of a recording."""
+ID = "id"
+_CLIPS = "clips"
+_TALKERS = "utt2spk"
+_SEGMENTS = "segments"
+_CONVERTED = (".wav", ".flac")
+_IN_ARCHIVE = re.compile(r"\.ark:\d+(\[.*\])?$")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRow:
+    """A row. line: in the file, or the number of the row. cells: by column, without surrounding blanks."""
+
+    line: int
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A table. header: its columns, and the line that names them."""
+
+    file: str
+    header: tuple[str, ...]
+    line: int
+    rows: tuple[ManifestRow, ...]
+
+
+def column_of(header: Sequence[str], names: Sequence[str]) -> str | None:
+    """The first of the names that is a column, in any case, as the header writes it."""
+    known = {column.lower(): column for column in reversed(header)}
+    return next((known[name] for name in names if name in known), None)
+
+
+def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True) -> Manifest:
+    """InputError, or InputProblems with the line of each, for a file that is not a table.
+
+    padded: a row of a table may be shorter than its header.
+    """
+    lower = path.lower()
+    if lower.endswith(KALDI):
+        return _kaldi(path, encoding)
+    if lower.endswith(".parquet"):
+        return _table(path, enumerate(_parquet_rows(path), 1))
+    if lower.endswith(".jsonl"):
+        return _table(path, _json_rows(path, encoding))
+    problems = Problems(path)
+    text = read_text(Path(path), encoding, as_written=True)
+    rows = iter(CsvRows.of(text, problems, separator_of(path)))
+    first_line, written = next(rows, (1, []))
+    problems.refuse()
+    header = tuple(name.strip() for name in written)
+    for at, name in enumerate(header):
+        if name and header.index(name) < at:
+            problems.add(first_line, 0, f"two columns are called {shown(name)}", "Rename one")
+    kept: list[ManifestRow] = []
+    for line, cells in rows:
+        if len(cells) > len(header) or (len(cells) < len(header) and not padded):
+            what = f"the row has {len(cells)} cells, the header {len(header)}"
+            problems.add(line, 0, what, "Write one for each column, empty for none; quote fields with commas")
+        else:
+            blank = [""] * (len(header) - len(cells))
+            kept.append(ManifestRow(line, dict(zip(header, map(str.strip, [*cells, *blank]), strict=True))))
+    problems.refuse()
+    if lower.endswith(TABS):
+        _find_clips(path, header, kept)
+    return Manifest(path, header, first_line, tuple(kept))
+
+
+def _find_clips(path: str, header: Sequence[str], rows: Sequence[ManifestRow]) -> None:
+    """Names each recording of a table of Common Voice as it is found, converted or not."""
+    folder = os.path.dirname(path)
+    if (audio := column_of(header, AUDIO)) is None or not os.path.isdir(os.path.join(folder, _CLIPS)):
+        return
+    for row in rows:
+        name = row.cells[audio]
+        stem, ending = os.path.splitext(name)
+        names = [*(f"{stem}{other}" for other in _CONVERTED if ending.lower() == ".mp3"), name]
+        places = [os.path.join(below, one) for one in names for below in (_CLIPS, "")]
+        row.cells[audio] = next((one for one in places if os.path.isfile(os.path.join(folder, one))), name)
+
+
+def _table(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Manifest:
+    kept = tuple(ManifestRow(line, {name: cell.strip() for name, cell in cells.items()}) for line, cells in rows)
+    return Manifest(path, tuple(dict.fromkeys(name for row in kept for name in row.cells)), 1, kept)
+
+
+def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str, str]]]:
+    problems = Problems(path)
+    for number, line in enumerate(read_text(Path(path), encoding).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            written = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            problems.add(number, 0, f"this manifest cannot be read: {error}", "Write a JSON object in each line")
+            continue
+        if isinstance(written, dict):
+            yield number, {str(name): _text(value) for name, value in written.items()}
+        else:
+            problems.add(number, 0, "the line is not an object", 'Write {"audio": "a.wav"} in each line')
+    problems.refuse()
+
+
+def _parquet_rows(path: str) -> Iterator[dict[str, str]]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        remedy = f"Install it: {pip_install('parquet')}, or write CSV"
+        raise InputError("reading Parquet needs pyarrow", place=Place(path), remedy=remedy) from error
+    try:
+        for row in parquet.read_table(path).to_pylist():
+            yield {str(name): _text(value) for name, value in row.items()}
+    except ArrowException as error:
+        raise InputError(f"this is not Parquet: {error}", place=Place(path), remedy="Write it again") from error
+    except OSError as error:
+        what = f"this manifest cannot be read: {error.strerror or error}"
+        raise InputError(what, place=Place(path), remedy="Check the path and its rights") from error
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return " ".join(value.split()) if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _kaldi(path: str, encoding: str | None) -> Manifest:
+    """wav.scp with what stands beside it. Commands and archives, which Kaldi allows, are refused."""
+    problems = Problems(path)
+    found: dict[str, tuple[int, str]] = {}
+    for line, id_, name in _pairs(path, encoding):
+        if name.endswith("|"):
+            what = f"the sound of {shown(id_)} comes from a command, which the harness does not run"
+            problems.add(line, 0, what, "Write the sounds to files, and name those: wav-copy scp:wav.scp …")
+        elif _IN_ARCHIVE.search(name):
+            what = f"the sound of {shown(id_)} is in an archive of Kaldi"
+            problems.add(line, 0, what, "Write the sounds to files, and name those: wav-copy scp:wav.scp …")
+        elif not name:
+            problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file in each line: utt1 a.wav")
+        elif (known := found.setdefault(id_, (line, name))) != (line, name):
+            problems.add(line, 0, f"{shown(id_)} is already in line {known[0]}", "Remove one of the lines")
+    problems.refuse()
+    folder = os.path.dirname(path)
+    if os.path.isfile(segments := os.path.join(folder, _SEGMENTS)):
+        remedy = "Cut the recordings into utterances first: extract-segments scp:wav.scp segments …"
+        raise InputError("utterances are parts of the recordings of wav.scp", place=Place(segments), remedy=remedy)
+    more = {
+        column: {id_: written for _, id_, written in _pairs(beside, encoding)}
+        for column, name in ((TEXT[0], TEXT[0]), ("speaker", _TALKERS))
+        if os.path.isfile(beside := os.path.join(folder, name))
+    }
+    rows = tuple(
+        ManifestRow(line, {ID: id_, AUDIO[0]: name, **{column: of.get(id_, "") for column, of in more.items()}})
+        for id_, (line, name) in found.items()
+    )
+    return Manifest(path, (ID, AUDIO[0], *more), 1, rows)
+
+
+def _pairs(path: str, encoding: str | None) -> Iterator[tuple[int, str, str]]:
+    """The line, first word and rest of each filled line."""
+    for number, line in enumerate(read_text(Path(path), encoding).split("\n"), 1):
+        if fields := line.split(maxsplit=1):
+            yield number, fields[0], fields[1].strip() if len(fields) > 1 else ""
