@@ -35,6 +35,7 @@ class RejectReason(StrEnum):
 
     UNREADABLE = "unreadable"
     EMPTY = "empty"
+    SILENT = "no sound"
     SHORT = "shorter than the lead-in"
     RATE = "wrong rate"
     CHANNELS = "wrong channels"
@@ -126,7 +127,7 @@ class FileOutcome:
     about its length. error: the engine's own words, which make an ERROR line.
     said: None where nothing was understood. sha256: of the file's bytes, if computed. labels: of the file.
     tail_ms: the quiet at the end of a file in which nothing was detected; None if it was not measured, or noise hides
-    it.
+    it. silent_labels: places of labels in whose time every sample has the same value, so that they do not count.
     """
 
     kind: ListKind
@@ -144,6 +145,7 @@ class FileOutcome:
     sha256: str = ""
     labels: tuple[LabelledPhrase, ...] = ()
     tail_ms: int | None = None
+    silent_labels: tuple[int, ...] = ()
 
     @property
     def seconds(self) -> float:

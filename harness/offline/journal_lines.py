@@ -243,6 +243,8 @@ def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
         told["said"] = [outcome.said.text, outcome.said.start, outcome.said.end, outcome.said.score]
     if outcome.tail_ms is not None:
         told["tail_ms"] = outcome.tail_ms
+    if outcome.silent_labels:
+        told["silent_labels"] = outcome.silent_labels
     if outcome.labels:
         told["labels"] = labels_written(outcome.labels)
     if outcome.rejected is not None:
@@ -293,6 +295,7 @@ def outcome_of(line: bytes) -> JournalledOutcome:
                 told.get("sha256", ""),
                 labels_of(told.get("labels", ())),
                 told.get("tail_ms"),
+                tuple(told.get("silent_labels", ())),
             ),
             told["file"],
         )

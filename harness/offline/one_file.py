@@ -32,12 +32,12 @@ from harness.model.offline import (
     SpotRule,
 )
 from harness.offline.score_cache import ScoreCache
-from harness.sound.level import quiet_end_s
+from harness.sound.level import ConstantStretches, quiet_end_s
 from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
 from harness.sound.sound_stores import local_file
 
 if TYPE_CHECKING:
-    from harness.model.stimulus import StimulusRecipe
+    from harness.model.stimulus import SoundCondition, StimulusRecipe
     from harness.sound.stimuli.renderer import Renderer
 
 LARGEST_BLOCK = 1 << 19
@@ -55,6 +55,8 @@ LONGEST_UNDERSTOOD_S = 3600.0
 LONGEST_BYTES = 1 << 20
 """Of a reference. A longer one is the wrong file: an hour of speech has about 60 kB."""
 
+_LABEL_BEYOND_S = 0.1
+"""By which a label may end after its recording, as labelling tools round."""
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -258,26 +260,27 @@ class FilePlayer:
 
     def _heard(self, file: ListedFile, began_s: float) -> FileOutcome:
         facts, evaluation = self._facts, self._evaluation
-        with self._opened(file) as sound:
+        with self._opened(file) as (sound, constant):
             if not sound.samples:
                 return file.outcome_rejected(RejectReason.EMPTY)
             if file.kind is ListKind.INV and sound.samples * 1000 < self._lead_in_ms * sound.rate_hz:
                 short = f"{sound.samples / sound.rate_hz * 1000:.0f} ms, and the lead-in is {self._lead_in_ms:g} ms"
                 return file.outcome_rejected(RejectReason.SHORT, short)
-            if file.labels and (last_s := max(one.start_s for one in file.labels)) * sound.rate_hz > sound.samples:
-                beyond = (
-                    f"a label begins at {last_s:g} s, and the recording ends at {sound.samples / sound.rate_hz:g} s"
-                )
+            length_s = sound.samples / sound.rate_hz
+            if file.labels and (last_s := max(one.end_s for one in file.labels)) > length_s + _LABEL_BEYOND_S:
+                beyond = f"a label ends at {last_s:g} s, and the recording at {length_s:g} s"
                 return file.outcome_rejected(RejectReason.REFERENCE, beyond)
             reference = read_reference(file.reference) if file.reference else ""
             spots: tuple[OfflineSpot, ...] = ()
             said: Said | None = None
             if self._scores is not None:
-                spots = self._scored(self._scores, sound)
+                spots = self._scored(self._scores, sound, constant, file)
             elif isinstance(self._engine, Understands) and not isinstance(self._engine, SpotsPhrases):
                 said = _understood(self._engine, evaluation, sound, facts.rate_hz)
             else:
                 spots, _ = spots_heard(self._engine, sound.blocks())
+            if (value := constant.values.get(0)) is not None and _wants_sound(file):
+                return file.outcome_rejected(RejectReason.SILENT, f"every sample is {value}")
             cpu_s = time.process_time() - began_s
             return FileOutcome(
                 file.kind,
@@ -293,6 +296,7 @@ class FilePlayer:
                 labels=file.labels,
                 detail=sound.assumed,
                 tail_ms=None if spots or said is not None else self._tail_ms(file),
+                silent_labels=tuple(stretch - 1 for stretch in sorted(constant.values) if stretch),
             )
 
     def _tail_ms(self, file: ListedFile) -> int | None:
@@ -308,20 +312,25 @@ class FilePlayer:
         return None if quiet_s is None else round(quiet_s * 1000)
 
     @contextmanager
-    def _opened(self, file: ListedFile) -> Iterator[_PlayedSound]:
-        with self._opened_alone(file) as sound:
+    def _opened(self, file: ListedFile) -> Iterator[tuple[_PlayedSound, ConstantStretches]]:
+        """The sound, and where the file has none: stretch 0 is the whole file, the others are its labels."""
+        with self._opened_alone(file) as (sound, constant):
             tail_s = self._evaluation.tail_s if file.kind in _WITH_TAIL else 0.0
-            yield PaddedSound(sound, tail_s, self._facts.rate_hz) if tail_s else sound
+            yield PaddedSound(sound, tail_s, self._facts.rate_hz) if tail_s else sound, constant
 
     @contextmanager
-    def _opened_alone(self, file: ListedFile) -> Iterator[OpenSound | SoundInCondition]:
+    def _opened_alone(self, file: ListedFile) -> Iterator[tuple[OpenSound | SoundInCondition, ConstantStretches]]:
         facts, evaluation = self._facts, self._evaluation
         condition = evaluation.condition(file.number)
         hashed = condition is None and (evaluation.hashes or self._cache is not None)
         with open_sound(file.path, facts.rate_hz, resample=evaluation.resample, hashed=hashed) as sound:
+            sound.constant = constant = ConstantStretches(_stretches(file, sound, condition))
             if condition is None:
-                yield sound
+                yield sound, constant
                 return
+            constant.read(sound.blocks())
+        if (value := constant.values.get(0)) is not None and _wants_sound(file):
+            raise UnusableSound(RejectReason.SILENT, f"every sample is {value}")
         # Opened before, since a file is usable in a condition if it is usable as it is.
         if self._renderer is None:
             from harness.sound.stimuli.renderer import Renderer  # imported here: slow
@@ -330,18 +339,38 @@ class FilePlayer:
         recipe = condition.recipe(local_file(file.path) or file.path, facts.rate_hz)
         key = self._renderer.key(recipe)
         known = None if self._cache is None or self._scores is None else self._cache.length(facts.fingerprint, key)
-        yield SoundInCondition(self._renderer, recipe, key, known, sound.assumed)
+        yield SoundInCondition(self._renderer, recipe, key, known, sound.assumed), constant
 
-    def _scored(self, engine: ScoresSound, sound: _PlayedSound) -> tuple[OfflineSpot, ...]:
+    def _scored(
+        self, engine: ScoresSound, sound: _PlayedSound, constant: ConstantStretches, file: ListedFile
+    ) -> tuple[OfflineSpot, ...]:
         rule, facts, cache = _rule_of(self._facts), self._facts, self._cache
         tracks = None if cache is None else cache.get(facts.fingerprint, sound.sha256)
         if tracks is not None:
             self.cached_s += sound.samples / sound.rate_hz
         else:
             tracks = scores_of(engine, sound.blocks())
-            if cache is not None:
+            if cache is not None and 0 not in constant.values:
                 cache.put(facts.fingerprint, sound.sha256, tracks, sound.samples, sound.rate_hz)
-        return spots_in(tracks, rule)
+            return spots_in(tracks, rule)
+        spots = spots_in(tracks, rule)
+        if not constant.decided and (file.labels or (not spots and _wants_sound(file))):
+            constant.read(sound.blocks())  # the scores were stored, so that the sound was not read
+        return spots
+
+
+def _wants_sound(file: ListedFile) -> bool:
+    """Whether a file without sound would count as a miss."""
+    return file.kind in (ListKind.INV, ListKind.REFERENCED) or bool(file.labels)
+
+
+def _stretches(file: ListedFile, sound: OpenSound, condition: SoundCondition | None) -> list[tuple[int, int]]:
+    """The whole file, and its labels, in samples of the file. condition: which may have changed the times of labels."""
+    speed = 1.0 if condition is None else condition.channel.speed
+    of_labels = [
+        (round(one.start_s * speed * sound.rate_hz), round(one.end_s * speed * sound.rate_hz)) for one in file.labels
+    ]
+    return [(0, sound.samples), *of_labels]
 
 
 def _understood(engine: Understands, evaluation: Evaluation, sound: _PlayedSound, rate_hz: int) -> Said | None:

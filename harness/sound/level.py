@@ -6,6 +6,7 @@ Levels are in dBFS relative to a full-scale square wave: a full-scale sine has â
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,57 @@ class ActiveLevel:
 
     level_dbfs: float
     activity: float
+
+
+_GLANCE = 64
+
+
+class ConstantStretches:
+    """Finds stretches of a sound in which every sample has the same value, while its blocks pass.
+
+    stretches: first sample and end of each, in order of their first samples. values: of each stretch that has one
+    value, once all blocks have passed; 0 for digital silence.
+    """
+
+    def __init__(self, stretches: Sequence[tuple[int, int]]) -> None:
+        self._stretches = stretches
+        self._at = 0
+        self._open = list(range(len(stretches)))
+        self.values: dict[int, int] = {}
+
+    @property
+    def decided(self) -> bool:
+        """Whether no further block can change the result."""
+        return not self._open
+
+    def passing(self, blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
+        """The same blocks."""
+        for block in blocks:
+            self._look(block)
+            yield block
+
+    def read(self, blocks: Iterable[npt.NDArray[np.int16]]) -> None:
+        """Reads as many blocks as are needed."""
+        for _ in self.passing(blocks):
+            if self.decided:
+                return
+
+    def _look(self, block: npt.NDArray[np.int16]) -> None:
+        begin, self._at = self._at, self._at + len(block)
+        still_open: list[int] = []
+        for number, index in enumerate(self._open):
+            first, end = self._stretches[index]
+            if first >= self._at:
+                still_open += self._open[number:]
+                break
+            part = block[max(0, first - begin) : max(0, end - begin)]
+            value = self.values.setdefault(index, int(part[0])) if len(part) else 0
+            # Most stretches differ within their first samples, and are left at once.
+            if len(part) and ((part[:_GLANCE] != value).any() or (part != value).any()):
+                del self.values[index]
+            elif end > self._at:
+                still_open.append(index)
+        self._open = still_open
 
 
 def is_silent(samples: Samples) -> bool:

@@ -129,23 +129,24 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
 
 
 def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
-    """All blocks of an open file; InputError at the end if it was shorter than its header declares, or silent."""
-    count, peak = 0, 0.0
+    """All blocks of an open file; InputError at the end if it was shorter than its header declares, or has no sound."""
+    count, lowest, highest = 0, np.inf, -np.inf
     for block in decoded(file, file.frames, _BLOCK, "float32"):
-        loudest = float(np.abs(block).max())
-        if not np.isfinite(loudest):
+        # Unlike min and max, these keep a NaN.
+        lowest, highest = float(np.minimum(lowest, block.min())), float(np.maximum(highest, block.max()))
+        if not (np.isfinite(lowest) and np.isfinite(highest)):
             what = "the recording contains invalid samples (NaN or infinite)"
             raise InputError(what, place=Place(path), remedy="Export it again")
-        count, peak = count + len(block), max(peak, loudest)
+        count += len(block)
         yield block
     if file.frames < NO_TOTAL and count != file.frames:
         raise _refused(path, f"truncated: the header declares {file.frames} samples, the file has {count}")
     if not count:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
-    if peak <= SILENCE_PEAK:
-        raise InputError(
-            "the recording is silent", place=Place(path), remedy="Record it again, or check how it was exported"
-        )
+    if max(-lowest, highest) <= SILENCE_PEAK or lowest == highest:
+        level = "" if max(-lowest, highest) <= SILENCE_PEAK else f": every sample is {lowest:g}"
+        what = f"the recording is silent{level}"
+        raise InputError(what, place=Place(path), remedy="Record it again, or check how it was exported")
 
 
 def _refused(path: str, detail: str) -> InputError:

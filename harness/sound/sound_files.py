@@ -25,6 +25,7 @@ import soundfile
 import soxr
 
 from harness.model.offline import RejectReason
+from harness.sound.level import ConstantStretches
 from harness.sound.sound_stores import local_file, open_address
 from harness.sound.wave_file import MARK_BYTES, UnusableSound, WaveSound, cut_off, demand_whole, is_wave_file, read_wave
 
@@ -272,6 +273,8 @@ class OpenSound(AbstractContextManager["OpenSound"]):
         self._file, self._source, self._engine_rate_hz = file, source, rate_hz
         self.samples, self.rate_hz, self.sha256 = source.samples, source.rate_hz, sha256
         self.assumed = source.assumed
+        self.constant: ConstantStretches | None = None
+        """Looks at the file's own samples while they are read, if set."""
 
     def blocks(self) -> Iterator[Samples]:
         """Its samples at the engine's rate, mono int16, shape (n,), n > 0, perhaps read-only. Call it once.
@@ -280,6 +283,8 @@ class OpenSound(AbstractContextManager["OpenSound"]):
         Earlier blocks are then not valid either.
         """
         blocks = self._source.blocks()
+        if self.constant is not None:
+            blocks = self.constant.passing(blocks)
         return (
             blocks if self.rate_hz == self._engine_rate_hz else _resampled(blocks, self.rate_hz, self._engine_rate_hz)
         )

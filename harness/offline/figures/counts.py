@@ -21,7 +21,7 @@ from harness.model.offline import (
 )
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
-from harness.offline.figures.labelled import counting_labels, match_labels
+from harness.offline.figures.labelled import counting_labels, match_labels, silent_labels
 
 
 class Key(StrEnum):
@@ -148,7 +148,7 @@ def _spots(outcome: FileOutcome, counting: Counting) -> FileVerdict:
 
 def _labelled(outcome: FileOutcome, counting: Counting) -> tuple[Fact, ...]:
     """True accepts, misses and false accepts of a long recording, in order of time."""
-    labels, spots = counting_labels(outcome.labels, counting), _in_time(outcome.spots)
+    labels, spots = counting_labels(outcome, counting), _in_time(outcome.spots)
     pairs = match_labels([*labels.values()], spots, outcome.engine_rate_hz, counting.tolerance_s)
     places = [*labels]
     place_of = {spot: places[label] for label, spot in pairs}
@@ -217,6 +217,8 @@ class OfflineCounts:
 
     accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
 
+    silent_phrases: labelled ones in whose time there is no sound; they are in no other number.
+
     without_tail: false rejects in files that end less than NEEDED_TAIL_MS after their last loud sound. assumed: files
     whose header does not agree with their length.
     """
@@ -233,6 +235,7 @@ class OfflineCounts:
     cpu_s: float = 0.0
     without_tail: int = 0
     assumed: int = 0
+    silent_phrases: int = 0
 
     def count(self, *keys: Key) -> int:
         return sum(self.lines[key] for key in keys)
@@ -356,6 +359,8 @@ class Tally:
             counts.rejected[verdict.rejected] += 1
             return verdict
         counts.assumed += bool(outcome.detail)
+        if outcome.silent_labels:
+            counts.silent_phrases += len(silent_labels(outcome, self._counting))
         if outcome.tail_ms is not None and outcome.tail_ms < NEEDED_TAIL_MS:
             counts.without_tail += any(fact.key in MISSED for fact in verdict.facts)
         spot = 0 if verdict.accepted is None else within(verdict.accepted, outcome)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from harness.base.gathering import gathered
-from harness.model.offline import Counting, LabelledPhrase, OfflineSpot
+from harness.model.offline import Counting, FileOutcome, LabelledPhrase, OfflineSpot
 from harness.model.transcript import Normalisation
 from harness.wake.counting import Window, match_events
 
@@ -24,12 +24,20 @@ def compared(phrase: str) -> str:
     return " ".join(normalise(phrase, Normalisation.PLAIN))
 
 
-def counting_labels(labels: Sequence[LabelledPhrase], counting: Counting) -> dict[int, LabelledPhrase]:
-    """The labels that count, by their places: of the engine's phrases, or without a phrase."""
-    wanted = counting.phrases
-    return {
-        place: one for place, one in enumerate(labels) if not wanted or not one.phrase or compared(one.phrase) in wanted
-    }
+def counting_labels(outcome: FileOutcome, counting: Counting) -> dict[int, LabelledPhrase]:
+    """The labels that count, by their places: of the engine's phrases, or without a phrase, and with sound."""
+    labels = enumerate(outcome.labels)
+    return {at: one for at, one in labels if at not in outcome.silent_labels and _is_of_engine(one, counting)}
+
+
+def silent_labels(outcome: FileOutcome, counting: Counting) -> list[LabelledPhrase]:
+    """The labels that would count if there were sound in their time."""
+    labels = (outcome.labels[place] for place in outcome.silent_labels)
+    return [label for label in labels if _is_of_engine(label, counting)]
+
+
+def _is_of_engine(label: LabelledPhrase, counting: Counting) -> bool:
+    return not counting.phrases or not label.phrase or compared(label.phrase) in counting.phrases
 
 
 def by_phrase(labels: Sequence[LabelledPhrase]) -> Iterator[tuple[str, list[int]]]:

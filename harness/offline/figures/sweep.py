@@ -289,7 +289,7 @@ class Sweep:
 
     def _labelled(self, outcome: FileOutcome, tracks: Sequence[ScoreTrack]) -> None:
         """At each threshold, as many spots as can be matched with phrases are true accepts, the others false."""
-        labels = tuple(counting_labels(outcome.labels, self.counting).values())
+        labels = tuple(counting_labels(outcome, self.counting).values())
         if self._phrase is not None:
             labels = tuple(one for one in labels if compared(one.phrase) == self._phrase)
         self.inv_files += len(labels)

@@ -22,6 +22,7 @@ from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import NEEDED_TAIL_MS, Fact, FileVerdict, Key, OfflineCounts, TalkerOf, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.figures.groups import FileBreakdown
+from harness.offline.figures.labelled import silent_labels
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, WorkerUse
 from harness.statistics.intervals import Interval
@@ -131,6 +132,9 @@ def write_log(
             stream.write(wake_log.info_line("x-length", length) + "\n")
         for happening in happenings(one.outcome, verdict, one.listed):
             stream.write(wake_log.line_of(happening) + "\n")
+        for label in silent_labels(one.outcome, counting):
+            span = f"{label.start_s * 1000:.0f}-{label.end_s * 1000:.0f}"
+            stream.write(wake_log.info_line("x-no-sound", f"{wake_log.quoted(one.listed)} {span}") + "\n")
     found = figures(tally, counting)
     for name, detail in (*sound_info(found.counts), *_ending(run, found), *interval_info(found)):
         stream.write(wake_log.info_line(name, detail) + "\n")
@@ -221,6 +225,8 @@ def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
     yield "rejected-files", str(counts.rejected_files)
     if counts.phrases:
         yield "x-phrases", str(counts.phrases)
+    if counts.silent_phrases:
+        yield "x-no-sound-phrases", str(counts.silent_phrases)
 
 
 def _ending(run: EvaluationRun, found: Figures) -> Iterator[tuple[str, str]]:
@@ -321,7 +327,8 @@ def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resamp
 def clip_warnings(found: Figures) -> Iterator[str]:
     """What may be due to the recordings, not to the engine.
 
-    False rejects where they begin or end with the phrase, and files whose length was assumed.
+    Files whose length was assumed, phrases without sound, and false rejects where recordings begin or end with the
+    phrase.
     """
     if files := found.counts.assumed:
         has = "has a header that names" if files == 1 else "have headers that name"
@@ -329,6 +336,9 @@ def clip_warnings(found: Figures) -> Iterator[str]:
             f"{counted(files, 'file')} {has} no length, or another than the file has. The x-length lines of the log "
             "say what was read"
         )
+    if silent := found.counts.silent_phrases:
+        do = "does not count: its recording has" if silent == 1 else "do not count: their recordings have"
+        yield f"{counted(silent, 'labelled phrase')} {do} no sound there. The log names each (INFO x-no-sound)"
     early, rejects = found.counts.count(Key.INVFA), found.counts.count(Key.INVFR)
     if early and 2 * early >= rejects > 0 and found.counting.lead_in_ms:
         yield (
@@ -390,6 +400,7 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
         "rejected": dict(sorted(counts.rejected.items())),
         "files": {"inv": counts.inv_files, "oov": counts.oov_files, "rejected": counts.rejected_files},
         "phrases": counts.phrases,
+        "no_sound_phrases": counts.silent_phrases,
         "samples": {
             name: {str(rate): count for rate, count in sorted(of.items())}
             for name, of in (("inv", counts.inv), ("oov", counts.oov), ("true_accept_spots", counts.accepted))

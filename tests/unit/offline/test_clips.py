@@ -1,8 +1,9 @@
-"""Recordings that begin or end with the phrase: what a log, its summary and the page say, and silence behind them."""
+"""Recordings that begin or end with the phrase, or have no sound: what a log, its summary and the page say of them."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from harness.model.offline import (
     EngineKind,
     Evaluation,
     FileOutcome,
+    LabelledPhrase,
     ListedFile,
     ListKind,
     RejectReason,
@@ -194,3 +196,93 @@ def test_a_tail_needs_a_phrase_and_makes_another_evaluation() -> None:
         EvaluationAsked(referenced=("c",), tail_s=1.0, vad=True)
     assert EvaluationAsked(inside=("yes",), tail_s=1.0).evaluation(Task("late", ""), "").tail_s == 1.0
     assert differences(header(Counting(), 1), header(Counting(), 1, 1.0)) == ["the tail is 0 s then, 1 s now"]
+
+
+def constant(path: Path, value: int, kind: ListKind = ListKind.INV, seconds: float = 2.0) -> ListedFile:
+    soundfile.write(path, np.full(round(seconds * RATE_HZ), value, np.int16), RATE_HZ, subtype="PCM_16")
+    return ListedFile(kind, 0, path.name, str(path))
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.flac"])
+@pytest.mark.parametrize("value", [0, 1, -20_000])  # the engine finds something in the last one
+def test_a_clip_without_sound_is_neither_hit_nor_miss(tmp_path: Path, name: str, value: int) -> None:
+    file = constant(tmp_path / name, value)
+    cache = ScoreCache(tmp_path / "scores", lambda line: None)
+    hashed = Evaluation(Task("late", ""), hashes=True, cache=str(cache))
+    silence = (RejectReason.SILENT, f"every sample is {value}")
+    for played_file in (
+        played(file), played(file, tail_s=1.0), FilePlayer(LateEngine(), hashed, cache).play(file),
+        FilePlayer(LateEngine(), hashed, cache).play(file),
+    ):  # fmt: skip
+        assert (played_file.rejected, played_file.detail) == silence
+    without = played(replace(file, kind=ListKind.OOV))
+    assert (without.rejected, len(without.spots)) == (None, value < -1000)
+
+
+def test_scores_that_were_stored_before_do_not_make_silence_a_miss(tmp_path: Path) -> None:
+    file = constant(tmp_path / "a.wav", 0)
+    cache = ScoreCache(tmp_path / "scores", lambda line: None)
+    player = FilePlayer(LateEngine(), Evaluation(Task("late", ""), hashes=True), cache)
+    sha256 = player.play(replace(file, kind=ListKind.OOV)).sha256
+    cache.put(FACTS.fingerprint, sha256, (ScoreTrack("alexa", np.zeros(100, np.float32), STEP, STEP),), 32_000, RATE_HZ)
+    assert player.play(file).rejected is RejectReason.SILENT
+
+
+def test_one_other_sample_is_sound(tmp_path: Path) -> None:
+    for at in (0, 100, 31_999):
+        samples = np.zeros(32_000, np.int16)
+        samples[at] = 1
+        soundfile.write(tmp_path / "a.wav", samples, RATE_HZ, subtype="PCM_16")
+        file = ListedFile(ListKind.INV, 0, "a.wav", str(tmp_path / "a.wav"))
+        assert played(file).rejected is None
+
+
+def hour(path: Path, labels: tuple[LabelledPhrase, ...], rate_hz: int = RATE_HZ) -> ListedFile:
+    """10 s of quiet noise with tones at 2 s and 8 s; from 4 s to 6 s every sample is 7."""
+    at = np.arange(10 * rate_hz) / rate_hz
+    sound = np.random.default_rng(1).normal(0, 0.0003, len(at)) + 0.5 * np.sin(2 * np.pi * 440 * at) * (
+        at % 6 // 0.2 == 10
+    )
+    samples = np.round(32768 * sound).astype(np.int16)
+    samples[4 * rate_hz : 6 * rate_hz] = 7
+    soundfile.write(path, samples, rate_hz, subtype="PCM_16")
+    return ListedFile(ListKind.LABELLED, 0, path.name, str(path), labels=labels)
+
+
+LABELS = (LabelledPhrase(2.0, 2.2), LabelledPhrase(4.5, 5.5), LabelledPhrase(5.9, 6.5), LabelledPhrase(8.0, 8.2))
+
+
+@pytest.mark.parametrize("rate_hz", [RATE_HZ, 22_050])
+def test_a_label_where_a_recording_has_no_sound_does_not_count(tmp_path: Path, rate_hz: int) -> None:
+    file = hour(tmp_path / "h.wav", LABELS, rate_hz)
+    cache = ScoreCache(tmp_path / "scores", lambda line: None)
+    evaluation = Evaluation(Task("late", ""), hashes=True, resample=True)
+    for _ in range(2):  # the second time from the cache
+        found = FilePlayer(LateEngine(), evaluation, cache).play(file)
+        assert (found.rejected, found.silent_labels) == (None, (1,))
+    assert outcome_of(outcome_line(found, "h.wav")).outcome.silent_labels == (1,)
+    log, warnings, page = written(tmp_path, [found])
+    assert [line for line in log.splitlines() if line.startswith("INFO x-no-sound")] == [
+        'INFO x-no-sound "0.wav" 4500-5500', "INFO x-no-sound-phrases 1"
+    ]  # fmt: skip
+    assert (log.count("INVTA "), log.count("INVFR ")) == (2, 1)  # of three phrases
+    assert "FRRATIO 33.33" in log
+    assert warnings == [
+        "1 labelled phrase does not count: its recording has no sound there. The log names each (INFO x-no-sound)"
+    ]
+    assert "1 labelled phrase does not count" in page
+
+
+def test_a_recording_is_rejected_that_has_no_sound_or_ends_before_a_label(tmp_path: Path) -> None:
+    silent = replace(constant(tmp_path / "s.wav", 0, ListKind.LABELLED), labels=(LabelledPhrase(0.5, 1),))
+    assert played(silent).rejected is RejectReason.SILENT
+    assert played(replace(silent, labels=())).rejected is None  # it has no phrases to miss
+    cut = played(hour(tmp_path / "h.wav", (*LABELS, LabelledPhrase(9.0, 10.2))))
+    assert (cut.rejected, cut.detail) == (RejectReason.REFERENCE, "a label ends at 10.2 s, and the recording at 10 s")
+    assert played(hour(tmp_path / "h.wav", (*LABELS, LabelledPhrase(9.0, 10.05)))).rejected is None
+
+
+def test_rejected_clips_without_sound_are_counted_apart_and_are_no_fault() -> None:
+    counts = OfflineCounts(rejected=Counter({RejectReason.SILENT: 2}), inv_files=1)
+    assert list(fault_lines(counts, "the log says", resampling=False)) == ["2 files rejected: 2 no sound"]
+    assert not counts.has_faults
