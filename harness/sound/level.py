@@ -35,9 +35,6 @@ class ActiveLevel:
     activity: float
 
 
-_GLANCE = 64
-
-
 class ConstantStretches:
     """Finds stretches of a sound in which every sample has the same value, while its blocks pass.
 
@@ -77,11 +74,14 @@ class ConstantStretches:
                 still_open += self._open[number:]
                 break
             part = block[max(0, first - begin) : max(0, end - begin)]
-            value = self.values.setdefault(index, int(part[0])) if len(part) else 0
-            # Most stretches differ within their first samples, and are left at once.
-            if len(part) and ((part[:_GLANCE] != value).any() or (part != value).any()):
-                del self.values[index]
-            elif end > self._at:
+            if len(part):
+                value = int(part[0]) if index not in self.values else self.values[index]
+                # The last sample alone decides most stretches.
+                if part[-1] != value or (part != value).any():
+                    self.values.pop(index, None)
+                    continue
+                self.values[index] = value
+            if end > self._at:
                 still_open.append(index)
         self._open = still_open
 
