@@ -316,6 +316,8 @@ class Tally:
         """For each file of the false-accept rate: its false accepts, and its share of the exposure."""
         self.word_errors, self.words = array("I"), array("I")
         """For each file with STT lines."""
+        self.contents = array("Q")
+        """The beginning of each file's sha256, where it was computed."""
 
     @property
     def talkers(self) -> dict[str, list[int]]:
@@ -359,6 +361,8 @@ class Tally:
             counts.rejected[verdict.rejected] += 1
             return verdict
         counts.assumed += bool(outcome.detail)
+        if outcome.sha256:
+            self.contents.append(int(outcome.sha256[:16], 16))
         if outcome.silent_labels:
             counts.silent_phrases += len(silent_labels(outcome, self._counting))
         if outcome.tail_ms is not None and outcome.tail_ms < NEEDED_TAIL_MS:

@@ -26,7 +26,8 @@ BOOTSTRAP_SEED = 1
 class Figures:
     """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1.
     clustering: of false accepts over files. by_file: whether the intervals of false rejects take each file in all its
-    conditions as a whole. talkers: how many talkers they take as a whole instead; unknown ones are one."""
+    conditions as a whole. talkers: how many talkers they take as a whole instead; unknown ones are one. copies: files
+    with the bytes of an earlier one; 0 where no file was hashed."""
 
     counts: OfflineCounts
     counting: Counting
@@ -41,6 +42,7 @@ class Figures:
     by_file: bool = False
     talkers: int = 0
     unknown_talkers: bool = False
+    copies: int = 0
 
     @property
     def clustered(self) -> bool:
@@ -89,6 +91,7 @@ def figures(tally: Tally, counting: Counting) -> Figures:
         by_file,
         talkers,
         "" in by_talker,
+        len(tally.contents) - len(np.unique(np.asarray(tally.contents))),
     )
 
 

@@ -327,8 +327,8 @@ def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resamp
 def clip_warnings(found: Figures) -> Iterator[str]:
     """What may be due to the recordings, not to the engine.
 
-    Files whose length was assumed, phrases without sound, and false rejects where recordings begin or end with the
-    phrase.
+    Files whose length was assumed or which are there twice, phrases without sound, and false rejects where recordings begin or
+    end with the phrase.
     """
     if files := found.counts.assumed:
         has = "has a header that names" if files == 1 else "have headers that name"
@@ -339,6 +339,9 @@ def clip_warnings(found: Figures) -> Iterator[str]:
     if silent := found.counts.silent_phrases:
         do = "does not count: its recording has" if silent == 1 else "do not count: their recordings have"
         yield f"{counted(silent, 'labelled phrase')} {do} no sound there. The log names each (INFO x-no-sound)"
+    if copies := found.copies:
+        do = "has the bytes of another one and counts" if copies == 1 else "have the bytes of others and count"
+        yield f"{counted(copies, 'recording')} {do} again. Equal sha256 in LOG.jsonl show which: list each once"
     early, rejects = found.counts.count(Key.INVFA), found.counts.count(Key.INVFR)
     if early and 2 * early >= rejects > 0 and found.counting.lead_in_ms:
         yield (

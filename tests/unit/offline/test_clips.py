@@ -286,3 +286,13 @@ def test_rejected_clips_without_sound_are_counted_apart_and_are_no_fault() -> No
     counts = OfflineCounts(rejected=Counter({RejectReason.SILENT: 2}), inv_files=1)
     assert list(fault_lines(counts, "the log says", resampling=False)) == ["2 files rejected: 2 no sound"]
     assert not counts.has_faults
+
+
+def test_copies_of_a_recording_are_told_where_files_are_hashed(tmp_path: Path) -> None:
+    hit = outcome(ListKind.INV, spot(1.2, 1.9))
+    hashed = [replace(hit, sha256=digit * 64) for digit in "abacbab"]
+    _, warnings, _ = written(tmp_path, hashed)
+    assert warnings == [
+        "4 recordings have the bytes of others and count again. Equal sha256 in LOG.jsonl show which: list each once"
+    ]
+    assert written(tmp_path, [hit, hit])[1] == []
