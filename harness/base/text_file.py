@@ -354,7 +354,7 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _DECLARED = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _OF_POWERSHELL = "#TYPE "
 """Start of a line that PowerShell writes before the header."""
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]+,[0-9]+\s*")
+_DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 _LONGEST_CELL = 1 << 27
 """Characters."""
 TABS = ".tsv"
@@ -405,6 +405,7 @@ class CsvRows:
 
     def number(self, cell: str) -> str:
         """A number as Python reads it. Where commas do not separate cells, one may stand for the decimal point."""
+        cell = cell.strip()
         return cell.replace(",", ".") if self._separator != "," and _DECIMAL_COMMA.fullmatch(cell) else cell
 
     def _undeclared(self, row: Sequence[str]) -> str | None:

@@ -15,7 +15,7 @@ from harness.base.text_file import as_utf_8, unmarked
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.scenario import PLACING, AxisName, RecordingFacts, Scenario
 from harness.model.stimulus import Recording
-from harness.sound.manifests import AUDIO, FOREIGN_LISTS, MANIFESTS, Manifest, ManifestRow, column_of, read_manifest
+from harness.sound.manifests import FOREIGN_LISTS, MANIFESTS, ManifestRow, read_manifest
 from harness.sound.recordings import assumed
 from harness.sound.recordings import check as check_recording
 
@@ -24,6 +24,11 @@ _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _COMMENT = re.compile(rf"\b{PHRASE_END}\s*[=:]\s*(\d+(?:\.\d+)?)")
 TALKER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 MOST_ROWS = 100_000
+_OF_OTHER_TOOLS = {
+    "path": PATH, "audio": PATH, "client_id": "talker", "speaker": "talker", "age": "age", "gender": "gender",
+    "accents": "accents", "variant": "variant", "locale": "locale",
+}  # fmt: skip
+"""Columns of Common Voice and Kaldi by their names here. Others, such as votes and texts, would be conditions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +43,17 @@ class Listed:
 def read_list(path: Path) -> tuple[Listed, ...]:
     """The rows of a list, in order; InputError with file and line for the first mistake.
 
-    Its columns are PATH, PHRASE_END and any others. In the lists of other tools, the column is known by its name there.
+    Its columns are PATH, PHRASE_END and any others; those of Common Voice and Kaldi have other names.
     """
     name = str(path)
     try:
         table = read_manifest(name, padded=False)
     except InputError as error:
         raise as_utf_8(error) from error
-    header = [PATH if column == audio_column(table) else column for column in table.header]
+    known = {column: column for column in table.header}
+    if PATH not in known and name.lower().endswith(FOREIGN_LISTS):
+        known = {column: _OF_OTHER_TOOLS[column] for column in table.header if column in _OF_OTHER_TOOLS}
+    header = [known[column] for column in table.header if column in known]
     place = Place(name, table.line)
     if header.count(PATH) != 1:
         found = ", ".join(header) or "nothing"
@@ -56,18 +64,11 @@ def read_list(path: Path) -> tuple[Listed, ...]:
         raise InputError(f"the list has more than {MOST_ROWS} rows", place=Place(name), remedy="Split it")
     if not table.rows:
         raise InputError("the list contains no recordings", place=Place(name), remedy="Add a row for each recording")
-    return tuple(_listed(row, header, Place(name, row.line)) for row in table.rows)
+    return tuple(_listed(row, known, Place(name, row.line)) for row in table.rows)
 
 
-def audio_column(table: Manifest) -> str | None:
-    """The column with the recordings: PATH, or in a list of another tool the one that it calls so."""
-    if PATH in table.header or not table.file.lower().endswith(FOREIGN_LISTS):
-        return PATH
-    return column_of(table.header, AUDIO)
-
-
-def _listed(row: ManifestRow, header: Sequence[str], place: Place) -> Listed:
-    cells = dict(zip(header, (unmarked(cell) for cell in row.cells.values()), strict=True))
+def _listed(row: ManifestRow, known: Mapping[str, str], place: Place) -> Listed:
+    cells = {name: unmarked(row.cells[column]) for column, name in known.items()}
     end = cells.pop(PHRASE_END, "")
     return Listed(cells.pop(PATH), RecordingFacts(_seconds(end, place), tuple(cells.items())), place)
 

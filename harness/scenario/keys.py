@@ -304,8 +304,8 @@ class TrialKeys(Keys):
     )
     phrase: Spoken | None = optional("Wake phrase. Default: the first one of the devices, which must agree on it.")
     recordings: PathText | list[PathText] | None = optional(
-        "Recordings of the wake phrase, instead of a voice: files, folders, patterns, or a list (.csv) with "
-        "the columns recording, phrase_end_ms and any others."
+        "Recordings of the wake phrase, instead of a voice: files, folders, patterns, or a list (.csv, .tsv, wav.scp). "
+        "Its columns are recording, phrase_end_ms and any others."
     )
     level: Literal["as_recorded"] | None = optional(
         "as_recorded: play recordings whole, at their own level instead of level_dbfs."

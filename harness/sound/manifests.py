@@ -27,6 +27,8 @@ FOREIGN_LISTS = (TABS, KALDI)
 TEXT = ("text", "sentence", "transcript", "transcription", "reference")
 """Columns with the words of a recording."""
 ID = "id"
+_TIMES = ("_s", "_ms")
+"""Ends of columns that hold times."""
 _CLIPS = "clips"
 _TALKERS = "utt2spk"
 _SEGMENTS = "segments"
@@ -72,7 +74,8 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
         return _table(path, _json_rows(path, encoding))
     problems = Problems(path)
     text = read_text(Path(path), encoding, as_written=True)
-    rows = iter(CsvRows.of(text, problems, separator_of(path)))
+    table = CsvRows.of(text, problems, separator_of(path))
+    rows = iter(table)
     first_line, written = next(rows, (1, []))
     problems.refuse()
     header = tuple(name.strip() for name in written)
@@ -85,8 +88,12 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
             what = f"the row has {len(cells)} cells, the header {len(header)}"
             problems.add(line, 0, what, "Write one for each column, empty for none; quote fields with commas")
         else:
-            blank = [""] * (len(header) - len(cells))
-            kept.append(ManifestRow(line, dict(zip(header, map(str.strip, [*cells, *blank]), strict=True))))
+            cells += [""] * (len(header) - len(cells))
+            known = {
+                name: table.number(cell) if name.endswith(_TIMES) else cell.strip()
+                for name, cell in zip(header, cells, strict=True)
+            }
+            kept.append(ManifestRow(line, known))
     problems.refuse()
     if lower.endswith(TABS):
         _find_clips(path, header, kept)

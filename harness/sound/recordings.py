@@ -34,6 +34,8 @@ _FRAME = 4096
 """Samples that are read at once from a damaged file: those of the call that fails are lost."""
 _FLAC_MOST_HZ = 655_350
 _BLOCK = 1 << 18
+_LONGEST_STEP_S = 0.1
+"""A shorter sound of one value may be an impulse response."""
 
 
 def read(path: str) -> Waveform:
@@ -143,9 +145,9 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         raise _refused(path, f"truncated: the header declares {file.frames} samples, the file has {count}")
     if not count:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
-    if max(-lowest, highest) <= SILENCE_PEAK or lowest == highest:
-        level = "" if max(-lowest, highest) <= SILENCE_PEAK else f": every sample is {lowest:g}"
-        what = f"the recording is silent{level}"
+    silent = max(-lowest, highest) <= SILENCE_PEAK
+    if silent or (lowest == highest and count > _LONGEST_STEP_S * file.samplerate):
+        what = "the recording is silent" if silent else f"the recording is silent: every sample is {lowest:g}"
         raise InputError(what, place=Place(path), remedy="Record it again, or check how it was exported")
 
 

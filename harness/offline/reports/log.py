@@ -327,8 +327,8 @@ def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resamp
 def clip_warnings(found: Figures) -> Iterator[str]:
     """What may be due to the recordings, not to the engine.
 
-    Files whose length was assumed or which are there twice, phrases without sound, and false rejects where recordings begin or
-    end with the phrase.
+    Files whose length was assumed or which are there twice, phrases without sound, and false rejects where
+    recordings begin or end with the phrase.
     """
     if files := found.counts.assumed:
         has = "has a header that names" if files == 1 else "have headers that name"

@@ -118,6 +118,9 @@ def test_tables_as_spreadsheets_save_them(here: Path) -> None:
     with pytest.raises(InputError, match=r"m.csv:3:9: byte 0xf6 is not UTF-8.*--encoding"):
         gather(str(path))
     assert gather(str(path), "cp1252").columns["talker"] == ("J\xf6rg\r\nM.",)
+    path.write_text("sep=;\naudio;phrase_end_s;distance\n1.wav; 1,5 ;1,5\n", "utf-8")
+    columns = gather(str(path)).columns
+    assert (columns["phrase_end_s"], columns["distance"]) == (("1.5",), ("1,5",))
     path.write_text("audio;talker\n1.wav;ann\n", "utf-8")
     with pytest.raises(InputError, match=r"m.csv:1:1: the columns are separated by semicolons, not by commas"):
         gather(str(path))

@@ -69,7 +69,7 @@ BOX = "device: box\nwake_phrases: [computer]\nreports: [wake]\n"
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "recordings" / "said").mkdir(parents=True)
     for name, seconds in (("b.wav", 2.0), ("a.wav", 1.0), ("said/two.wav", 0.5), ("said/one.wav", 0.5)):
-        soundfile.write(tmp_path / "recordings" / name, np.full(round(seconds * 8000), 0.1, np.float32), 8000)
+        soundfile.write(tmp_path / "recordings" / name, 0.1 * (-1.0) ** np.arange(seconds * 8000), 8000)
     (tmp_path / "recordings" / "said" / "notes.txt").write_text("not a sound", encoding="utf-8")
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()

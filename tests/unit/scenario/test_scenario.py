@@ -330,6 +330,36 @@ def test_trials_know_their_recording_its_talker_and_where_its_phrase_ends(folder
     assert all(trial.recipe.as_recorded for trial in trials)
 
 
+def test_tables_of_common_voice_and_kaldi_are_lists(folder: Path) -> None:
+    (folder / "lists" / "clips").mkdir()
+    for name in ("a.wav", "b.wav"):
+        (folder / "lists" / name).rename(folder / "lists" / "clips" / name)
+    table = "client_id\tpath\tsentence\tup_votes\tage\nc1\ta.mp3\tHe said hi.\t2\ttwenties\nc2\tb.wav\tStop.\t0\t\n"
+    (folder / "lists" / "said.tsv").write_text(table, encoding="utf-8")
+    (folder / "lists" / "wav.scp").write_text("u1 clips/a.wav\nu2 clips/b.wav\n", encoding="utf-8")
+    (folder / "lists" / "utt2spk").write_text("u1 c1\nu2 c2\n", encoding="utf-8")
+    for name, traits in (("said.tsv", [("talker", "c1"), ("age", "twenties")]), ("wav.scp", [("talker", "c1")])):
+        (folder / "said.yaml").write_text(SCENARIO.replace("said.csv", name))
+        (trial,) = load_scenario(folder / "said.yaml").trials
+        assert [Path(path).name for path in trial.recordings] == ["a.wav", "b.wav"]
+        assert trial.recording_facts[0].traits == tuple(traits)
+    (folder / "lists" / "wav.scp").write_text("u1 sox x.wav - |\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(folder / "said.yaml")
+    assert "lists/wav.scp:1: the sound of 'u1' comes from a command" in str(refused.value)
+
+
+def test_a_list_as_a_spreadsheet_saves_it(folder: Path) -> None:
+    listed(folder, "\ufeffsep=;\r\nrecording;phrase_end_ms;distance\r\na.wav;870,5;1 m\r\n")
+    (trial,) = load_scenario(folder / "said.yaml").trials
+    assert trial.recording_facts[0].phrase_end_s == 0.8705
+    (folder / "lists" / "said.csv").write_bytes(b"recording,talker\na.wav,J\xf6rg\n")
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(folder / "said.yaml")
+    assert "lists/said.csv:2:8: byte 0xf6 is not UTF-8. Save the file as UTF-8" in str(refused.value)
+    assert "--encoding" not in str(refused.value)  # validate and run have no such option
+
+
 @pytest.mark.parametrize(
     ("text", "line", "what"),
     [

@@ -91,13 +91,14 @@ def _put(value: float) -> Callable[[Floats], None]:
         (_with(_put(float("nan"))), "invalid samples"),
         (_with(_put(float("inf"))), "invalid samples"),
         (sound("wav", TONE * 0), "silent"),
+        (sound("wav", TONE * 0 + 0.25), "silent: every sample is 0.25"),
         (sound("wav", np.repeat(TONE[:100, None], 96, axis=1)), "96 channels"),
         (sound("wav", TONE, 1), "a rate of 1 Hz"),
         (sound("wav", TONE[:0]), "empty"),
         (b"hello", "as a sound file"),
         (b"", "as a sound file"),
     ],
-    ids=["NaN", "infinite", "silence", "96 channels", "1 Hz", "empty", "text", "nothing"],
+    ids=["NaN", "infinite", "silence", "constant", "96 channels", "1 Hz", "empty", "text", "nothing"],
 )
 def test_what_nobody_could_make_sense_of_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "r.wav"

@@ -430,6 +430,14 @@ def test_a_byte_order_mark_windows_ends_and_marked_cells(tmp_path: Path) -> None
     assert only(tmp_path, f"{HEAD},comment\nt1,ann,wrong,'tis so\n").text("comment") == "'tis so"
 
 
+def test_a_file_as_a_spreadsheet_saves_it(tmp_path: Path) -> None:
+    row = only(
+        tmp_path,
+        f'sep=;\r\n{HEAD.replace(",", ";")};comment;span_start_s;span_end_s\r\nt1;ann;wrong;"a\r\nb";1,5;2\r\n',
+    )
+    assert (row.line, row.text("comment"), row.values["span_start_s"]) == (3, "a\r\nb", 1.5)
+
+
 def test_other_encodings_when_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     path.write_bytes(f"{HEAD}\nt1,Jürgen,wrong\n".encode("latin-1"))
