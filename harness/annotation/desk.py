@@ -21,6 +21,7 @@ from harness.annotation.view import (
 )
 from harness.annotation.worklist import HandDraft, PageDraft, Worklist
 from harness.base.presence import Presence
+from harness.base.written import written
 from harness.model.annotation import (
     Accepted,
     Act,
@@ -238,11 +239,11 @@ class AnnotationDesk:
         return True
 
     def comment(self, text: str) -> bool:
-        """Kept with the labels of the utterance in sight when they are saved."""
+        """Kept with the labels of the utterance in sight when they are saved; InputError (`written`)."""
         self._presence.sign()
         if self._hand is None:
             return self._refuse(NO_ITEM)
-        self._hand.comment, self._said = text.strip(), ""
+        self._hand.comment, self._said = written(text), ""
         return True
 
     # Both

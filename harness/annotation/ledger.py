@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from harness.base.written import name_key
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
@@ -77,12 +78,13 @@ class Ledger:
     """All rows of a project that are on the disk, in the order of the file.
 
     A row with a known id changes nothing, so rows may be sent and read more than once. `label_set`: a proposal that
-    breaks its rules counts as no consensus.
+    breaks its rules counts as no consensus. An annotator has one name, in its first spelling.
     """
 
     def __init__(self, label_set: LabelSet, rows: Iterable[AnnotationRow] = ()) -> None:
         self._label_set = label_set
         self._ids: set[str] = set()
+        self._names: dict[str, str] = {}
         self._order: list[Act] = []
         self._number: dict[str, int] = {}
         self._withdrawn: set[str] = set()
@@ -106,6 +108,9 @@ class Ledger:
         if row.id in self._ids:
             return False
         self._ids.add(row.id)
+        if not isinstance(row, Proposed):
+            name = self._names.setdefault(name_key(row.annotator), row.annotator)
+            row = row if name == row.annotator else replace(row, annotator=name)
         match row:
             case Proposed():
                 self._batches.append(row)

@@ -20,7 +20,8 @@ from harness.annotation.ledger import Ledger, Shares
 from harness.annotation.worklist import Worklist
 from harness.base.codec import CodecError, decode
 from harness.base.whole_file import disk_errors
-from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet
+from harness.base.written import known_name
+from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet, Proposed
 from harness.model.errors import InputError, LogError, Place
 from harness.model.understanding import Utterance
 from harness.session.log.database import SharedRows
@@ -197,6 +198,7 @@ class AnnotationRoom:
 
         again: at just these utterances, whatever was said of them (`may_label_again`).
         """
+        annotator = self._known(annotator)
         if self.project.annotators and annotator not in self.project.annotators:
             raise InputError(
                 f"{annotator!r} is not an annotator of this project",
@@ -206,7 +208,7 @@ class AnnotationRoom:
 
     def adjudication(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
         """A sitting at what annotators disagree on, with their labels as inputs; again: as of `desk`."""
-        return self._sitting(annotator, again, adjudicating=True)
+        return self._sitting(self._known(annotator), again, adjudicating=True)
 
     def keep(self, rows: Sequence[AnnotationRow]) -> None:
         """Returns when the rows are on the disk, all or none; those that are there already change nothing."""
@@ -222,6 +224,11 @@ class AnnotationRoom:
             if self._log is not None:
                 self._log.close()
                 self._log = None
+
+    def _known(self, annotator: str) -> str:
+        """The name as the project has it already."""
+        given = (row.annotator for row in self.rows if not isinstance(row, Proposed))
+        return known_name(annotator, dict.fromkeys((*self.project.annotators, *given)))
 
     def _sitting(self, annotator: str, again: Sequence[str], *, adjudicating: bool) -> AnnotationDesk:
         facts = (self.project, self.label_set, self.utterances, self.refresh(), self.keep)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.annotation.ledger import Ledger, Shares, settles
 from harness.annotation.queue import Queue, Queues, next_group
 from harness.annotation.view import AnnotationCount
+from harness.base.written import composed
 from harness.model.annotation import (
     Accepted,
     Act,
@@ -59,7 +60,7 @@ class FoundUtterance:
 
 def has_words(text: str, words: str) -> bool:
     """Whether a text contains these words, in any case."""
-    return words.casefold() in text.casefold()
+    return composed(words).casefold() in composed(text).casefold()
 
 
 def find(

@@ -55,11 +55,16 @@ def as_shown(line: str) -> str:
     return "".join(shown)
 
 
-def plain_text(text: str, limit: int = 500) -> str:
+ON_A_PAGE = "\n\t\u200c\u200d\ufe0e\ufe0f"
+"""Signs that a page may hold as they are: line ends, and the joiners of words and emoji."""
+
+
+def plain_text(text: str, limit: int = 500, kept: str = "") -> str:
     """One line of printable text of at most `limit` characters; what a terminal might obey becomes an escape.
 
     Controls, ESC and C1, bidirectional and zero-width characters become visible escapes (`\\e`, `\\x07`, `\\u202e`).
-    Long runs of combining marks are shortened. A longer text ends in an ellipsis, never inside an escape.
+    Long runs of combining marks are shortened. A longer text ends in an ellipsis, never inside an escape. kept: signs
+    that stay as they are (`ON_A_PAGE`).
     Print the result without markup: brackets are not escaped.
     """
     if limit < 1:
@@ -72,7 +77,7 @@ def plain_text(text: str, limit: int = 500) -> str:
         marks = marks + 1 if unicodedata.combining(character) else 0
         if marks > LONGEST_MARK_RUN:
             continue
-        piece = _visible(character)
+        piece = character if character in kept else _visible(character)
         if length + len(piece) > limit:
             return "".join(pieces[:room]) + ELLIPSIS
         pieces.append(piece)

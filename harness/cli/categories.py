@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.written import known_name
 from harness.cli.options import Printed, RatedAsked, many, option, printed_options, share, verb
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import in_colour, print_lines, width
@@ -83,8 +84,10 @@ def command(
     sessions = rated_sessions(asked)
     found = read_sessions(sessions.folders)
     rows = [row for one in found for row in one.rows]
+    names = sorted({row.rater for row in rows})
+    raters = tuple(known_name(rater, names) for rater in raters)
     for rater in raters:
-        demand_known(rater, {row.rater for row in rows}, "rater")
+        demand_known(rater, set(names), "rater")
     if asked.round_id is not None:
         demand_known(asked.round_id, {row.round for row in rows}, "round")
     ids = tuple(one.session_id for one in found)

@@ -15,6 +15,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
+from harness.base.written import person_name, written
 from harness.cli.options import flag, json_option, option, sessions_argument, verb
 from harness.cli.sessions import progress_of, session_folder, user_name
 from harness.cli.streams import print_lines, standard_output
@@ -115,7 +116,8 @@ def command(
         raise InputError("--json, --watch and --answer cannot be combined", remedy="Choose one")
     if detail and answer is None:
         raise InputError("--detail needs --answer", remedy="Write --answer TRIAL WORD --detail TEXT")
-    name = by or user_name()
+    name = person_name(by, "observer name") if by is not None else user_name()
+    detail = written(detail, "--detail")
     folders = [session_folder(one) for one in sessions]
     if answer is not None:
         print_lines([_answered(_named(folders, answer[0]), EffectWord(answer[1]), detail, name)])
@@ -201,7 +203,12 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
             if answer is None:
                 print_lines([keys])
                 continue
-            print_lines([_answered(item, *answer, by)])
+            try:
+                found, seen = answer[0], written(answer[1], "the answer")
+            except InputError as error:
+                print_lines([str(error)])
+                continue
+            print_lines([_answered(item, found, seen, by)])
             break
     return True
 

@@ -10,6 +10,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import counted
+from harness.base.written import needed
 from harness.cli.archive import size_of
 from harness.cli.options import argument, choose_one, flag, many, option, verb
 from harness.cli.sessions import user_name
@@ -53,8 +54,8 @@ def command(
     choose_one(older_than=older_than is not None, larger_than=larger_than is not None)
     if older_than is None and larger_than is None:
         raise InputError("purge needs a rule", remedy="Give --older-than 30d or --larger-than 20GB")
-    if reason is not None and not reason.strip():
-        raise InputError("--reason is empty", remedy="Say why, or leave it out")
+    if reason is not None:
+        reason = needed(reason, "--reason")
     age_s = None if older_than is None else older_than * DAY_S
     rule = PurgeRule(age_s, larger_than, unjudged, tuple(read_round(Path(one)) for one in rounds))
     why = reason or (
@@ -103,8 +104,7 @@ def redact(
     from harness.cli.sessions import session_folder
     from harness.rating import purging
 
-    if not reason.strip():
-        raise InputError("--reason is empty", remedy="Say why")
+    reason = needed(reason, "--reason")
     folder = session_folder(session)
     if not yes:
         if not sys.stdin.isatty():

@@ -15,6 +15,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.places import config_folder
 from harness.base.text_table import counted
+from harness.base.written import name_key, person_name
 from harness.cli.options import Site, argument, flag, many, option, site_options, together, verb
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
@@ -25,8 +26,6 @@ from harness.rating.guide import LABELS
 if TYPE_CHECKING:
     from harness.rating.desk import Desk
     from harness.rating.rating_room import RatingRoom
-
-LONGEST_NAME = 64
 
 
 def _condition(ctx: click.Context, param: click.Parameter, written: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -106,7 +105,7 @@ def command(
     asked = {one.name: getattr(filters, one.name) for one in fields(filters)}
     round_ = replace(
         round_,
-        id=round_.id if round_id is None else _name(round_id, "round"),
+        id=round_.id if round_id is None else person_name(round_id, "round name"),
         seed=round_.seed if seed is None else seed,
         items=replace(round_.items, **{name: value for name, value in asked.items() if value}),
         transcript=transcript or round_.transcript,
@@ -137,7 +136,7 @@ def command(
     if by_program.per_minute is not None:
         raise InputError("--rate-limit works only with --program", remedy="Add --program, or remove it")
     keys = _keys(keys_file)
-    rater = _name(rater if rater is not None else user_name(), "rater")
+    rater = person_name(rater if rater is not None else user_name(), "rater name")
     with closing(RatingRoom(round_)) as room:
         if site.web:
             from harness.web.server import WebOptions, serve
@@ -150,15 +149,6 @@ def command(
             standard_output().write("\n".join(_listed(room, desk)) + "\n")
             return
         sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, names=names))
-
-
-def _name(written: str, what: str) -> str:
-    name = written.strip()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise InputError(
-            f"{written!r} is not a valid {what} name", remedy=f"Write 1 to {LONGEST_NAME} printable characters"
-        )
-    return name
 
 
 def keys_place() -> Path:
@@ -218,7 +208,7 @@ def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listin
         closing(ProgramRater(command, timeout_s=asked.timeout_s, per_minute=asked.per_minute)) as program,
     ):
         rater = program.hello.rater
-        if any(row.rater == rater and not row.program for row in room.rows):
+        if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):
             raise InputError(
                 f"{rater!r} is already the name of a person", remedy="Change the name in the program's hello"
             )

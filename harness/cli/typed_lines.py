@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import ClassVar, TextIO
 
 from harness.cli.streams import demand_reader, safe_stream, standard_output
-from harness.model.errors import LogError
+from harness.model.errors import InputError, LogError
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
 READ_AGAIN_S = 10.0
@@ -65,6 +65,8 @@ class TypedSitting(ABC):
         """Does what a line says. do: returns what is wrong with the line, "" for nothing. False ends a script."""
         try:
             wrong = do()
+        except InputError as error:  # a comment that cannot be kept
+            wrong = str(error)
         except LogError as error:
             self.complain(f"not saved: {error}")
             self.status = NOT_SAVED

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.base.foreign import plain_text
 from harness.base.presence import Presence
+from harness.base.written import written
 from harness.model.effect import EffectEvidence, EffectWord
 from harness.model.judgment import (
     SUB_FLAGS_OF,
@@ -234,7 +235,7 @@ class Desk:
 
     def judge_as_program(self, category: Category, confidence: float, reason: str) -> bool:
         """`judge`, with a program's confidence (0–1) and reason."""
-        self._change(comment=reason, program_confidence=confidence)
+        self._change(comment=written(reason, "the reason"), program_confidence=confidence)
         return self.judge(category)
 
     def put_off(self) -> None:
@@ -342,7 +343,8 @@ class Desk:
             self._next()
 
     def comment(self, text: str) -> None:
-        self._change(comment=text.strip())
+        """Saved with the next key; InputError when it cannot be kept (`written`)."""
+        self._change(comment=written(text))
 
     def confidence(self, level: int | None) -> None:
         """1 unsure, 2, 3 sure; the current level clears it."""
@@ -422,7 +424,7 @@ class Desk:
         effect = item.effect
         proposal, seen = self._proposal(item), self._seen(item)
         shown = self._in_sight(item) or (None if seen is None else seen.proposal)
-        written = shown or proposal
+        kept_proposal = shown or proposal
         return new_row(
             item.subject,
             self.rater,
@@ -444,8 +446,8 @@ class Desk:
             shown_wall_s=self._shown_wall_s,
             given_wall_s=self._wall_s(),
             adjudicates=tuple(one.id for one in item.inputs),
-            proposed=None if written is None else written.category,
-            proposed_probability=None if written is None else written.probability,
+            proposed=None if kept_proposal is None else kept_proposal.category,
+            proposed_probability=None if kept_proposal is None else kept_proposal.probability,
             proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
             unaided=None if seen is None or category is None else seen.unaided,
             program=self._program,

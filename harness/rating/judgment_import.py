@@ -15,6 +15,7 @@ from rapidfuzz.process import extractOne
 
 from harness.base.gathering import gathered
 from harness.base.text_file import MOST_TOLD, Problems, shown
+from harness.base.written import composed, known_name, name_key, person_name
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError
 from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
@@ -94,6 +95,7 @@ class _Plan:
         self._first: dict[str, int] = {}
         """Lines of all right rows, by id."""
         self._repeated: list[tuple[int, int]] = []
+        self._raters = dict.fromkeys(row.rater for one in sessions for row in one.rows)
 
     def take(self, row: WrittenJudgment) -> None:
         try:
@@ -131,7 +133,9 @@ class _Plan:
         return f"Did you mean {found[0]!r}?" if found else "List them with: harness show SESSION --trials"
 
     def _put(self, row: WrittenJudgment, place: _Place, responses: _Responses) -> None:
-        judgment = _judgment(row, place, self._path.name)
+        rater = known_name(person_name(row.text("rater"), "rater name"), self._raters)
+        self._raters.setdefault(rater)
+        judgment = _judgment(row, place, self._path.name, rater)
         there, first = responses.rows.get(judgment.id), self._first.get(judgment.id)
         if there is not None:
             if _content(there, judgment) != _content(judgment, judgment):
@@ -238,16 +242,16 @@ class _Responses:
         raise WrongCell(f"{len(found)} trials have the clip {shown(clip)}", "Write the trial as well")
 
 
-def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
+def _judgment(row: WrittenJudgment, place: _Place, file: str, rater: str) -> Judgment:
     values = row.values
     span = values.get("span_start_s"), values.get("span_end_s")
     effect, proposed, unaided = row.text("effect"), row.text("proposed"), row.text("unaided")
-    written: dict[str, Any] = _UNKNOWN | {column: values[column] for column in _SAME if column in values}
+    columns: dict[str, Any] = _UNKNOWN | {column: values[column] for column in _SAME if column in values}
     return Judgment(
         id=row.text("id") or _id_of(row, place),
         trial_id=place.trial,
         attempt=place.attempt,
-        rater=row.text("rater"),
+        rater=rater,
         status=row.status,
         category=row.category,
         clip_sha256=place.clip_sha256,
@@ -260,12 +264,13 @@ def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
         proposal_shown=ProposalShown(row.text("proposal_shown") or ProposalShown.NEVER),
         unaided=Category(unaided) if unaided else None,
         imported_from=row.text("imported_from") or file,
-        **written,
+        comment=composed(row.text("comment")),
+        **columns,
     )
 
 
 _SAME = (
-    "item_id", "sub_flags", "flags", "confidence", "comment", "effect_claimed", "aid_path", "plays", "heard_ms",
+    "item_id", "sub_flags", "flags", "confidence", "effect_claimed", "aid_path", "plays", "heard_ms",
     "time_to_answer_s", "transcript_shown", "round", "position", "shown_wall_s", "given_wall_s", "adjudicates",
     "guideline_version", "tool_version", "proposed_probability", "program",
     "program_confidence"
@@ -294,10 +299,11 @@ def _id_of(row: WrittenJudgment, place: _Place) -> str:
 
 def _owner(judgment: Judgment) -> tuple[str, str, str, bool]:
     """The key of the one judgment in force; an adjudication has a key of its own."""
-    return judgment.rater, judgment.trial_id, judgment.clip_sha256, bool(judgment.adjudicates)
+    return name_key(judgment.rater), judgment.trial_id, judgment.clip_sha256, bool(judgment.adjudicates)
 
 
 def _content(judgment: Judgment, written: Judgment) -> Judgment:
     """Its content, without what a file may leave out or add. written: of the file, in which columns may be missing."""
     unknown = {name: value for name, value in _UNKNOWN.items() if getattr(written, name) == value}
-    return replace(judgment, imported_from="", session_id="", replaces=None, **unknown)
+    comment, rater = composed(judgment.comment), name_key(judgment.rater)
+    return replace(judgment, imported_from="", session_id="", replaces=None, comment=comment, rater=rater, **unknown)

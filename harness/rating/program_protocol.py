@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from harness.base.plain_json import plain
 from harness.base.program_lines import ProtocolFault, demand_protocol, name_of, number_of, object_of, short
-from harness.model.errors import did_you_mean
+from harness.base.written import LONGEST_WRITTEN, written
+from harness.model.errors import InputError, did_you_mean
 from harness.model.judgment import Category
 from harness.rating.desk import SittingView
 from harness.rating.guide import GUIDE, GUIDELINE_VERSION, LABELS, RULES
 
 PROTOCOL = 1
-LONGEST_REASON = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +92,17 @@ def answer_of(text: str) -> ProgramAnswer:
     """The answer to an item; ProtocolFault, Declined."""
     said = object_of(text)
     if "error" in said:
-        raise Declined(str(said["error"])[:LONGEST_REASON])
+        raise Declined(str(said["error"])[:LONGEST_WRITTEN])
     word = said.get("category")
     names = [one.value for one in Category]
     if not isinstance(word, str) or word not in names:
         hint = did_you_mean(word, names) if isinstance(word, str) else ""
         raise ProtocolFault(f"sent no category of the guide: {short(json.dumps(word))}. {hint}".rstrip(". "))
     reason = said.get("reason")
-    if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
-        raise ProtocolFault(f"sent a reason that is not a text of at most {LONGEST_REASON} characters")
+    if not isinstance(reason, str):
+        raise ProtocolFault("sent a reason that is not a text")
     try:
-        reason.encode()
-    except UnicodeEncodeError:
-        raise ProtocolFault("sent a reason with half a character (a lone surrogate)") from None
-    return ProgramAnswer(Category(word), number_of(said, "confidence", 0, 1), reason.strip())
+        reason = written(reason, "the reason")
+    except InputError as error:
+        raise ProtocolFault(f"sent a reason that cannot be kept: {error.what}") from error
+    return ProgramAnswer(Category(word), number_of(said, "confidence", 0, 1), reason)

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from harness.base.places import SessionFolder
+from harness.base.written import name_key
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource
 from harness.model.errors import InputError, Place
 from harness.model.judgment import Category, GoldItem, Judgment, ProposalRule, RatingRound
@@ -19,7 +20,7 @@ from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed,
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.model.trial import Recognition, Trial
 from harness.rating.desk import Desk
-from harness.rating.figures.judged import JudgedResponse, judged_in
+from harness.rating.figures.judged import JudgedResponse, judged_in, with_one_name
 from harness.rating.items import CategoryProposal, Hidden, Item, Subject, blind_id, exercise_item
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.standing import Count, OwnRows, RaterStanding, drawn, hand_over, is_shared_out
@@ -51,7 +52,8 @@ class SessionItems:
 class RatingSource:
     """Reads a session folder for raters, each time only what is new. Not thread-safe."""
 
-    def __init__(self, folder: Path, round_: RatingRound) -> None:
+    def __init__(self, folder: Path, round_: RatingRound, names: dict[str, str] | None = None) -> None:
+        self._names = {} if names is None else names
         self._folder = folder
         self._seed = round_.seed
         self._gold = round_.gold
@@ -106,11 +108,9 @@ class RatingSource:
         session_id = self._played.session.session_id if self._played.session else ""
         trials = [one.trial for one in self._played.trials]
         effects = self._effects.evidence(self._effects_said)
-        given = tuple(
-            entry.record.judgment
-            for entry in chronological(self._at_bench, self._later)
-            if isinstance(entry.record, JudgmentGiven)
-        )
+        entries = chronological(self._at_bench, self._later)
+        rows = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
+        given = tuple(with_one_name(rows, self._names))
         responses = judged_in(session_id, self._played.trials, given)
         gold = {one.trial: one for one in self._gold if one.session == session_id}
         names = self._profiles | _names_of_devices(trials)
@@ -334,7 +334,9 @@ class RatingRoom:
         self.round = round_
         self._lock = threading.RLock()
         self._logs: dict[Path, JudgmentLog] = {}
-        self._sessions = tuple(RatingSource(Path(path), round_) for path in round_.sessions)
+        self._names = {name_key(name): name for name in round_.raters}
+        """Every rater's name by its key, in its first spelling."""
+        self._sessions = tuple(RatingSource(Path(path), round_, self._names) for path in round_.sessions)
         self._found: tuple[SessionItems, ...] = ()
         self._items: tuple[Item, ...] = ()
         self._kept: dict[str, Judgment] = {}
@@ -389,6 +391,7 @@ class RatingRoom:
 
         program: the rater is a program, not a person.
         """
+        rater = self._known(rater)
         if self.round.raters and rater not in self.round.raters:
             raise InputError(
                 f"{rater!r} is not a rater of the round {self.round.id!r}",
@@ -404,6 +407,7 @@ class RatingRoom:
         Agreed items can be opened there, too.
         """
         self.refresh()
+        rater = self._known(rater)
         settled = replace(
             self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=(), stop=None
         )
@@ -427,7 +431,9 @@ class RatingRoom:
         """
         rows = self.rows
         others = {row.rater for row in rows if row.round == self.round.id and not row.program}
-        others = others - set(self.round.raters) if self.round.raters else others | set(invited)
+        others = (
+            others - set(self.round.raters) if self.round.raters else others | {self._known(name) for name in invited}
+        )
         found = []
         for rater in (*self.round.raters, *sorted(others)):
             one = self._standing(rater, rows)
@@ -504,6 +510,9 @@ class RatingRoom:
             self._logs.clear()
 
     # Inside
+
+    def _known(self, rater: str) -> str:
+        return self._names.get(name_key(rater), rater)
 
     def _standing(self, rater: str, rows: Sequence[Judgment]) -> RaterStanding:
         return RaterStanding(rater, self.round, self.items, self.exercises, OwnRows(rater, self.round, rows))

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.base.written import composed
 from harness.model.judgment import EXERCISE, ItemFilter, Judgment, JudgmentStatus, RatingRound, in_force
 from harness.rating.guide import LABELS
 from harness.rating.items import Item
@@ -261,7 +262,7 @@ class Given:
         row = self.row
         label = LABELS[row.category] if row is not None and row.category is not None else ""
         text = f"{self.item.query} {label} {row.comment if row is not None else ''}".casefold()
-        return all(word in text for word in words.casefold().split())
+        return all(word in text for word in composed(words).casefold().split())
 
 
 class RaterStanding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base import threads
+from harness.model.errors import InputError
 from harness.model.feed import (
     Abort,
     AnswerEffect,
@@ -43,7 +44,7 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.session.resumption import Resumption, row_for
+from harness.session.resumption import Resumption, as_kept, row_for
 from harness.session.run import Clipped, Nudge, Run, Stage, Stop, Told, Transcribed
 from harness.session.takes import Takes
 
@@ -215,6 +216,10 @@ class Conductor:
 
     def _carry_out(self, command: Command, now_s: float) -> str:
         """Carries out a command; "" when committed, else the reason for refusing it."""
+        try:
+            command = as_kept(command)
+        except InputError as error:
+            return str(error)
         run, perform = self._run, self._takes.perform
         machine = run.machine
         match command:

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from harness.model.feed import AnswerEffect, Judge, Rerun, Review, SetMark, WriteNote
+from harness.base.written import written
+from harness.model.feed import (
+    AnswerEffect,
+    AnswerOperator,
+    Command,
+    Judge,
+    Pause,
+    Rerun,
+    Review,
+    SetMark,
+    Skip,
+    WriteNote,
+)
 from harness.model.observation import Earcon, SpeechEnded, SpeechStarted, StimulusEnded, StimulusStarted, Wake
 from harness.model.record import (
     AttemptFinished,
@@ -165,6 +177,25 @@ class Resumption:
             for (trial_id, take), numbers in self.open_attempts.items()
             for number in sorted(numbers)
         )
+
+
+def as_kept(command: Command) -> Command:
+    """The command with what a person wrote as the log keeps it; InputError (`written`)."""
+    match command:
+        case Pause(reason=text) | Skip(reason=text):
+            return replace(command, reason=written(text, "the reason"))
+        case WriteNote(text=text):
+            return replace(command, text=written(text, "the note"))
+        case SetMark(label=text):
+            return replace(command, label=written(text, "the label"))
+        case AnswerOperator(heard=text):
+            return replace(command, heard=written(text, "the answer"))
+        case AnswerEffect(detail=text):
+            return replace(command, detail=written(text, "the answer"))
+        case Judge(judgment=judgment):
+            return replace(command, judgment=replace(judgment, comment=written(judgment.comment)))
+        case _:
+            return command
 
 
 Row = NoteWritten | MarkSet | RerunAsked | JudgmentGiven | EventReviewed | EffectAnswered

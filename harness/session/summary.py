@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
 from harness.base.text_table import Column, counted, fit, text_table
+from harness.base.written import name_key
 from harness.model.choices import Grouping
 from harness.model.effect import EffectCheck, EffectEvidence, EffectWord
 from harness.model.errors import HarnessError
@@ -117,8 +118,8 @@ def effects_in(progress: Progress, folder: Path) -> SessionEffects:
     items = []
     for response in filter(None, (one.response for one in progress.trials)):
         key = (response.trial.id, response.take, response.attempt)
-        latest = {one.rater: one for one in response.judgments if not one.adjudicates}
-        given = [one for one in response.judgments if latest.get(one.rater) is one]
+        latest = {name_key(one.rater): one for one in response.judgments if not one.adjudicates}
+        given = [one for one in response.judgments if latest.get(name_key(one.rater)) is one]
         holds = [one for one in given if one.status is JudgmentStatus.HELD]
         evidence = progress.effects.get(key)
         if evidence is None and holds:

@@ -14,6 +14,7 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase
 from harness.annotation.worklist import FoundUtterance, find, may_label_again
+from harness.base.written import composed
 from harness.model.annotation import (
     LINE_KEYS,
     MOST_ON_A_PAGE,
@@ -26,7 +27,7 @@ from harness.model.annotation import (
 )
 from harness.web.entrance import SiteWords, Templates
 from harness.web.invitations import HERE, Invitations, SiteReach
-from harness.web.seated import PostFate, SeatedSite, Turns, comment_of, content_mark, request_name
+from harness.web.seated import PostFate, SeatedSite, Turns, content_mark, request_name, search_words
 
 
 @dataclass(slots=True)
@@ -207,9 +208,6 @@ def finding_page(place: str, seat: AnnotationSeat, alert: str) -> Mapping[str, A
     }
 
 
-LONGEST_WORDS = 200
-
-
 @dataclass(frozen=True, slots=True)
 class AnnotationPost:
     """do: the button, e.g. `accept`. turn, sight: of the page it came from.
@@ -239,9 +237,9 @@ def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence
         sight=fields.get("sight", ""),
         struck=frozenset(int(one) for one in struck if re.fullmatch(r"[0-9]{1,3}", one)),
         labels=frozenset(labels),
-        comment=comment_of(fields["comment"]) if "comment" in fields else None,
+        comment=fields.get("comment"),
         draft="has_draft" in fields,
-        words=comment_of(fields.get("words", ""))[:LONGEST_WORDS].strip(),
+        words=search_words(fields.get("words", "")),
         mark=content_mark({**fields, **lists}),
         span=_span(fields.get("from", ""), fields.get("to", "")),
     )
@@ -285,7 +283,7 @@ def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
     for id_ in desk.label_set.ids:
         if (id_ in view.item.chosen) != (id_ in post.labels):
             desk.toggle(id_)
-    if post.comment is not None and post.comment.strip() != view.item.comment:
+    if post.comment is not None and composed(post.comment) != composed(view.item.comment):
         desk.comment(post.comment)
 
 

@@ -25,7 +25,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import ON_A_PAGE, plain_text
+from harness.base.written import LONGEST_WRITTEN
 from harness.web.invitations import Invitation, Invitations, SiteReach
 
 SHARED = ("base.html", "press.html", "login.html", "notice.html")
@@ -64,9 +65,13 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters["plain"] = lambda text, limit=500: plain_text(str(text), limit)
+        self._environment.filters["page_text"] = lambda text: plain_text(text, LONGEST_WRITTEN, kept=ON_A_PAGE)
+        # Browsers leave out a line end that follows the tag.
+        self._environment.filters["in_textarea"] = lambda text: f"\n{text}" if text.startswith("\n") else text
         self._environment.filters["minutes"] = _minutes
         self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
-        self._environment.globals.update({"site": words, "key_name": key_name, **values})
+        shared = {"site": words, "key_name": key_name, "longest_comment": LONGEST_WRITTEN}
+        self._environment.globals.update({**shared, **values})
 
     def page(self, template: str, **values: object) -> str:
         return self._environment.get_template(template).render(**values)
@@ -86,8 +91,9 @@ def _minutes(seconds: float | None) -> str:
     return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
-MOST_BODY = 32_768
-"""Bytes of a form. A comment has at most 2,000 characters."""
+MOST_BODY = 262_144
+"""Bytes of a form. A form writes a character of a comment (`LONGEST_WRITTEN`) in at most 12 bytes."""
+TOO_LONG = f"That is too long: a comment has at most {LONGEST_WRITTEN:,} characters. Go back and shorten it.\n"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -134,7 +140,7 @@ class Gate:
         if refusal is None and scope["method"] == "POST":
             body = await _body(receive)
             if body is None:
-                refusal = PlainTextResponse("That is too long; shorten the comment.\n", 413)
+                refusal = PlainTextResponse(TOO_LONG, 413)
             else:
                 receive = _again(body, receive)
         await (refusal or self._app)(scope, receive, guarded)
@@ -159,7 +165,7 @@ class Gate:
                 return PlainTextResponse("That form belongs to another site.\n", 403)
             length = headers.get("content-length", "0")
             if not length.isascii() or not length.isdecimal() or int(length) > MOST_BODY:
-                return PlainTextResponse("That is too long; shorten the comment.\n", 413)
+                return PlainTextResponse(TOO_LONG, 413)
         return None
 
     def _is_ours(self, host: str) -> bool:

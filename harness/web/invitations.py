@@ -14,6 +14,7 @@ import os
 import secrets
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,11 +22,11 @@ from pathlib import Path
 
 from harness.base.plain_json import plain, restored
 from harness.base.whole_file import disk_errors, write_whole
+from harness.base.written import name_key, person_name, refuse_same_names
 from harness.model.errors import InputError, Place
 
 TOKEN_BYTES = 20
 MOST_BYTES = 1_000_000
-LONGEST_NAME = 40
 DAY_S = 86400.0
 
 
@@ -118,8 +119,8 @@ class Invitations:
         self, raters: Sequence[str], days: float, *, adjudicator: bool = False, coordinator: bool = False
     ) -> dict[str, str]:
         """Rater → new token, which is stored nowhere. An older invitation of the rater ends."""
-        for rater in raters:
-            _check_name(rater)
+        raters = [_valid_name(rater) for rater in raters]
+        refuse_same_names(raters, "rater")
         now_s = self._wall_s()
         tokens = {rater: new_token() for rater in raters}
         made = [
@@ -127,7 +128,8 @@ class Invitations:
             for rater, token in tokens.items()
         ]
         with self._changing() as invited:
-            rest = tuple(one for one in invited.invitations if one.rater not in tokens)
+            again = {name_key(rater) for rater in tokens}
+            rest = tuple(one for one in invited.invitations if name_key(one.rater) not in again)
             key = invited.site_key or secrets.token_hex(32)
             self._write(replace(invited, site_key=key, invitations=(*rest, *made)))
         return tokens
@@ -135,13 +137,17 @@ class Invitations:
     def revoke(self, raters: Sequence[str]) -> None:
         """Ends invitations at once, also for logged-in raters; InputError when one is not invited."""
         with self._changing() as invited:
-            unknown = sorted(set(raters) - {one.rater for one in invited.invitations})
+            known = {name_key(one.rater) for one in invited.invitations}
+            unknown = sorted(rater for rater in raters if name_key(rater) not in known)
             if unknown:
                 names = ", ".join(one.rater for one in invited.invitations) or "nobody"
                 raise InputError(
                     f"{unknown[0]!r} is not invited", place=Place(str(self.path)), remedy=f"Invited: {names}"
                 )
-            changed = [replace(one, revoked=True) if one.rater in raters else one for one in invited.invitations]
+            ended = {name_key(rater) for rater in raters}
+            changed = [
+                replace(one, revoked=True) if name_key(one.rater) in ended else one for one in invited.invitations
+            ]
             self._write(replace(invited, invitations=tuple(changed)))
 
     @property
@@ -209,12 +215,14 @@ def token_digest(token: str) -> str:
     return hashlib.sha256(signs.encode("utf-8", "replace")).hexdigest()
 
 
-def _check_name(rater: str) -> None:
-    if not 1 <= len(rater) <= LONGEST_NAME or not all(sign.isalnum() or sign in "-_." for sign in rater):
+def _valid_name(rater: str) -> str:
+    """The pseudonym of a rater; the site takes no blanks and few signs."""
+    name = person_name(rater, "rater's pseudonym")
+    if not all(sign.isalnum() or sign in "-_.\u200c\u200d" or unicodedata.combining(sign) for sign in name):
         raise InputError(
-            f"{rater!r} is not valid as a rater's pseudonym",
-            remedy=f"Use 1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores",
+            f"{rater!r} is not a valid rater's pseudonym", remedy="Use letters, digits, hyphens, dots and underscores"
         )
+    return name
 
 
 def _parsed(content: bytes, path: Path) -> Invited:

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from harness.base.written import composed
 from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import (
     SUB_FLAGS_OF,
@@ -46,9 +47,9 @@ from harness.web.seated import (
     PostFate,
     SeatedSite,
     Turns,
-    comment_of,
     content_mark,
     request_name,
+    search_words,
 )
 from harness.web.sounds import SoundShelf, picture, ranged
 
@@ -285,7 +286,7 @@ def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
         plays=_count(fields.get("plays", "")),
         heard_ms=_count(fields.get("heard_ms", "")),
         heard_end=fields.get("heard_end", "") == "1",
-        comment=comment_of(fields["comment"]) if "comment" in fields else None,
+        comment=fields.get("comment"),
         confidence=int(confidence) if confidence in ("1", "2", "3") else None,
         sub_flags=tuple(flag for flag in SubFlag if flag.value in sub_flags),
         claimed=fields.get("claimed", ""),
@@ -328,10 +329,10 @@ def _take_draft(seat: Seat, post: Post) -> None:
     desk = seat.desk
     draft = desk.view.draft
     if post.comment is not None:
-        comment, page = post.comment.strip(), seat.pages.get(post.page)
+        comment, page = composed(post.comment), seat.pages.get(post.page)
         # A page on which nothing was typed must not undo what was typed on another page of the same response.
-        if comment != draft.comment and (page is None or comment != page.comment):
-            desk.comment(comment)
+        if comment != composed(draft.comment) and (page is None or comment != page.comment):
+            desk.comment(post.comment)
         if page is not None:
             page.comment = comment
     if post.confidence != draft.confidence:
@@ -393,7 +394,6 @@ _FLAGS = frozenset(one.value for one in Flag)
 
 
 COORDINATE = "/coordinate"
-LONGEST_WORDS = 200
 
 
 class RatersSite(SeatedSite[Seat, Post]):
@@ -449,7 +449,7 @@ class RatersSite(SeatedSite[Seat, Post]):
     def _earlier(self, request: Request) -> Response:
         visit = self._rater(request)
         seat = self._seat(visit)
-        words = comment_of(request.query_params.get("words", ""))[:LONGEST_WORDS]
+        words = search_words(request.query_params.get("words", ""))
         place = self._place(visit)
         with seat.lock:
             found = seat.desk.given(words)

@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from harness.base.written import composed, name_key
 from harness.model.errors import HarnessError, InputError, LogFull
 from harness.web.entrance import Entrance, Templates, Visit
 from harness.web.invitations import Invitations, SiteReach
@@ -179,13 +180,13 @@ class Readings:
         self.number += 1
 
 
-LONGEST_COMMENT = 2000
+LONGEST_WORDS = 200
 
 
-def comment_of(text: str) -> str:
-    """A comment for storage: printable, and cut to its maximum length."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(sign for sign in lines if sign == "\n" or sign.isprintable())[:LONGEST_COMMENT]
+def search_words(text: str) -> str:
+    """The words of a search, which the page shows again; nothing keeps them."""
+    shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in "\u200c\u200d")
+    return composed(shown)[:LONGEST_WORDS]
 
 
 ADJUDICATE = "/adjudicate"
@@ -196,10 +197,16 @@ NO_BUTTON = "Nothing was saved: this site has no such button."
 
 
 class Pressed(Protocol):
-    """A form that was sent. do: the pressed button; the page's script sends `draft.quiet`."""
+    """A form that was sent. do: the pressed button; the page's script sends `draft.quiet`.
+
+    comment: as the browser sent it; None without that field.
+    """
 
     @property
     def do(self) -> str: ...
+
+    @property
+    def comment(self) -> str | None: ...
 
 
 AnyPost = TypeVar("AnyPost", bound=Pressed)
@@ -242,7 +249,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
 
     @abstractmethod
     def _apply(self, seat: AnySeat, post: AnyPost) -> PostFate:
-        """Does it; LogFull or another HarnessError when saving fails."""
+        """Does it; InputError for a comment that cannot be kept, LogFull or another HarnessError when saving fails."""
 
     # What all of them do
 
@@ -305,6 +312,9 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
                 return Response(status_code=204)
             try:
                 fate = self._apply(seat, post)
+            except InputError as error:  # a comment that cannot be kept: the page shows it again
+                refused = None if post.comment is None else composed(post.comment)
+                return self._shown(visit, seat, 422, f"Not saved: {error}.", comment=refused)
             except LogFull:
                 return self._shown(visit, seat, 503, FULL)
             except HarnessError:
@@ -320,13 +330,15 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
     def _seat(self, visit: Visit) -> AnySeat:
         """The visitor's seat, with updates from elsewhere."""
         assert visit.invitation is not None
-        name, place = visit.invitation.rater, self._place(visit)
+        name, place = name_key(visit.invitation.rater), self._place(visit)
         if place not in (self.PLACE, ADJUDICATE):
             raise HTTPException(403, NOT_YOURS)
         with self._making:
             if (place, name) not in self._seats:
                 try:
-                    seat = self._new_seat(name, self.readings.number, adjudicating=place == ADJUDICATE)
+                    seat = self._new_seat(
+                        visit.invitation.rater, self.readings.number, adjudicating=place == ADJUDICATE
+                    )
                 except InputError as error:
                     raise HTTPException(403, self.NOT_INVITED) from error
                 self._seats[place, name] = seat
@@ -345,7 +357,9 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
                 self.readings.maybe(WAITING_S)
         return seat
 
-    def _shown(self, visit: Visit, seat: AnySeat, status: int = 200, alert: str = "") -> Response:
-        """The seat's page. The caller holds its lock."""
+    def _shown(
+        self, visit: Visit, seat: AnySeat, status: int = 200, alert: str = "", comment: str | None = None
+    ) -> Response:
+        """The seat's page. The caller holds its lock. comment: a refused one, shown instead of the draft's."""
         template, values = self._seat_page(seat, self._place(visit), alert)
-        return self._page(template, visit, status, **values)
+        return self._page(template, visit, status, **values, refused_comment=comment)

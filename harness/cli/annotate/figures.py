@@ -13,6 +13,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
+from harness.base.written import known_name
 from harness.cli.annotate.projects import open_project, project_argument
 from harness.cli.options import Printed, choose_one, flag, json_option, many, option, printed_options, verb
 from harness.cli.streams import print_lines, standard_output
@@ -110,6 +111,7 @@ def agreement(
     choose_one(differing=differing, json=as_json, spans=spans)
     with closing(open_project(project)) as room:
         ledger = room.ledger
+        only = tuple(known_name(name, ledger.annotators) for name in only)
         unknown = next((name for name in only if name not in ledger.annotators), None)
         if unknown is not None:
             known = ", ".join(plain_text(one, 64) for one in ledger.annotators)

@@ -12,6 +12,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.plugins import pip_install
 from harness.base.text_table import counted
+from harness.base.written import person_name, refuse_same_names
 from harness.cli.options import A_FOLDER, WordOf, argument, choose_one, flag, many, option, share, together, verb
 from harness.model.annotation import MOST_ON_A_PAGE, LabelProposalShown, SecondWork, WorkOrder
 from harness.model.errors import InputError, Place
@@ -23,21 +24,10 @@ if TYPE_CHECKING:
 
 FORMATS = ("jsonl", "bio", "csv")
 SPLIT = "split"
-LONGEST_NAME = 64
 LISTED = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
 map_option = option("Rename labels of the file: CSV `from,to`.", "--map", metavar="FILE|media")
-
-
-def annotator_name(written: str) -> str:
-    """A valid name of an annotator; InputError for other texts."""
-    name = written.strip()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise InputError(
-            f"{written!r} is not a valid annotator name", remedy=f"Write 1 to {LONGEST_NAME} printable characters"
-        )
-    return name
 
 
 def open_project(folder: Path) -> AnnotationRoom:
@@ -108,7 +98,8 @@ def new(
     from harness.understanding.files.label_set_file import load_label_map
 
     wanted["order"] = _order(wanted["order"])
-    names = tuple(annotator_name(one) for one in wanted.pop("annotators"))
+    names = tuple(person_name(one, "annotator name") for one in wanted.pop("annotators"))
+    refuse_same_names(names, "annotator")
     mapping = wanted.pop("mapping")
     if len(set(names)) < len(names):
         raise InputError("an annotator is named twice", remedy="Name each once")

@@ -12,7 +12,8 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import counted
-from harness.cli.annotate.projects import annotator_name, open_project, project_argument
+from harness.base.written import person_name
+from harness.cli.annotate.projects import open_project, project_argument
 from harness.cli.options import Site, flag, many, option, site_options, verb
 from harness.cli.sessions import user_name
 from harness.model.annotation import IMPORTED
@@ -86,7 +87,7 @@ def command(
             "--web excludes --annotator, --adjudicate, --utterance, --find and --plain",
             remedy="Annotators sign in with their browser; invite adjudicators with: harness invite --adjudicator",
         )
-    name = annotator_name(annotator if annotator is not None else user_name())
+    name = person_name(annotator if annotator is not None else user_name(), "annotator name")
     if name == IMPORTED:
         raise InputError(f"{IMPORTED!r} is reserved for labels from files", remedy="Choose another name")
     with closing(open_project(project)) as room:

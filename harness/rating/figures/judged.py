@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from harness.base.written import name_key
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag, in_force
@@ -188,8 +189,9 @@ def rows_asked_for(
     if not raters and round_id is None:
         return list(rows)
     kept: dict[str, Judgment] = {}
+    wanted = {name_key(name) for name in raters}
     for one in rows:
-        if raters and (one.adjudicates or one.rater not in raters):
+        if raters and (one.adjudicates or name_key(one.rater) not in wanted):
             continue
         if round_id is None or one.round == round_id or one.replaces in kept or kept.keys() & set(one.adjudicates):
             kept[one.id] = one
@@ -282,8 +284,9 @@ def _half_of(given: list[frozenset[SubFlag]]) -> Iterator[SubFlag]:
 def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
     """Reads sessions in the order given; LogError. InputError if two folders hold the same session."""
     found: dict[str, RatedSession] = {}
+    names: dict[str, str] = {}
     for folder in folders:
-        one = _read(folder)
+        one = _read(folder, names)
         known = found.setdefault(one.session_id, one)
         if known is not one:
             raise InputError(
@@ -311,14 +314,23 @@ def rated_trials(found: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
     return tuple(trial for one in found for trial in rated_in(one.session_id, one.trials, one.responses))
 
 
-def _read(folder: Path) -> RatedSession:
+def with_one_name(rows: Iterable[Judgment], names: dict[str, str]) -> list[Judgment]:
+    """The rows, each rater under the first spelling of the name. names: key → spelling; takes up new ones."""
+    found = []
+    for row in rows:
+        name = names.setdefault(name_key(row.rater), row.rater)
+        found.append(row if name == row.rater else replace(row, rater=name))
+    return found
+
+
+def _read(folder: Path, names: dict[str, str]) -> RatedSession:
     played = SessionTrials()
     with LogReader(folder) as reader:
         for record in reader.records():
             played.take(record)
     session_id = played.session.session_id if played.session else folder.resolve().name
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
-    return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), rows)
+    return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), with_one_name(rows, names))
 
 
 def _with_rows(one: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:

@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.base.findings import nearest
 from harness.base.text_file import CsvRows, Problems, read_bytes, read_text_and_faults, separator_of, shown, unmarked
 from harness.base.typed_table import ColumnContent, demand_parquet
+from harness.base.written import person_name, written
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems, Place, did_you_mean
@@ -281,7 +282,6 @@ def _list(written: object) -> tuple[str, ...] | None:
     return tuple(one for one in items if one) or None
 
 
-LONGEST_NAME = 100
 _AT_LEAST = {"take": 1, "attempt": 1, "position": 1, "plays": 0, "heard_ms": 0, "time_to_answer_s": 0}
 _WORDS: dict[str, type[StrEnum]] = {
     "status": JudgmentStatus, "effect": EffectWord, "proposed": Category, "proposal_shown": ProposalShown,
@@ -320,8 +320,11 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
     rater = str(values.get("rater", "")).strip()
     if not rater:
         raise WrongCell("the row names no rater", "Write the rater's pseudonym")
-    if len(rater) > LONGEST_NAME or not rater.isprintable():
-        raise WrongCell(f"{shown(rater)} is not a valid name", f"Write at most {LONGEST_NAME} printable characters")
+    try:
+        person_name(rater, "rater name")
+        written(str(values.get("comment", "")))
+    except InputError as error:
+        raise WrongCell(error.what, error.remedy) from error
     values["rater"] = rater
     if not values.get("trial") and not values.get("clip_sha256"):
         raise WrongCell("the row names no response", "Write its trial, or the SHA-256 of its clip (clip_sha256)")

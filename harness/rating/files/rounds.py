@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, create_model
 
 from harness.base import plugins
 from harness.base.findings import Findings, Id, Keys, Text, optional, preset, read_keys, word, wrong
+from harness.base.written import name_key
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import (
@@ -333,7 +334,7 @@ def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], found:
 
 
 def _check_raters(keys: RoundKeys, found: Findings) -> None:
-    _refuse_twins(keys.raters, ("raters",), "", found)
+    _refuse_twins(keys.raters, ("raters",), "", found, alike=name_key)
     if keys.raters_per_item is None:
         return
     if not keys.raters:
@@ -343,12 +344,18 @@ def _check_raters(keys: RoundKeys, found: Findings) -> None:
         found.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)
 
 
-def _refuse_twins(ids: Sequence[str], at: tuple[str, ...], key: str, found: Findings) -> None:
+def _refuse_twins(
+    ids: Sequence[str], at: tuple[str, ...], key: str, found: Findings, *, alike: Callable[[str], str] = str
+) -> None:
+    """alike: equal for ids that count as one."""
+    met: dict[str, int] = {}
     for number, one in enumerate(ids):
-        if one in ids[:number]:
-            line = found.place((*at, ids.index(one))).line
+        first = met.setdefault(alike(one), number)
+        if first != number:
+            line = found.place((*at, first)).line
             where: tuple[str | int, ...] = (*at, number, key) if key else (*at, number)
-            found.add(where, f"{one!r} occurs already in line {line}", "Remove one of the two")
+            other = "" if ids[first] == one else f", as {ids[first]!r}"
+            found.add(where, f"{one!r} occurs already in line {line}{other}", "Remove one of the two")
 
 
 def _beside(path: Path, named: str, key: str, load: Callable[[Path], T], found: Findings) -> T | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from harness.base.foreign import plain_text
+from harness.base.foreign import ON_A_PAGE, plain_text
 from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Reading
@@ -185,5 +185,5 @@ def _listed(one: RatedTrial) -> ListedResponse:
         plain_text(judged.response.transcript or "", LONGEST_TEXT) if judged else "",
         category + lacks + flags,
         given(one),
-        tuple(plain_text(text, LONGEST_TEXT) for text in comments),
+        tuple(plain_text(text, LONGEST_TEXT, kept=ON_A_PAGE) for text in comments),
     )

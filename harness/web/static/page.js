@@ -4,6 +4,7 @@
 
 const LOOK_AFTER_MS = 5000;
 const UNSENT = "unsent-draft";
+const LONGEST_KEPT_ALIVE = 60_000;
 const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace", ArrowLeft: "left", ArrowRight: "right",
   ArrowUp: "up", ArrowDown: "down", Escape: "escape" };
 let own = null;
@@ -20,7 +21,7 @@ const guide = () => document.getElementById("guide");
 
 // Starts. its.draftAfterMs(target): delay between an input and sending the draft.
 // its.sight(main): identifies the page's item. its.begin(same): a page arrived; same: its item is unchanged.
-// its.key(event, key): a key outside text fields. its.escape(): Escape with nothing else to leave.
+// its.knows(key): whether a key does something on the page. its.key(event, key): a key outside text fields. its.escape(): Escape with nothing else to leave.
 // Optional: its.fill(): the form is about to be sent. its.swap(next, same): a page is about to be replaced.
 // its.guided(): the guide was opened or closed.
 function desk(its) {
@@ -62,8 +63,18 @@ function body(button) {
   return fields;
 }
 
+// What is wrong with a comment that the site would refuse. It stays on the page.
+function tooLong() {
+  const box = form().elements.comment;
+  if (!box || box.value === box.defaultValue) return ""; // as the site sent it
+  const length = [...box.value.normalize("NFC")].length;
+  const most = Number(box.dataset.longest);
+  return length <= most ? "" : `Not saved: the comment has ${length} characters; the limit is ${most}. Shorten it.`;
+}
+
 async function send(button) {
   if (busy) return;
+  if (tooLong()) { alertOf(tooLong()); return; }
   clearTimeout(draftTimer);
   busy = true;
   main().classList.add("busy");
@@ -74,7 +85,7 @@ async function send(button) {
       show(await answer.text());
       if (answer.ok) forget();
     }
-    else alertOf("Not saved. Load the page again.");
+    else alertOf(answer.status === 413 ? await answer.text() : "Not saved. Load the page again.");
   } catch {
     alertOf("Not saved: the site does not answer. Press the key again when it is back; nothing else is lost.");
   } finally {
@@ -87,12 +98,16 @@ function keepDraft(afterMs) {
   clearTimeout(draftTimer);
   if (!form()?.elements.has_draft) return;
   remember();
+  if (tooLong()) { alertOf(tooLong()); return; }
   const turn = main().dataset.turn;
   draftTimer = setTimeout(async () => {
     if (busy || main().dataset.turn !== turn) return;
     const kept = sessionStorage.getItem(UNSENT);
+    const fields = body("draft.quiet");
+    // Browsers refuse to keep a long request alive.
+    const keepalive = fields.toString().length < LONGEST_KEPT_ALIVE;
     try {
-      const answer = await fetch(form().action, { method: "POST", body: body("draft.quiet"), keepalive: true });
+      const answer = await fetch(form().action, { method: "POST", body: fields, keepalive });
       if (answer.ok && sessionStorage.getItem(UNSENT) === kept) forget();
     } catch {
       // It stays remembered, and goes with the next form.
@@ -188,7 +203,15 @@ function openGuide(open) {
 
 // Keys
 
+// The key that stands in this place of the digit row on a US keyboard. On AZERTY the row gives digits with Shift only.
+function placed(event) {
+  if (event.shiftKey || /^\d$/.test(event.key)) return null;
+  return /^Digit\d$/.test(event.code) ? event.code.slice(5) : event.code === "Minus" ? "-" : null;
+}
+
 function keyOf(event) {
+  const place = placed(event);
+  if (place !== null && own.knows(place)) return place;
   return NAMES[event.key] ?? (/^F\d+$/.test(event.key) ? event.key.toLowerCase() : event.key);
 }
 

@@ -76,12 +76,17 @@ def test_labels_are_saved_sorted_and_shown_in_the_order_of_the_set() -> None:
     desk.toggle("thank")
     desk.toggle("stop")
     assert item(desk).chosen == ("stop", "thank")
-    desk.comment("  mumbled ")
+    desk.comment(" Jo\u0308rg mumbled ")
     bench.clock_s += 4
     desk.save()
     (row,) = bench.rows
     assert isinstance(row, Labelled)
-    assert (row.intents, row.comment, row.time_s, row.proposal_shown) == (("stop", "thank"), "mumbled", 4.0, False)
+    assert (row.intents, row.comment, row.time_s, row.proposal_shown) == (
+        ("stop", "thank"),
+        " Jörg mumbled ",
+        4.0,
+        False,
+    )
 
 
 def test_a_skipped_one_comes_last() -> None:

@@ -247,3 +247,14 @@ def test_a_frozen_file_that_was_changed_is_told(tmp_path: Path) -> None:
     files.utterances.write_text("hallo")
     with pytest.raises(LogError, match="is not the file that the project was made with"):
         read_project(files)
+
+
+def test_an_annotator_is_one_in_any_spelling(folder: Path) -> None:
+    room = AnnotationRoom(folder)
+    desk = room.desk("ANN")
+    assert desk.annotator == "ann"
+    room.keep([Labelled("r1", "Jo\u0308rg", "u0", ("a",)), Labelled("r2", "jörg", "u0", ("b",))])
+    assert room.adjudication("JÖRG").annotator == "Jo\u0308rg"
+    (choice,) = room.ledger.choices("u0").values()
+    assert (choice.id, choice.annotator) == ("r2", "Jo\u0308rg")
+    room.close()

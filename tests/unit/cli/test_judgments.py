@@ -17,11 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.base.text_file import safe_cell, safe_csv
+from harness.base.written import name_key
 from harness.cli import group
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
+from harness.rating.figures.judged import read_sessions
 from harness.session.log.reader import rating_rows
 from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
 
@@ -288,6 +290,27 @@ def test_an_earlier_judgment_gives_way_when_asked_for(folder: Path, tmp_path: Pa
     row = rows_in(folder)[-1]
     assert (row.replaces, row.category) == ("id-3", Category.FINDABLE)
     assert harness("import", folder, tmp_path / "in.csv", "--replace").output.startswith("0 new judgments")
+
+
+def test_a_rater_is_one_in_any_spelling(folder: Path, tmp_path: Path) -> None:
+    head = "trial,rater,category,comment"
+    done = wanted(folder, tmp_path, "q1-kitchen,Jo\u0308rg,wrong,sa\u0308id\u3000so", head=head)
+    assert done.output == "1 new judgment, 0 already there\n"
+    assert (rows_in(folder)[-1].rater, rows_in(folder)[-1].comment) == ("Jörg", "säid\u3000so")
+    assert "'Jörg' already judged this response" in refused(wanted(folder, tmp_path, "q1-kitchen,JÖRG,correct"))
+    assert wanted(folder, tmp_path, "q1-den,jörg,correct").output.startswith("1 new")
+    assert rows_in(folder)[-1].rater == "Jörg"
+    two = [judged("q2-den", clips_of(folder)["q2-den"][1], name, id=name) for name in ("Eve", "eve")]
+    give(folder, two)
+    (found,) = read_sessions([folder])
+    (response,) = (one for one in found.responses if one.trial.trial.id == "q2-den")
+    assert [(row.id, row.rater) for row in response.judgments if name_key(row.rater) == "eve"] == [("eve", "Eve")]
+
+
+def test_a_comment_that_is_too_long_is_refused_with_the_limit(folder: Path, tmp_path: Path) -> None:
+    head = "trial,rater,category,comment"
+    told = refused(wanted(folder, tmp_path, f"q1-kitchen,eve,wrong,{'x' * 10_001}", head=head))
+    assert "the comment has 10,001 characters; the limit is 10,000" in told
 
 
 def test_several_sessions(tmp_path: Path) -> None:

@@ -72,6 +72,13 @@ def test_a_script_labels_and_every_answer_says_what_was_saved(session: Path) -> 
         assert not [one for one in result.output.splitlines() if hidden in one and not one.startswith("query: ")]
 
 
+def test_a_comment_that_is_too_long_ends_a_script_before_it_labels(session: Path) -> None:
+    result = rate(session, f"comment {'x' * 10_001}\nwrong\n")
+    assert result.exit_code == 2
+    assert "the comment has 10,001 characters; the limit is 10,000" in result.output
+    assert not given(session)
+
+
 def test_the_end_of_the_input_and_quit_end_in_order(session: Path) -> None:
     for lines in ("1\n", "1\nquit\n", "1\nq\n2\n"):
         result = rate(session, lines)

@@ -28,12 +28,12 @@ def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
     bench.clock.now_s += 4
     desk.heard(1500, began=True)
     desk.confidence(2)
-    desk.comment(" mumbled ")
+    desk.comment("mumbled\r\ntwice")
     assert desk.judge(WRONG, sub_flags=[SubFlag.RECOVERABLE], aid_path=("cannot=no",))
     (row,) = bench.disk.rows
     assert (row.trial_id, row.session_id, row.item_id) == (first.subject.trial_id, "s1", first.id)
     assert (row.category, row.sub_flags, row.aid_path) == (WRONG, ("recoverable",), ("cannot=no",))
-    assert (row.confidence, row.comment, row.plays, row.heard_ms) == (2, "mumbled", 1, 1500)
+    assert (row.confidence, row.comment, row.plays, row.heard_ms) == (2, "mumbled\ntwice", 1, 1500)
     assert (row.round, row.position, row.rater, row.replaces) == ("open", 1, "ann", None)
     assert (row.time_to_answer_s, row.shown_wall_s) == (4.0, 1_700_000_100.0)
     view = desk.view

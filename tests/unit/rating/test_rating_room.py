@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -512,3 +513,15 @@ def test_what_cannot_be_redacted_changes_nothing(
     with pytest.raises(InputError, match=re.escape(what)):
         redact(folder, name or clips(folder)[0], [span_s], "a name", "ann")
     assert check(folder).rows == rows
+
+
+def test_a_rater_keeps_the_first_spelling_of_the_name(tmp_path: Path) -> None:
+    folder = rating_session(tmp_path / "s1", 2)
+    room = open_room([folder])
+    desk = room.desk("Jörg")
+    desk.judge(Category.WRONG)
+    room.close()
+    with closing(open_room([folder])) as again:
+        assert again.desk("jo\u0308rg").rater == "Jörg"
+        assert again.desk("jo\u0308rg").view.count.done == 1
+        assert [one.rater for one in again.progress(["JÖRG"])] == ["Jörg"]

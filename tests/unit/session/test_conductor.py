@@ -562,3 +562,20 @@ def test_what_had_to_wait_is_written_once_although_the_disk_is_full_again_at_onc
     assert len(rows) == len(set(rows))
     assert not rooms
     assert_whole(run.log, run.trials)
+
+
+def test_what_a_person_writes_is_kept_as_it_is_or_refused() -> None:
+    with house(1, speed=10.0).running() as run:
+        run.until(lambda: len(run.log.of(AttemptStarted)) == 1)
+        for command in (
+            WriteNote("n1", "ann", "Jo\u0308rg:\r\n\tmore"),
+            SetMark("m1", "ann", "x" * 10_001),
+            Skip("s1", "ann", "\u3000"),
+        ):
+            run.conductor.inbox(command)
+        run.until(lambda: len(run.answers) == 3)
+    assert [row.text for row in run.log.of(NoteWritten)] == ["Jörg:\n\tmore"]
+    assert not run.log.of(MarkSet)
+    assert run.answers["n1"] == (True, "")
+    assert run.answers["m1"] == (False, "the label has 10,001 characters; the limit is 10,000. Shorten it")
+    assert run.answers["s1"] == (False, "a skip needs a reason")

@@ -225,11 +225,22 @@ def test_a_damaged_file_is_told_with_its_place(tmp_path: Path, content: str) -> 
         Invitations(path).everyone  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["", "a b", "../x", "a" * 41, "<b>", "a\n"])
+@pytest.mark.parametrize("name", ["", "a b", "../x", "a" * 101, "<b>", "a\nb"])
 def test_pseudonyms_are_plain(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="pseudonym"):
         Invitations(tmp_path / "i.json").invite([name], 1)
     assert not (tmp_path / "i.json").exists()
+
+
+def test_an_invitation_is_of_a_rater_in_any_spelling(premises: Premises) -> None:
+    old = premises.tokens["ann"]
+    fresh = premises.invitations.invite(["Ann"], 1)
+    assert premises.invitations.by_token(old) is None
+    assert list(fresh) == ["Ann"]
+    with pytest.raises(InputError, match="are the same rater"):
+        premises.invitations.invite(["eve", "Eve"], 1)
+    premises.invitations.revoke(["aNN"])
+    assert premises.invitations.by_token(fresh["Ann"]) is None
 
 
 def test_revoking_nobody_names_who_is_invited(premises: Premises) -> None:
@@ -341,7 +352,7 @@ def test_long_bodies_are_refused_whatever_they_say_of_their_length(premises: Pre
 
     def chunks() -> object:
         yield b"do=label.correct&comment="
-        for _ in range(40):
+        for _ in range(MOST_BODY // 1000 + 1):
             yield b"x" * 1000
 
     headers = {"content-type": "application/x-www-form-urlencoded"}

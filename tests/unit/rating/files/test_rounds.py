@@ -349,7 +349,7 @@ def test_columns_may_be_called_otherwise(tmp_path: Path) -> None:
         ("t1,,wrong", "the row names no rater", "Write the rater's pseudonym"),
         (",ann,wrong", "the row names no response", "clip_sha256"),
         ("t1,ann", "2 fields, where the header has 3", "Write one for each column"),
-        (f"t1,{'a' * 101},wrong", " is not a valid name", "at most 100"),
+        (f"t1,{'a' * 101},wrong", " is not a valid rater name", "1 to 100 printable"),
         (f"t1,ann,{'w' * (LONGEST_CELL + 1)}", "category: a cell of 100,001 characters", "at most 100,000"),
     ],
 )

@@ -1,0 +1,74 @@
+"""What people write (comments, notes, marks, reasons, answers, names): one rule, wherever it comes in.
+
+A text is kept as it was written, in composed form (NFC), with "\\n" as line end. `foreign.plain_text` and the formats
+of files make it safe where it is shown. A text that is too long is refused, never cut.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from harness.model.errors import InputError
+
+LONGEST_WRITTEN = 10_000
+LONGEST_NAME = 100
+"""Characters."""
+_NOT_KEPT = re.compile("[\0\ud800-\udfff]")
+_JOINERS = str.maketrans("", "", "\u200c\u200d")
+
+
+def written(text: str, what: str = "the comment") -> str:
+    """The text to keep; "" if it is blank. InputError: too long, or it holds what no file can keep.
+
+    what: names the text in the error.
+    """
+    kept = composed(text)
+    if len(kept) > LONGEST_WRITTEN:
+        raise InputError(f"{what} has {len(kept):,} characters; the limit is {LONGEST_WRITTEN:,}", remedy="Shorten it")
+    if _NOT_KEPT.search(kept):
+        raise InputError(f"{what} holds a NUL or half a character", remedy="Remove it")
+    return "" if not kept or kept.isspace() else kept
+
+
+def composed(text: str) -> str:
+    """The text in NFC, with "\\n" as line end."""
+    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def needed(text: str, what: str) -> str:
+    """`written`, for a text that must not be blank."""
+    kept = written(text, what)
+    if not kept:
+        raise InputError(f"{what} is empty", remedy="Write something")
+    return kept
+
+
+def person_name(text: str, what: str) -> str:
+    """The name of a person as it is kept, without blanks around it; InputError. what: such as "rater name"."""
+    name = unicodedata.normalize("NFC", text).strip()
+    if not name or len(name) > LONGEST_NAME or not name.translate(_JOINERS).isprintable():
+        raise InputError(f"{text!r} is not a valid {what}", remedy=f"Write 1 to {LONGEST_NAME} printable characters")
+    return name
+
+
+def name_key(name: str) -> str:
+    """Equal for all spellings of one name: `Ann` and `ann`, composed and decomposed letters."""
+    whole = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return " ".join(whole.translate(_JOINERS).split())
+
+
+def known_name(name: str, known: Iterable[str]) -> str:
+    """The first of the known names that is the same name; without one, the name itself."""
+    key = name_key(name)
+    return next((other for other in known if name_key(other) == key), name)
+
+
+def refuse_same_names(names: Sequence[str], what: str) -> None:
+    """InputError if two of the names are one name in different spellings."""
+    met: dict[str, str] = {}
+    for name in names:
+        other = met.setdefault(name_key(name), name)
+        if other != name:
+            raise InputError(f"{other!r} and {name!r} are the same {what}", remedy="Use one spelling")

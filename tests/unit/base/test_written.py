@@ -1,0 +1,74 @@
+"""What people write is kept as it was written, refused when too long, and a name has one spelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.base.written import (
+    LONGEST_NAME,
+    LONGEST_WRITTEN,
+    known_name,
+    name_key,
+    needed,
+    person_name,
+    refuse_same_names,
+    written,
+)
+from harness.model.errors import InputError
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "می\u200cخواهم",
+        "👨\u200d👩\u200d👧 ❤\ufe0f",
+        "ライト\u3000オン",
+        "100\u00a0000\u202f!",
+        "a\tb\nc",
+        " around ",
+        "\x1b[2J",
+        "x" * LONGEST_WRITTEN,
+    ],
+)
+def test_a_text_is_kept_as_it_was_written(text: str) -> None:
+    assert written(text) == text
+
+
+def test_letters_are_composed_and_line_ends_are_alike() -> None:
+    assert written("Jo\u0308rg\r\nsaid\rso") == "Jörg\nsaid\nso"
+    assert written(" \u3000\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("x" * (LONGEST_WRITTEN + 1), "the note has 10,001 characters; the limit is 10,000"),
+        ("a\0b", "the note holds a NUL"),
+        ("half \ud83d", "half a character"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_and_not_changed(text: str, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        written(text, "the note")
+
+
+def test_a_needed_text_is_not_blank() -> None:
+    with pytest.raises(InputError, match="--reason is empty"):
+        needed(" ", "--reason")
+
+
+@pytest.mark.parametrize("other", ["ann", "ANN", "Ann\u200d"])
+def test_spellings_of_a_name_are_one_name(other: str) -> None:
+    assert name_key(other) == name_key("Ann")
+    assert known_name(other, ["ben", "Ann", "ann"]) == "Ann"
+    with pytest.raises(InputError, match="are the same rater"):
+        refuse_same_names(["Ann", other], "rater")
+
+
+def test_a_name_is_composed_and_bounded() -> None:
+    assert person_name(" Jo\u0308rg ", "rater name") == "Jörg"
+    assert person_name("علی\u200cرضا", "rater name") == "علی\u200cرضا"
+    assert known_name("eve", ["Ann"]) == "eve"
+    for wrong in ("", "a\nb", "a\x1b", "x" * (LONGEST_NAME + 1)):
+        with pytest.raises(InputError, match=f"1 to {LONGEST_NAME} printable"):
+            person_name(wrong, "rater name")
