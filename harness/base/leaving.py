@@ -1,4 +1,4 @@
-"""Leaving at a signal: in order, and at the latest after a while."""
+"""Leaving at a signal, in order and at the latest after a while; and stopping as a job of a shell."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ import threading
 
 ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 LEAVES_WITHIN_S = 10.0
+
+
+def stop_job() -> None:
+    """Stops this process group, as Ctrl-Z does in a terminal; returns when the shell continues it (`fg`).
+
+    Returns at once where no shell could continue it: the kernel then ignores the signal.
+    """
+    before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    try:
+        os.kill(0, signal.SIGTSTP)
+    finally:
+        signal.signal(signal.SIGTSTP, before)
 
 
 def leave_soon(number: int) -> int:

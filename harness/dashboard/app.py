@@ -55,6 +55,7 @@ class Dashboard(GuardedApp):
 
     CSS_PATH = Path(__file__).with_name("dashboard.tcss")
     TITLE = "voice-harness"
+    STOPPED = "Stopped; the session goes on. Return with: fg"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "detach", "Detach", priority=True),
@@ -73,18 +74,33 @@ class Dashboard(GuardedApp):
         self._opened: Asked | None = None
         self._leaves_by: float | None = None
         self._wake_opened = False
+        self._was_stopped = False
 
     def on_mount(self) -> None:
         self.register_theme(palette.THEME)
         self.theme = palette.THEME.name
         self.push_screen(self._run)
-        hello = Hello(client="dashboard", since_seq=0, attended=True, meters=True)
         try:
-            self._link = self._connect(hello, self.watch_.receive, self.watch_.closed)
+            self._link = self._connection()
         except EngineError as error:
             self.watch_.closed(str(error))
         self.set_interval(REDRAW_S, self.redraw)
         self.set_interval(ANSWER_S, self._redraw_for_an_answer)
+
+    def _connection(self) -> Link:
+        hello = Hello(client="dashboard", since_seq=self.watch_.last_seq, attended=True, meters=True)
+        return self._connect(hello, self.watch_.receive, self.watch_.closed)
+
+    def action_suspend_process(self) -> None:
+        super().action_suspend_process()
+        self._was_stopped = True
+
+    def _return_to_engine(self) -> None:
+        """Connects again after Ctrl-Z: an engine drops a client that reads nothing for long."""
+        self._was_stopped = False
+        with suppress(EngineError):  # it has ended meanwhile, as the screen says already
+            self._link = self._connection()
+            self.watch_.found_again()
 
     def on_unmount(self) -> None:
         if self._link is not None:
@@ -92,6 +108,8 @@ class Dashboard(GuardedApp):
 
     def redraw(self) -> None:
         self.watch_.drain()
+        if self._was_stopped and self.watch_.view().gone is not None:
+            self._return_to_engine()
         view = self.watch_.view()
         # While the app shuts down, screens lose their widgets one by one.
         if not self.is_running or not self._run.is_attached or not self._run.is_mounted:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
 from functools import partial
+from typing import ClassVar
 
 from textual import events
-from textual.app import App
+from textual.app import App, SuspendNotSupported
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
+
+from harness.base.leaving import stop_job
 
 REPEAT_S = 0.12
 """The same key within this time is a key held down: keyboards repeat 10 to 40 times a second."""
@@ -93,7 +98,10 @@ class KeyGuard:
 
 
 class GuardedApp(App[int]):
-    """An app whose screens label by keys."""
+    """An app whose screens label by keys. Ctrl-Z stops it, as it stops other programs of a terminal."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+z", "suspend_process", "Stop", priority=True, show=False)]
+    STOPPED = "Stopped. Return with: fg"
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,6 +112,16 @@ class GuardedApp(App[int]):
         if isinstance(event, events.Key) and not event.is_forwarded:
             self.guard.hear(event)
         await super().on_event(event)
+
+    def action_suspend_process(self) -> None:
+        try:
+            with self.suspend():
+                sys.stdout.write(f"{self.STOPPED}\n")
+                sys.stdout.flush()
+                stop_job()
+        except SuspendNotSupported:
+            self.bell()
+        self.cover()
 
     def on_mount(self) -> None:
         # A panel that opens or closes also changes what is on screen.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual import events
 
-from harness.model.judgment import RaterAction, RaterKeys
+from harness.model.judgment import Category, RaterAction, RaterKeys
 from harness.rating.desk import SittingPhase, SittingView
+from harness.rating.guide import LABELS
 
 ACTIONS: dict[RaterAction, str] = {
     RaterAction.PLAY: "play",
@@ -28,6 +31,31 @@ ACTIONS: dict[RaterAction, str] = {
     RaterAction.RELEASE_HELD: "judge held",
     RaterAction.QUIT: "quit",
 }
+
+DIGIT_ROW = dict(zip("&é\"'(-è_çà", "1234567890", strict=True))
+"""What the keys of the digits give on AZERTY without Shift."""
+NEEDS_SHIFT = "on this keyboard the digits need Shift; the letters beside them need none"
+
+
+class DigitDoubt:
+    """Asks once whether a sign is meant that AZERTY gives for a digit: there, `-` is the key of 6.
+
+    Raters who have labelled with a digit or a letter know their keyboard, and are not asked. by_key: category of a key.
+    """
+
+    def __init__(self, by_key: Callable[[str], Category | None]) -> None:
+        self._by_key = by_key
+        self._settled, self._asked = False, ""
+
+    def question(self, key: str, category: Category) -> str:
+        """The question, or "" when the key labels."""
+        of_digit = self._by_key(DIGIT_ROW[key]) if key in DIGIT_ROW else None
+        self._settled = self._settled or of_digit in (None, category) or key == self._asked
+        if self._settled:
+            return ""
+        self._asked = key
+        return f"{key} again saves {LABELS[category]}. A digit may need Shift here"
+
 
 AUTO_PLAY = "p"
 """A fixed key: it works unless the keys file uses it for something else."""

@@ -102,6 +102,8 @@ class Watch:
         self._view = View(Progress())
         self._arrived: queue.SimpleQueue[Message | _Closed] = queue.SimpleQueue()
         self._speed = 1.0
+        self.last_seq = 0
+        """Of the rows received so far."""
         self._pending: dict[str, _Pending] = {}
         self._notice: tuple[Notice, float] | None = None
         self._new_events: list[EventLine] = []
@@ -130,6 +132,7 @@ class Watch:
             case Logged(entry=entry):
                 if isinstance(entry.record, EngineStarted):
                     self._speed = entry.record.clock_speed or 1.0
+                self.last_seq = entry.seq
                 self._figures.add(entry)
                 self._wake.add(entry)
                 self._wake_stands = False
@@ -180,6 +183,10 @@ class Watch:
             self._pending.pop(command_id)
             if pending.then is not None:
                 pending.then(Answered(command_id, False, "the engine is gone"))
+
+    def found_again(self) -> None:
+        """A new connection follows one that was lost."""
+        self._view = replace(self._view, gone=None)
 
     def expect(self, command: Command, label: str, then: Then | None) -> None:
         if not isinstance(command, Hello):

@@ -307,6 +307,8 @@ class RaterAction(StrEnum):
 
 
 _CATEGORY_KEYS = dict(zip(Category, "1234567890-", strict=True))
+CATEGORY_LETTERS = dict(zip(Category, "ylrojidvnmz", strict=True))
+"""Letters that label as well on a terminal: the digits need Shift on some keyboards. No action has one of them."""
 _ACTION_KEYS = {
     RaterAction.PLAY: "space",
     RaterAction.PLAY_QUERY: "a",
@@ -353,6 +355,17 @@ class RaterKeys:
     def category(self, key: str) -> Category | None:
         """The category that a key labels with."""
         return next((one for one, its in self.categories.items() if its == key), None)
+
+    @property
+    def letters(self) -> dict[Category, str]:
+        """Letters of the categories that have their place in the digit row, unless a file uses them otherwise."""
+        taken = {*self.categories.values(), *self.actions.values()}
+        in_row = [category for category, key in self.categories.items() if key in _CATEGORY_KEYS.values()]
+        return {category: key for category in in_row if (key := CATEGORY_LETTERS[category]) not in taken}
+
+    def by_letter(self, key: str) -> Category | None:
+        """The category that a letter labels with."""
+        return next((category for category, letter in self.letters.items() if letter == key), None)
 
     def action(self, key: str) -> RaterAction | None:
         """What else a key does."""

@@ -7,12 +7,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from textual.events import Key, Paste
 
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.sitting_app import run_rating_app
+from harness.dashboard.widgets.written_line import WrittenLine
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError
 from harness.model.judgment import (
+    CATEGORY_LETTERS,
     Category,
     Exercise,
     Flag,
@@ -30,6 +33,7 @@ from harness.rating.items import withdrawal
 from harness.rating.judgment_log import JudgmentLog
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, adjudication, press, ready, rows, seated, sitting
+from tests.dashboard.test_hostile import raw
 from tests.known import known
 from tests.rating_sessions import TALKS, judged_source, proposing_round, rating_session
 
@@ -233,13 +237,67 @@ async def test_what_cannot_be_saved_stays_in_sight_and_says_why(session: Path) -
         await until(pilot, shows(pilot, "NOT SAVED"))
         assert app.desk.view.item == item
         assert "item 1 of 12" in screen_text(pilot)
-        assert all(f"{key} {LABELS[category]}" in screen_text(pilot) for key, category in KEYS)
+        assert all(
+            f"{key} {CATEGORY_LETTERS[category]} {LABELS[category]}" in screen_text(pilot) for key, category in KEYS
+        )
         blocked.rmdir()
         await press(pilot, "1")
         await until(pilot, shows(pilot, "item 2 of 12"))
         assert "NOT SAVED" not in screen_text(pilot)
         (row,) = rows(session)
         assert row.confidence == 1
+
+
+KEPT = "first\n\tsecond می\u200cخواهم\u3000!"
+
+
+async def test_a_comment_is_kept_as_it_was_written(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "c")
+        line = app.screen.query_one(WrittenLine)
+        app.screen.post_message(Paste(KEPT))
+        await until(pilot, lambda: line.value == KEPT)
+        assert "first⏎⇥second" in screen_text(pilot)
+        assert "2 lines" in screen_text(pilot)
+        assert raw(pilot) == []
+        # Both arrive together: the first one counts, and the screen below stays.
+        await pilot.press("enter", "enter", "escape")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        assert app.desk.view.draft.comment == KEPT
+        app.desk.comment("long " * 300)
+        await press(pilot, "c", "enter")
+        assert app.desk.view.draft.comment == "long " * 300, "opened and left as it was"
+        await press(pilot, "c")
+        app.screen.query_one(WrittenLine).value = "x" * 10_001
+        await press(pilot, "enter")
+        assert "the limit is 10,000" in screen_text(pilot)
+        await press(pilot, "escape", "c")
+        line = app.screen.query_one(WrittenLine)
+        line.value = ""
+        for sign in "one\r\rtwo":  # pasted, in a terminal that does not mark it
+            app.post_message(Key("enter" if sign == "\r" else sign, sign))
+        await until(pilot, lambda: line.value == "one\n\ntwo")
+        await press(pilot, "escape", "1")
+        assert [row.comment for row in rows(session)] == ["long " * 300]
+
+
+async def test_keys_of_keyboards_whose_digits_need_shift(session: Path) -> None:
+    async with sitting(seated(session)) as (_, pilot):
+        await press(pilot, "é")
+        assert "the digits need Shift" in screen_text(pilot)
+        await press(pilot, "-")
+        assert "- again saves Missed disamb., unrecoverable" in screen_text(pilot)
+        assert rows(session) == []
+        await press(pilot, "i")
+        assert rows(session)[0].category is Category.INFERRABLE
+        await press(pilot, "-", "f")
+        assert rows(session)[1].category is Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE
+        await until(pilot, shows(pilot, "Put this response aside"))
+        await pilot.press("'")
+        await until(pilot, lambda: len(rows(session)) == 3)
+        assert rows(session)[2].flags == (tuple(Flag)[3].value,)
 
 
 async def test_other_keys_from_a_file(session: Path) -> None:

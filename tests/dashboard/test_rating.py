@@ -44,6 +44,10 @@ def pressed(key: str) -> str:
 async def test_each_category_key_labels_and_goes_on(tmp_path: Path, key: str, category: Category) -> None:
     async with judging(double(tmp_path)) as (engine, _, pilot):
         await press(pilot, pressed(key))
+        if key == "-":
+            await until(pilot, shows(pilot, "A digit may need Shift here"))
+            assert not judgments(engine), "on AZERTY it is the key of 6"
+            await press(pilot, pressed(key))
         await until(pilot, shows(pilot, "I don't know that yet"))
         (given,) = judgments(engine)
         assert (given.trial_id, given.category, given.rater) == ("kitchen-02", category, "ann")

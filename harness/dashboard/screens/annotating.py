@@ -20,7 +20,7 @@ from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.rating_words import key_name
+from harness.dashboard.rating_words import DIGIT_ROW, key_name
 from harness.dashboard.screens.panels import LinePrompt, Panel, ReadingPanel
 from harness.dashboard.screens.sitting import SittingScreen
 from harness.dashboard.widgets.annotating import (
@@ -39,6 +39,7 @@ from harness.dashboard.widgets.annotating import (
     label_name,
 )
 from harness.dashboard.widgets.sitting_lines import MessageLine, OfferedKeys, Trouble
+from harness.dashboard.widgets.written_line import WrittenLine
 from harness.model.annotation import (
     LINE_KEYS,
     SLOT_ACTIONS,
@@ -143,7 +144,7 @@ class GuidePanel(Panel):
         self._labels = labels
 
     def compose(self) -> ComposeResult:
-        yield Input(placeholder="search the guide; ↑ ↓ scroll, escape goes back", max_length=100)
+        yield WrittenLine(placeholder="search the guide; ↑ ↓ scroll, escape goes back")
         with VerticalScroll(can_focus=False):
             yield Static(guide_text(self._labels), id="guide", markup=False)
 
@@ -155,8 +156,7 @@ class GuidePanel(Panel):
         self.query_one("#guide", Static).update(guide_text(self._labels, event.value))
         self._scroll.scroll_home(animate=False)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def action_send(self) -> None:
         self.dismiss(None)
 
     @property
@@ -329,6 +329,9 @@ class AnnotatingScreen(SittingScreen):
             action = None
         line = line_of(key) if view.phase is AnnotationPhase.REVIEWING else None
         if action is None and line is None and not (label is not None and labelling):
+            if key in DIGIT_ROW:
+                self._tell("on this keyboard the digits need Shift; ↑ ↓ and space need none")
+                self.show()
             return
         event.stop()
         event.prevent_default()

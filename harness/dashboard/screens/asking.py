@@ -10,9 +10,10 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from harness.base.foreign import plain_text
+from harness.base.written import written
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, new_id
@@ -20,8 +21,10 @@ from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import LargeText, TextBlock, key_words
 from harness.dashboard.widgets.response import transcription
+from harness.dashboard.widgets.written_line import WrittenLine
 from harness.dashboard.wording import query_text, told_in
 from harness.model.effect import EffectWord
+from harness.model.errors import InputError
 from harness.model.feed import Answered, AnswerEffect, AnswerOperator, Misspoke
 from harness.model.record import Question
 from harness.model.trial import Trial
@@ -140,7 +143,7 @@ class AskingPanel(Panel):
             yield Static(Text(self._wording.title, style=f"bold {palette.YELLOW}"), markup=False)
             yield TextBlock(id="about")
             yield Static(key_words((*keys, ("escape", "behind")), "   "), id="keys", markup=False)
-            yield Input(placeholder=self._wording.hint, max_length=300)
+            yield WrittenLine(placeholder=self._wording.hint)
             yield Static(id="said", markup=False)
 
     def show(self, view: View) -> None:
@@ -183,16 +186,18 @@ class AskingPanel(Panel):
             _, self._word, wants_more = answer
             if wants_more:
                 self.add_class("-heard")
-                self.query_one(Input).focus()
+                self.query_one(WrittenLine).focus()
             else:
                 self._send("")
 
     def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
         self.query_one("#said", Static).update(Text(said, style=colour))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._send(event.value.strip())
+    def action_send(self) -> None:
+        try:
+            self._send(written(self.query_one(WrittenLine).value, "the answer"))
+        except InputError as error:
+            self._tell(f"Not taken: {error}.", palette.RED)
 
     def action_leave(self) -> None:
         if self.has_class("-heard"):

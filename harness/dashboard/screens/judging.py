@@ -18,7 +18,7 @@ from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.listening import ItemSound, ItemSounds
 from harness.dashboard.messages import SoundEnded, SoundFailed, SoundRead
-from harness.dashboard.rating_words import key_name, offered
+from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, DigitDoubt, key_name, offered
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
 from harness.dashboard.screens.sitting import SittingScreen
 from harness.dashboard.widgets.bars import key_words
@@ -165,6 +165,7 @@ class JudgingScreen(SittingScreen):
         self._names = names
         self._auto_play = player is not None
         self._item: Item | None = None
+        self._doubt = DigitDoubt(keys.category)
 
     def compose(self) -> ComposeResult:
         key = self._keys.actions[RaterAction.TRANSCRIPT]
@@ -245,8 +246,11 @@ class JudgingScreen(SittingScreen):
 
     def on_key(self, event: events.Key) -> None:
         key = key_name(event)
-        category, action = self._keys.category(key), self._keys.action(key)
+        category, action = self._keys.category(key) or self._keys.by_letter(key), self._keys.action(key)
         if category is None and action is None and key != "p" and self._desk.view.explained is None:
+            if key in DIGIT_ROW:
+                self._tell(NEEDS_SHIFT)
+                self.show()
             return
         event.stop()
         event.prevent_default()
@@ -258,7 +262,10 @@ class JudgingScreen(SittingScreen):
         elif goes_on:
             self._desk.go_on()
         elif category is not None:
-            self._write(lambda: self._desk.judge(category))
+            if question := self._doubt.question(key, category):
+                self._tell(question)
+            else:
+                self._write(lambda: self._desk.judge(category))
         elif action is not None:
             self._act(action)
         elif key == "p":

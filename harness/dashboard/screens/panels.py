@@ -13,11 +13,15 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
-from harness.base.foreign import plain_text
+from harness.base.text_table import counted
+from harness.base.written import written
 from harness.dashboard import palette
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
+from harness.dashboard.rating_words import DIGIT_ROW
 from harness.dashboard.watch import Then, View
 from harness.dashboard.widgets.bars import NoticeLine, Painted, ViewWidget
+from harness.dashboard.widgets.written_line import WrittenLine
+from harness.model.errors import InputError
 from harness.model.feed import Pause, Replay, Resume, StateWord
 from harness.model.record import Clip
 
@@ -130,31 +134,49 @@ class HelpPanel(Panel):
 
 
 class LinePrompt(Panel):
-    """Asks for a line. Returns it, or None after escape.
+    """Asks for a text. Returns it as it was written (`written`), or None after escape or without a change.
 
-    needed: refuse an empty line. line: the initial text."""
+    needed: refuse an empty text. line: the initial text. Pasted lines stay lines; `⏎` shows where they end."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]
     DEFAULT_CSS = "LinePrompt Input { margin-top: 1; }"
-    help_text = "Type a line. enter sends it, escape cancels."
+    help_text = "Type or paste a text. enter sends it, escape cancels. ⏎ stands for the end of a pasted line."
 
     def __init__(self, question: str, *, needed: bool = True, line: str = "") -> None:
         super().__init__()
-        self._question, self._needed = question, needed
-        self._line = plain_text(line) if line else ""
+        self._question, self._needed, self._line = question, needed, line
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(Text(self._question, style=f"bold {palette.TEXT}"), markup=False)
-            yield Input(self._line, max_length=500, select_on_focus=False)
-            yield Static(Text("enter send   escape leave", style=palette.QUIET), id="said", markup=False)
+            yield WrittenLine(self._line)
+            yield Static(id="said", markup=False)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_mount(self) -> None:
+        self._tell("")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        line = event.value.strip()
+        self._tell("")
+
+    def _tell(self, said: str) -> None:
+        """Shows why the text was not taken, or what the keys do."""
+        ends = self.query_one(WrittenLine).value.count("\n")
+        keys = f"{counted(ends + 1, 'line')}   " * bool(ends) + "enter send   escape leave"
+        self.query_one("#said", Static).update(Text(said or keys, style=palette.YELLOW if said else palette.QUIET))
+
+    def action_send(self) -> None:
+        line = self.query_one(WrittenLine).value
+        if line and line == self._line:
+            self.dismiss(None)
+            return
+        try:
+            line = written(line, "the text")
+        except InputError as error:
+            self._tell(f"Not taken: {error}.")
+            return
         if self._needed and not line:
-            said = self.query_one("#said", Static)
-            said.update(Text("Please write something, or press escape.", style=palette.YELLOW))
+            self._tell("Please write something, or press escape.")
             return
         self.dismiss(line)
 
@@ -203,9 +225,11 @@ class ChoicePanel(Panel):
             yield Static(Text("escape leave", style=palette.QUIET), markup=False)
 
     def on_key(self, event: events.Key) -> None:
-        if event.key.isdigit() and 1 <= int(event.key) <= len(self._choices):
+        sign = event.character or ""
+        number = int(DIGIT_ROW.get(sign, sign)) if sign in DIGIT_ROW or sign.isdecimal() else 0
+        if 1 <= number <= len(self._choices):
             event.stop()
-            self.dismiss(int(event.key) - 1)
+            self.dismiss(number - 1)
 
 
 def pause_or_go_on(view: View | None, by: str) -> CommandWanted:

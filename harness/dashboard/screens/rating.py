@@ -12,17 +12,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from harness.base.foreign import plain_text
+from harness.base.written import name_key
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
-from harness.dashboard.rating_words import key_name
+from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, DigitDoubt, key_name
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Sheet
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, Painted, Showing, StateStrip, TextLine
 from harness.dashboard.widgets.response import ClipShape, transcription
 from harness.dashboard.wording import query_text
 from harness.model.feed import Answered, Judge
-from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.judgment import CATEGORY_LETTERS, Category, Judgment, JudgmentStatus
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES
 from harness.rating.items import Subject, new_row, withdrawal
 from harness.session.figures.progress import Progress
@@ -31,7 +32,7 @@ from harness.statistics.text import measured, seconds
 
 
 def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
-    return next((one for one in reversed(item.judgments) if one.rater == rater), None)
+    return next((one for one in reversed(item.judgments) if name_key(one.rater) == name_key(rater)), None)
 
 
 def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
@@ -59,6 +60,11 @@ def in_log(progress: Progress, judgment: Judgment) -> bool:
     return judgment.replaces not in ids if judgment.status is JudgmentStatus.WITHDRAWN else judgment.id in ids
 
 
+LETTERS = {**CATEGORY_LETTERS, Category.SLOT_REQUEST: "t", Category.CORRECT_REJECTION: "e"}
+"""As of `CATEGORY_LETTERS`; here, o and j belong to the run."""
+BY_LETTER = {letter: category for category, letter in LETTERS.items()}
+
+
 class CategoryKeys(Painted):
     """A line for each category: key, name, and what it means."""
 
@@ -69,6 +75,7 @@ class CategoryKeys(Painted):
         text = Text()
         for key, category in KEYS:
             text.append(f"{key} ", style=f"bold {palette.BLUE}")
+            text.append(f"{LETTERS[category]} ", style=palette.BLUE)
             text.append(f"{LABELS[category]:<{name_width}}  ", style=f"bold {palette.TEXT}")
             text.append(f"{GUIDE[category].short}\n", style=palette.QUIET)
         text.right_crop(1)
@@ -129,7 +136,9 @@ HELP = "\n".join(
         "u withdraws your last judgment, and the response comes again.",
         "x leaves a response for the end, f puts it aside with a reason, c adds a comment to the next key.",
         "",
-        *(f"{key}  {LABELS[category]}: {GUIDE[category].test}" for key, category in KEYS),
+        *(f"{key} {LETTERS[category]}  {LABELS[category]}: {GUIDE[category].test}" for key, category in KEYS),
+        "",
+        "The letters label like the digits, which need Shift on some keyboards.",
         "",
         *(f"· {rule}" for rule in RULES),
     ]
@@ -160,6 +169,7 @@ class RatingScreen(Sheet):
         self._saved = False
         self._given: list[Judgment] = []
         self._undo_next = False
+        self._doubt = DigitDoubt(dict(KEYS).get)
 
     def compose(self) -> ComposeResult:
         yield StateStrip(id="strip")
@@ -227,15 +237,20 @@ class RatingScreen(Sheet):
     def on_key(self, event: events.Key) -> None:
         """Handles the labelling keys. A binding would act later, when another response may be on screen."""
         key = key_name(event)
-        category = dict(KEYS).get(key)
+        category = dict(KEYS).get(key) or BY_LETTER.get(key)
         if category is None and key not in ("u", "x", "f", "c"):
+            if key in DIGIT_ROW:
+                self._tell(NEEDS_SHIFT)
             return
         event.stop()
         event.prevent_default()
         if not guarded(self).counts(event, self.on_key, self._tell):
             return
         if category is not None:
-            self._judge(category)
+            if question := self._doubt.question(key, category):
+                self._tell(question)
+            else:
+                self._judge(category)
         elif key == "x":
             self.action_skip()
         elif key == "f":

@@ -12,7 +12,7 @@ from harness.dashboard.listening import Refreshing, Rereadable
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.screens.panels import Panel
 from harness.dashboard.widgets.sitting_lines import MessageLine, Trouble
-from harness.model.errors import HarnessError
+from harness.model.errors import HarnessError, InputError
 
 
 class SittingScreen(Screen[None]):
@@ -78,7 +78,10 @@ class SittingScreen(Screen[None]):
             self._said = ""
             if answer is not None:
                 if asked is not None and asked == self.asked_about():
-                    take(answer)
+                    try:
+                        take(answer)
+                    except InputError as error:
+                        self._tell(str(error))
                 else:
                     self._tell(self.GONE)
             self.show()

@@ -172,11 +172,12 @@ class GuideKeys(Painted):
         return [*lines, Text(), *rules] if len(lines) + 1 + len(rules) <= height else lines
 
     def _heads(self) -> list[Text]:
-        key_width = max(len(key) for key in self._keys.categories.values())
+        key_width, letters = max(len(key) for key in self._keys.categories.values()), self._keys.letters
         name_width = max(len(name) for name in LABELS.values())
         return [
             Text.assemble(
                 (f"{self._keys.categories[one]:>{key_width}} ", f"bold {palette.BLUE}"),
+                (f"{letters.get(one, ' ')} " * bool(letters), palette.BLUE),
                 (f"{LABELS[one]:<{name_width}}", f"bold {palette.TEXT}"),
             )
             for one in Category

@@ -99,10 +99,18 @@ function draw(event) {
 
 // Keys
 
+function withKey(key) {
+  return [...main().querySelectorAll("form [data-key], form [data-focus]")]
+    .find((one) => (one.dataset.key ?? one.dataset.focus) === key);
+}
+
+function withSlotKey(key) {
+  return [...main().querySelectorAll("form [data-slot-key]")].find((one) => one.dataset.slotKey === key);
+}
+
 function press(event, key) {
   if (selectBy(event, key)) { event.preventDefault(); return; }
-  const slot = selected() && [...main().querySelectorAll("form [data-slot-key]")]
-    .find((one) => one.dataset.slotKey === (key === "Delete" ? "-" : key));
+  const slot = selected() && withSlotKey(key === "Delete" ? "-" : key);
   if (slot) {
     event.preventDefault();
     if (!event.repeat && !busy) slot.click();
@@ -113,8 +121,7 @@ function press(event, key) {
     if (event.repeat) event.preventDefault(); // the key that saved must not open it again
     return;
   }
-  const one = [...main().querySelectorAll("form [data-key], form [data-focus]")]
-    .find((other) => (other.dataset.key ?? other.dataset.focus) === key);
+  const one = withKey(key);
   const moves = { up: -1, k: -1, down: 1, j: 1 };
   const steps = one ? undefined : moves[key];
   if (!one && steps === undefined && key !== "space" && key !== "enter") return;
@@ -172,6 +179,7 @@ desk({
   draftAfterMs: () => DRAFT_AFTER_MS,
   sight: (page) => page.dataset.sight,
   begin: came,
+  knows: (key) => Boolean(withKey(key) || (selected() && withSlotKey(key))),
   key: press,
   escape: leave,
   guided,

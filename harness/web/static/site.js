@@ -196,6 +196,7 @@ desk({
   draftAfterMs: (target) => (target.type === "textarea" ? DRAFT_AFTER_MS : 0),
   sight: (page) => page.dataset.item,
   begin: came,
+  knows: (key) => Boolean((armed && found(armed, key)) || found(main(), key)),
   key: press,
   escape: close,
   fill,

@@ -1,0 +1,103 @@
+"""The field for what a person writes: it holds the text as it is, and shows every sign safely in one line."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import events
+from textual.widgets import Input
+
+from harness.base.foreign import plain_text
+
+_SHOWN = {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
+TOGETHER_S = 0.02
+"""Keys of pasted text arrive faster than anybody types."""
+_UNSEEN = "·"
+"""Stands for a sign that a terminal does not show, such as a joiner."""
+
+
+@lru_cache(maxsize=4096)
+def safe_sign(sign: str) -> str:
+    """The one sign that a terminal shows for a sign of a text."""
+    if sign in _SHOWN:
+        return _SHOWN[sign]
+    if sign < " ":
+        return chr(0x2400 + ord(sign))  # the picture of a control
+    shown = plain_text(sign, 20)
+    return shown if len(shown) == 1 else _UNSEEN
+
+
+@lru_cache(maxsize=4096)
+def _cells(sign: str) -> int:
+    return cell_len(safe_sign(sign))
+
+
+def _is_text(character: str | None) -> bool:
+    """Whether a key writes: also a joiner, or a blank of another width."""
+    return character is not None and len(character) == 1 and character >= " " and character != "\x7f"
+
+
+class WrittenLine(Input):
+    """`value` is what was typed or pasted, with all its lines; no sign is dropped or changed.
+
+    Enter runs the screen's action `send`, escape `leave`, in the order of the keys: bindings would run later, when this
+    field has taken further keys. Some terminals do not mark pasted text. There, a sign that arrives together with an
+    enter shows that lines are pasted, and that enter ends a line.
+    """
+
+    def __init__(self, value: str = "", placeholder: str = "") -> None:
+        super().__init__(value, placeholder, select_on_focus=False)
+        self._enters: list[events.Key] = []
+
+    @property
+    def _value(self) -> Text:
+        return Text("".join(map(safe_sign, self.value)), no_wrap=True, overflow="ignore", end="")
+
+    def _position_to_cell(self, position: int) -> int:
+        return sum(map(_cells, self.value[:position]))
+
+    def _cell_offset_to_index(self, offset: int) -> int:
+        at = offset + self.scroll_offset.x
+        for index, sign in enumerate(self.value):
+            at -= _cells(sign)
+            if at < 0:
+                return index
+        return len(self.value)
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return _is_text(character)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self._enters.append(event)
+            self.set_timer(TOGETHER_S, partial(self._send, event))
+            return
+        enters, self._enters = self._enters, []
+        if enters and _is_text(event.character) and event.time - enters[-1].time < TOGETHER_S:
+            self.replace("\n" * len(enters), *self.selection)
+        elif enters or event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            await self.run_action("screen.send" if enters else "screen.leave")
+            return
+        if _is_text(event.character) and not event.is_printable:
+            event.stop()
+            event.prevent_default()
+            self.replace(event.character or "", *self.selection)
+        else:
+            await super()._on_key(event)
+
+    async def _send(self, enter: events.Key) -> None:
+        if self._enters and self._enters[-1] is enter:
+            self._enters = []
+            await self.run_action("screen.send")
+
+    def _on_paste(self, event: events.Paste) -> None:
+        """Keeps all pasted lines."""
+        event.stop()
+        event.prevent_default()
+        self.replace(event.text.replace("\r\n", "\n").replace("\r", "\n"), *self.selection)
