@@ -81,6 +81,8 @@ class Seal:
 
 
 _SEAL: TypeAdapter[Seal] = TypeAdapter(Seal)
+_SEAL_BYTES = 1000
+"""Far more than a seal has."""
 
 
 def seal_of(database: Path) -> Path:
@@ -93,8 +95,8 @@ def read_seal(database: Path) -> Seal | None:
     path = seal_of(database)
     if not path.exists():
         return None
-    with disk_errors(f"{path} cannot be read"):
-        content = path.read_bytes()
+    with disk_errors(f"{path} cannot be read"), path.open("rb") as stream:
+        content = stream.read(_SEAL_BYTES)
     try:
         return decode(_SEAL, content)
     except CodecError as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
@@ -22,6 +23,7 @@ from harness.report.charts import Chart
 from harness.report.comparison import ComparedMeasure, Counted, MeasureVerdict, SessionComparison, labels_of, letter
 from harness.report.session import WholeSession
 from harness.report.session_page import delays_of, distribution, latencies_of
+from harness.session.log.reader import stored_bytes
 from harness.statistics import text
 from harness.statistics.intervals import Interval
 
@@ -77,10 +79,10 @@ def differing(told: Sequence[Mapping[str, str]]) -> tuple[DifferingFact, ...]:
 
 
 def _bench(folder: Path) -> object:
-    path = SessionFolder(folder).resolved
     try:
-        return json.loads(path.read_bytes())["bench"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return from_json(stored_bytes(folder))["bench"]
+    except (ValueError, KeyError, TypeError) as error:
+        path = SessionFolder(folder).resolved
         raise LogError(
             f"{path} cannot be read: {error}", remedy="Check the session: harness show SESSION --check"
         ) from error

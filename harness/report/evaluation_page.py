@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic_core import from_json
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
@@ -112,7 +113,7 @@ def _summary(engine: EvaluatedEngine) -> dict[str, Any]:
     """LOG.json: what the journal does not have."""
     path = engine.log.with_name(f"{engine.log.name.removesuffix('.jsonl')}.json")
     try:
-        found = json.loads(path.read_bytes())
+        found = from_json(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

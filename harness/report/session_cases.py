@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import soundfile
 
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, write_whole
+from harness.model.errors import LogError
 from harness.model.record import AttemptFinished, Clip
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
@@ -26,6 +26,7 @@ from harness.rating.reports.agreement import said_of
 from harness.report.charts import SoundPicture, picture
 from harness.report.session import WholeSession
 from harness.session.figures.trials import HeardTrial, TrialProgress
+from harness.session.log.clips import clip_samples
 from harness.session.log.reader import redactions, removals
 from harness.session.summary import outcome_in_words
 from harness.transcripts.recognition import recognised
@@ -138,13 +139,13 @@ class PageSounds:
         if self.where is SoundsIn.NONE:
             return HeardSound("", clip.name, None, told)
         try:
+            samples = clip_samples(folder.clips, clip)
             content = (folder.clips / clip.name).read_bytes()
-            samples, rate_hz = soundfile.read(folder.clips / clip.name, dtype="float32", always_2d=True)
-        except (OSError, soundfile.LibsndfileError):
+        except (OSError, LogError):
             self.missing += 1
             return HeardSound("", clip.name, None)
         beside = f"{folder.path.resolve().name}-{clip.name}"
-        return self.placed(clip.name, beside, content, samples.mean(axis=1), rate_hz, told)
+        return self.placed(clip.name, beside, content, samples, clip.rate_hz, told)
 
     def placed(
         self, called: str, name: str, flac: bytes, samples: npt.NDArray[np.float32], rate_hz: int, told: str = ""

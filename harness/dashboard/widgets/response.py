@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import soundfile
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -15,12 +14,15 @@ from textual.content import Content
 from textual.worker import get_current_worker
 
 from harness.base.foreign import plain_text
+from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.messages import ClipRead
 from harness.dashboard.widgets.bars import Painted, Showing
+from harness.model.errors import LogError
 from harness.model.record import Clip
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
+from harness.session.log.clips import clip_samples
 from harness.session.log.reader import removals
 from harness.statistics.text import measured, seconds
 
@@ -28,13 +30,13 @@ SLICES = 600
 """Fine enough for any width. Drawing takes the maximum of neighbours."""
 
 
-def peaks(path: Path) -> npt.NDArray[np.float32] | None:
-    """Peaks of a sound file, shape (≤ SLICES,), 0–1; None when the file is missing or damaged."""
+def peaks(folder: Path, clip: Clip) -> npt.NDArray[np.float32] | None:
+    """Peaks of a clip, shape (≤ SLICES,), 0–1; None when its file is missing or damaged. folder: of the clips."""
     try:
-        samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
-    except (OSError, soundfile.LibsndfileError):
+        samples = clip_samples(folder, clip)
+    except LogError:
         return None
-    return slices(np.abs(samples).max(axis=1) if len(samples) else np.zeros(0, np.float32), SLICES)
+    return slices(np.abs(samples), SLICES)
 
 
 def slices(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
@@ -80,13 +82,12 @@ class ClipShape(Painted):
             return
         self._clip, self._peaks, self._read, self._gone = clip, None, False, ""
         self.refresh()
-        # A name with a folder could lead out of clips/.
-        if clip is not None and Path(clip.name).name == clip.name:
+        if clip is not None:
             self._read_clip(clip, folder)
 
     @work(thread=True, exclusive=True, group="clip")
     def _read_clip(self, clip: Clip, folder: Path) -> None:
-        found = peaks(folder / "clips" / clip.name)
+        found = peaks(SessionFolder(folder).clips, clip)
         gone = removals(folder).get(clip.name, "") if found is None else ""
         if not get_current_worker().is_cancelled:
             self.post_message(ClipRead(clip, found, gone))

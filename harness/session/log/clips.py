@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import soundfile
 
 from harness.base import threads
@@ -75,19 +78,46 @@ def named_clips(entries: Iterable[Entry]) -> Iterator[tuple[int, Clip]]:
             yield entry.seq, clip
 
 
+MOST_SAMPLES = 3600 * 48_000
+"""An hour. Clips have seconds, and a file from others may hold more than fits into memory."""
+
+
 def clip_damage(folder: Path, clip: Clip) -> str:
     """What is wrong with the file of a clip, as the end of a sentence; "" when nothing is."""
-    if Path(clip.name).name != clip.name or clip.name.startswith("."):
-        return "is not the name of a clip"
     try:
-        content = (folder / clip.name).read_bytes()
+        with clip_file(folder, clip).open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    except LogError as error:
+        return error.what
     except FileNotFoundError:
         return MISSING
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    if hashlib.sha256(content).hexdigest() != clip.sha256:
-        return "is not what was stored: its SHA-256 differs"
-    return ""
+    return "" if digest == clip.sha256 else "is not what was stored: its SHA-256 differs"
+
+
+def clip_file(folder: Path, clip: Clip) -> Path:
+    """The path of a clip's file; LogError, with the end of a sentence, for a name that leads elsewhere, or a link."""
+    if Path(clip.name).name != clip.name or clip.name.startswith(".") or not clip.name.isprintable():
+        raise LogError("is not the name of a clip")
+    path = folder / clip.name
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        raise LogError("is not a regular file")
+    return path
+
+
+def clip_samples(folder: Path, clip: Clip) -> npt.NDArray[np.float32]:
+    """The samples of a clip, mono, whatever its SHA-256; LogError, with the end of a sentence."""
+    try:
+        with soundfile.SoundFile(clip_file(folder, clip)) as sound:
+            if (sound.frames, sound.channels, sound.samplerate) != (clip.samples, 1, clip.rate_hz):
+                raise LogError("is not as long as its row says, or has another rate")
+            if sound.frames > MOST_SAMPLES:
+                raise LogError(f"has {sound.frames} samples; at most {MOST_SAMPLES} are read")
+            samples: npt.NDArray[np.float32] = sound.read(dtype="float32")
+    except (soundfile.LibsndfileError, OSError) as error:
+        raise LogError(f"cannot be read: {error}") from error
+    return samples
 
 
 def _number(name: str) -> int:

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import numpy as np
-import soundfile
 from pydantic import TypeAdapter, ValidationError
 
 from harness.base.chain import COLUMN, FIRST, ChainCheck, Seal, is_chained, read_seal, seal_of
@@ -35,13 +33,15 @@ from harness.model.record import (
 )
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Clip, Waveform
-from harness.session.log.clips import MISSING, ClipFinding, clip_damage, named_clips
+from harness.session.log.clips import MISSING, ClipFinding, clip_damage, clip_samples, named_clips
 from harness.session.log.rows_file import (
+    OF_NO_CLOCK,
     SESSION,
     Content,
     entry_of,
     explained,
     first_hash,
+    is_time,
     missing_guards,
     open_for_reading,
     raise_signal,
@@ -217,6 +217,9 @@ def _read_all(
                 damage.append(f"rows {expected} to {seq - 1} are missing")
             expected = seq + 1
             chain.take((seq, run, at_s, wall_s, kind, body), link)
+            if not is_time(at_s, wall_s):
+                damage.append(f"row {seq} ({kind}) {OF_NO_CLOCK}")
+                continue
             try:
                 record = decode(adapter, body)
             except CodecError as error:
@@ -235,16 +238,25 @@ def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) ->
         return
     if started.files and not sealed:
         yield "the rows were sealed, and their SHA-256 are gone"
+    within = session.path.resolve()
     for name, sha256 in started.files:
-        with disk_errors(f"{session.path / name} cannot be read"):
-            if not (session.path / name).is_file():
+        path = session.path / name
+        with disk_errors(f"{path} cannot be read"):
+            if not name.isprintable() or not path.resolve().is_relative_to(within):
+                yield f"{plain_text(name, 120)} leads out of the session"
+            elif not path.is_file():
                 yield f"{name} is missing"
-            elif hashlib.sha256((session.path / name).read_bytes()).hexdigest() != sha256:
+            elif _sha256(path) != sha256:
                 yield f"{name} is not what the session began with: its SHA-256 differs"
     known = {session.path / name for name, _ in started.files}
     for path in sorted(session.inputs.rglob("*")) if known else ():
         if path not in known and (path.is_symlink() or not path.is_dir()):
             yield f"{path.relative_to(session.path)} was added: the session began without it"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def notes(files: list[_File]) -> Iterator[str]:
@@ -358,10 +370,9 @@ def read_clip(folder: Path, clip: Clip) -> Waveform:
     if wrong and clip_damage(folder, _as_redacted(clip, redactions(folder.parent))):
         raise LogError(f"{folder / clip.name} {wrong}", remedy="See all damage with: harness show SESSION --check")
     try:
-        samples, rate_hz = soundfile.read(folder / clip.name, dtype="float32")
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise LogError(f"{folder / clip.name} cannot be read: {error}") from error
-    return Waveform(samples=np.ascontiguousarray(samples, dtype=np.float32), rate_hz=int(rate_hz))
+        return Waveform(samples=clip_samples(folder, clip), rate_hz=clip.rate_hz)
+    except LogError as error:
+        raise LogError(f"{folder / clip.name} {error.what}") from error
 
 
 def _of_kinds(
@@ -390,13 +401,27 @@ def _stored_inputs() -> TypeAdapter[_StoredInputs]:
     return TypeAdapter(_StoredInputs)
 
 
+_STORED_BYTES = 1 << 28
+
+
+def stored_bytes(folder: Path) -> bytes:
+    """The stored scenario and bench as they stand; LogError, also where they are larger than 268 MB."""
+    path = SessionFolder(folder).resolved
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_STORED_BYTES + 1)
+    except OSError as error:
+        raise LogError(f"{path} cannot be read: {error.strerror}", remedy="Start a new session") from error
+    if len(content) > _STORED_BYTES:
+        raise LogError(f"{path} is damaged: it is larger than {_STORED_BYTES} bytes", remedy="Start a new session")
+    return content
+
+
 def read_stored(folder: Path, adapter: TypeAdapter[T]) -> T:
     """The stored scenario and bench of a session; LogError when the file is damaged."""
     path = SessionFolder(folder).resolved
     try:
-        return adapter.validate_json(path.read_bytes())
-    except OSError as error:
-        raise LogError(f"{path} cannot be read: {error.strerror}", remedy="Start a new session") from error
+        return adapter.validate_json(stored_bytes(folder))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])

@@ -59,10 +59,22 @@ class Content(Generic[T]):
 
     def record(self, row: Row, path: Path) -> T:
         """The record of a row; LogError naming the row when it cannot be read."""
+        if not is_time(row[2], row[3]):
+            raise LogError(f"{path}: row {row[0]} {OF_NO_CLOCK}", remedy=self.unreadable)
         try:
             return decode(self.adapter, row[4])
         except CodecError as error:
             raise LogError(f"{path}: row {row[0]} cannot be read: {error.what}", remedy=self.unreadable) from error
+
+
+OF_NO_CLOCK = "has a time that no clock shows"
+_FARTHEST_S = 6e10
+"""Seconds. Farther from 1970, no date can be written."""
+
+
+def is_time(at_s: float, wall_s: float) -> bool:
+    """Whether a clock can have shown the times of a row."""
+    return abs(at_s) < _FARTHEST_S and abs(wall_s) < _FARTHEST_S
 
 
 SESSION: Content[Record] = Content(

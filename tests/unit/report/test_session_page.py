@@ -273,7 +273,7 @@ def test_raters_that_differ_are_shown_with_their_clip_and_the_agreement_of_the_v
     (folder / "clips").mkdir(parents=True)
     for number, trial in enumerate(trials):
         clip = clip_of(f"{trial.id}.flac", sha256=trial.id)
-        soundfile.write(folder / "clips" / clip.name, np.sin(np.arange(8000) / 9), 16000)
+        soundfile.write(folder / "clips" / clip.name, np.sin(np.arange(16000) / 9), 16000)
         rows.trial(trial.id, clip=clip)
         for rater, said in (("ada", Category.CORRECT), ("bob", Category.WRONG if number == 1 else Category.CORRECT)):
             rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"{rater}-{number}", rater=rater, category=said)))

@@ -11,15 +11,25 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from harness.base.chain import linked
+from harness.base.foreign import plain_text
+from harness.model.errors import LogError
+from harness.model.record import NoteWritten, Record, ResponseFrozen, SessionStarted
+from harness.model.stimulus import Clip, Waveform
+from harness.model.time import Stamp
+from harness.session.log import clips, reader
 from harness.session.log.database import INSERT, SqliteLog
+from harness.session.log.reader import LogReader, check, stored_bytes
 from tests.seen import until
 
 KEPT = Path(__file__).parents[2] / "data" / "kept" / "queries"
@@ -218,3 +228,89 @@ def test_a_signal_ends_the_check_of_a_large_archive_and_leaves_nothing(
         os.kill(process.pid, number)
         assert process.wait(30) == status, process.stderr and process.stderr.read()
     assert not any(work.iterdir())
+
+
+def _written(folder: Path, *records: Record) -> Path:
+    with SqliteLog(folder) as log:
+        for record in records:
+            log.append(record)
+    return folder
+
+
+def _began_with(name: str) -> SessionStarted:
+    return SessionStarted("s", "a", "A", "", "b", "", 1, "in process", (), (), ((name, "0" * 64),), tied=True)
+
+
+@pytest.mark.parametrize("name", ["/proc/kmsg", "../elsewhere", "inputs/out", "a\0b"])
+def test_a_session_begins_with_no_file_of_another_place(name: str, tmp_path: Path) -> None:
+    """Reading /proc/kmsg never ends, and a hash would tell whether a file of this host is a known one."""
+    (tmp_path / "elsewhere").touch()
+    (folder := tmp_path / "s").mkdir()
+    _written(folder, _began_with(name))
+    (folder / "inputs").mkdir()
+    (folder / "inputs" / "out").symlink_to(tmp_path / "elsewhere")
+    assert f"{plain_text(name)} leads out of the session" in check(folder).damage
+
+
+def test_files_of_any_size_are_checked_in_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_STORED_BYTES", 1000)
+    sound = Waveform(np.zeros(480, np.float32), 48000)
+    with SqliteLog(tmp_path) as log:
+        log.append(_began_with("session.json"))
+        clip = log.save_clip(sound, 0.0)
+        log.append(ResponseFrozen("t", 1, 1, clip, Stamp(0.0), Stamp(0.1)))
+    for path in (tmp_path / "log.seal", tmp_path / "session.json", tmp_path / "clips" / clip.name):
+        path.touch()
+        os.truncate(path, 20_000_000)
+    (tmp_path / "resolved.json").touch()
+    os.truncate(tmp_path / "resolved.json", 1001)
+    tracemalloc.start()
+    damage = check(tmp_path).damage
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5_000_000
+    assert [len([line for line in damage if name in line]) for name in ("log.seal", "session.json", clip.name)] == [
+        1
+    ] * 3
+    with pytest.raises(LogError, match="larger than 1000 bytes"):
+        stored_bytes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "samples", "why"),
+    [
+        ("../s/clips/a.flac", 480, "is not the name of a clip"),
+        ("a\0.flac", 480, "is not the name of a clip"),
+        ("link.flac", 480, "is not a regular file"),
+        ("a.flac", 481, "is not as long as its row says"),
+        ("n" * 300, 480, "cannot be read"),
+        ("a.flac", 480, ""),
+        ("long.flac", 1000, "has 1000 samples; at most 480 are read"),
+    ],
+)
+def test_only_the_sound_that_a_row_names_is_decoded(
+    name: str, samples: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A FLAC of silence has a thousandth of the bytes that its samples take in memory."""
+    monkeypatch.setattr(clips, "MOST_SAMPLES", 480)
+    (folder := tmp_path / "s" / "clips").mkdir(parents=True)
+    for file, length in (("a", 480), ("long", 1000)):
+        soundfile.write(folder / f"{file}.flac", np.zeros(length, np.float32), 48000)
+    (folder / "link.flac").symlink_to(folder / "a.flac")
+    clip = Clip(name, "", 48000, samples, 0.0)
+    if why:
+        with pytest.raises(LogError, match=why):
+            clips.clip_samples(folder, clip)
+    else:
+        assert len(clips.clip_samples(folder, clip)) == 480
+
+
+@pytest.mark.parametrize("column", ["at_s", "wall_s"])
+def test_a_row_of_a_time_that_no_clock_shows_is_named(column: str, tmp_path: Path) -> None:
+    _written(tmp_path, NoteWritten("x", "t"))
+    with closing(sqlite3.connect(tmp_path / "log.sqlite")) as connection, connection:
+        connection.execute("DROP TRIGGER never_changed")
+        connection.execute(f"UPDATE entries SET {column} = 9e999")
+    assert "row 1 (note_written) has a time that no clock shows" in check(tmp_path).damage
+    with LogReader(tmp_path) as log, pytest.raises(LogError, match="row 1 has a time that no clock shows"):
+        list(log.entries())
