@@ -225,6 +225,8 @@ def _read_all(
             except CodecError as error:
                 damage.append(f"row {seq} ({kind}) cannot be read: {error.what}")
                 continue
+            if record.kind != kind:
+                damage.append(f"row {seq} ({kind}) holds a row of the kind {record.kind}")
             entries.append(Entry(seq, run, at_s, wall_s, record))
     except sqlite3.DatabaseError as error:
         raise_signal()
@@ -308,8 +310,9 @@ def removals(folder: Path) -> dict[str, str]:
     judgments = SessionFolder(folder).judgments
     try:
         for entry in _of_kinds(judgments, "'sounds_removed'", may_be_blank=True) if judgments.is_file() else ():
-            assert isinstance(entry.record, SoundsRemoved)
-            row, day = entry.record, time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
+            if not isinstance(row := entry.record, SoundsRemoved):
+                continue  # `check` reports it
+            day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
             what = f"was removed on {day} by {plain_text(row.by, 80)} because: {plain_text(row.reason, 200)}"
             found |= dict.fromkeys(row.clips, what)
     except LogError:
@@ -332,8 +335,9 @@ def redactions(folder: Path) -> dict[str, Redaction]:
     judgments = SessionFolder(folder).judgments
     try:
         for entry in _of_kinds(judgments, "'sound_redacted'", may_be_blank=True) if judgments.is_file() else ():
-            assert isinstance(entry.record, SoundRedacted)
-            row, day = entry.record, time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
+            if not isinstance(row := entry.record, SoundRedacted):
+                continue
+            day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
             spans = ", ".join(f"{start_s:g} to {end_s:g} s" for start_s, end_s in row.spans_s)
             who, why = plain_text(row.by, 80), plain_text(row.reason, 200)
             what = f"was redacted ({spans}) on {day} by {who} because: {why}"

@@ -21,7 +21,7 @@ from harness.model.annotation import Labelled
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import EngineStarted, JudgmentGiven, NoteWritten, SessionStarted, SoundRedacted
 from harness.rating.judgment_log import JudgmentLog
-from harness.session.log.database import SqliteLog
+from harness.session.log.database import INSERT, SqliteLog
 from harness.session.log.reader import LogReader, check, rating_rows
 
 UNSEALED = Path(__file__).parents[2] / "data" / "unsealed"
@@ -82,7 +82,10 @@ CHANGED = "has changed since it was written: its SHA-256 differs"
         ([REWRITTEN], [f"row 4 {CHANGED}"]),
         (["UPDATE entries SET at_s = at_s + 1 WHERE seq IN (3, 5, 6)"], [f"row 3 {CHANGED}", "rows 5 to 6 have"]),
         (["UPDATE entries SET wall_s = 0 WHERE seq = 1"], [f"row 1 {CHANGED}"]),
-        (["UPDATE entries SET kind = 'x' WHERE seq = 2"], [f"row 2 {CHANGED}"]),
+        (
+            ["UPDATE entries SET kind = 'x' WHERE seq = 2"],
+            ["row 2 (x) holds a row of the kind note_written", f"row 2 {CHANGED}"],
+        ),
         (["UPDATE entries SET run = 9 WHERE seq = 8"], [f"row 8 {CHANGED}"]),
         (["DELETE FROM entries WHERE seq = 4"], ["rows 4 to 4 are missing"]),
         (
@@ -185,6 +188,21 @@ def _redaction_without_a_reason(folder: Path) -> None:
     link = linked(before, (*row[:5], body)).hex()
     altered(folder / "judgments.sqlite", f"UPDATE entries SET body = '{body}', chain = x'{link}' WHERE seq = 4")
     (folder / "judgments.seal").unlink()
+
+
+def test_a_row_whose_kind_is_not_its_own_is_named(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "judgments.sqlite")) as connection, connection:
+        (link,) = connection.execute("SELECT chain FROM entries WHERE seq = 3").fetchone()
+        (body,) = connection.execute("SELECT body FROM entries WHERE seq = 3").fetchone()
+        for seq, kind in ((4, "sounds_removed"), (5, "sound_redacted")):
+            row = (seq, 0, 1.0, 1.0, kind, body)
+            link = linked(link, row)
+            connection.execute(INSERT, (*row, link))
+    kind = "holds a row of the kind judgment_given"
+    assert check(folder).damage == (
+        f"judgments.sqlite: row 4 (sounds_removed) {kind}",
+        f"judgments.sqlite: row 5 (sound_redacted) {kind}",
+    )
 
 
 @pytest.mark.parametrize(
