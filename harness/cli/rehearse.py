@@ -170,6 +170,7 @@ def _lines(done: Rehearsed) -> Iterator[str]:
     yield (
         f"  assumed    {text.percent(asked.missed)} of wake phrases missed, {text.percent(asked.misheard)} of queries "
         f"misheard, {text.number(asked.false_accepts)} false accepts per hour"
+        + (f", answers within {text.seconds(asked.answer)}" if any(trial.listening is None for trial in trials) else "")
     )
     yield f"  drawn      {counted(asked.runs, 'run')}, seed {asked.seed}"
     yield ""

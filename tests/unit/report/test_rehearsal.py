@@ -110,3 +110,11 @@ def test_nights_say_how_long_they_take_what_they_decide_and_what_went_wrong(tmp_
     assert sum(line.count("▓") for line in bars) == verdicts["MARGINAL"]
     rows = {line.rsplit(maxsplit=2)[0].strip(): line.split()[-1] for line in shown if line[:2] in ("a ", "th", "re")}
     assert {FAULTS[kind]: str(count) for kind, count in faults.items()}.items() <= rows.items()
+
+
+def test_the_duration_states_the_answers_that_it_assumes(tmp_path: Path) -> None:
+    folder = BENCH.parent
+    asked = [str(folder / "three.yaml"), "--bench", str(folder / "bench.yaml"), "--runs", "60", "--nights", "1"]
+    played = CliRunner().invoke(command, [*asked, "--answer", "2.5"]).output
+    assert "false accepts per hour, answers within 2.50 s\n" in played
+    assert "answers within" not in rehearse(tmp_path, calls=2, hours=0.1).output
