@@ -28,6 +28,7 @@ from harness.model.record import (
     Record,
     RerunAsked,
     SessionStarted,
+    StimulusSpoken,
     TrialFinished,
     TrialStarted,
 )
@@ -103,8 +104,9 @@ class Liveness:
                 self.begin()
             case AttemptStarted(trial_id=trial_id):
                 self.begin()
-                trial = self._trials.get(trial_id)
-                self._asked = record if trial is not None and not trial.talker else None
+                self._asked = record if trial_id in self._trials else None
+            case StimulusSpoken() if self._asked is not None:
+                self._asked = record.measured(self._asked)
             case EngineStarted(boot_id=boot):  # signs that came since the last row are in none
                 for life in self._lives.values():
                     self._doubt(life, self._seen_s)

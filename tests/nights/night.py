@@ -283,7 +283,9 @@ class Night:
 
     def asks_a_talker(self, asked: OperatorAsked) -> None:
         """The person thinks, and says it if the prompt still stands; now and then not at all."""
-        trial, play_id = self.trial_of[asked.trial_id], f"{asked.trial_id}.t{asked.take}.a{asked.attempt}"
+        spoken = next(trial for trial in self.trials if trial.talker and trial.listening)  # what a life check repeats
+        trial = self.trial_of.get(asked.trial_id, spoken)
+        play_id = f"{asked.trial_id}.t{asked.take}.a{asked.attempt}"
         self.prompted = play_id
         chance = self.room.chance(f"talker:{play_id}:{self.world.monotonic()}")
 

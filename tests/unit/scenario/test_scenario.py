@@ -99,7 +99,8 @@ def test_a_whole_scenario_is_read_with_names_resolved(whole: Path) -> None:
 def test_recordings_whose_length_is_assumed_are_notes(whole: Path) -> None:
     path = whole.parent.parent / "recordings" / "time.wav"
     assert list(length_notes(load_scenario(whole))) == []
-    soundfile.write(path, np.full(8000, 0.1, np.float32), 16000, subtype="PCM_16")
+    sound = np.linspace(-0.1, 0.1, 8000, dtype=np.float32)
+    soundfile.write(path, sound, 16000, subtype="PCM_16")
     content = bytearray(path.read_bytes())
     content[40:44] = (0x80000000).to_bytes(4, "little")
     path.write_bytes(content)

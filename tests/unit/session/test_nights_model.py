@@ -43,7 +43,7 @@ from harness.model.scenario import Limits, OnUndecided, SequentialTest, Stopping
 from harness.model.stimulus import VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Target, Trial
-from harness.session.figures.progress import NO_TESTS
+from harness.session.figures.limits import NO_TESTS
 from harness.statistics.sequential import rate_boundaries, share_boundaries
 from harness.wake.wake_progress import due_decisions
 from tests.known import known
