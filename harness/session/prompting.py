@@ -238,8 +238,8 @@ class Prompter:
         first, last = Stamp(first_s, error_s), Stamp(first_s + sound.duration_s, error_s)
         player, now_s = machine.trial.players[0], run.now_s()
         self._perform(machine.feed(StimulusStarted(player, first, turn.play_id), now_s))
+        self._release(turn)  # the window may be over already, and its end would be the attempt's
         self._perform(machine.feed(StimulusEnded(player, last, turn.play_id), now_s))
-        self._release(turn)
 
     def _not_said(self, turn: _Turn, why: str) -> None:
         """Asks again if nothing was said. What was said and cannot be kept ends the attempt: the device heard it."""

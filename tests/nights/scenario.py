@@ -25,6 +25,8 @@ from harness.model.understanding import Expected, Slot
 from harness.session.simulated.bench import SimulatedRoom
 
 TEXTS = ("what time is it", "set an alarm for one", "add milk to my list", "what is seven times eight")
+OFTEN = 0.08
+"""How often a night has each of the further kinds."""
 
 
 def drawn_scenario(room: SimulatedRoom, intents: bool, played: Collection[int] | None) -> Scenario:
@@ -94,13 +96,13 @@ def _further_templates(room: SimulatedRoom, intents: bool) -> list[TrialTemplate
     """Of kinds that not every night has."""
     chance = room.chance("further kinds")
     further: list[TrialTemplate] = []
-    if chance.random() < 0.25:
+    if chance.random() < OFTEN:
         spec = MemorySpec("q1", chance.choice(((2.0, 8.0), (4.0,))), ("done",))
         further.append(TrialTemplate("memory", "q0", 2, device="box1", kind=TrialKind.MEMORY, memory=spec))
-    if chance.random() < 0.25 and intents:
+    if chance.random() < OFTEN and intents:
         frame = Expected(("set_alarm",), (Slot("time", "one"),))
         further.append(TrialTemplate("understand", "q1", 4, device="box1", kind=TrialKind.UNDERSTAND, expects=frame))
-    if chance.random() < 0.25:
+    if chance.random() < OFTEN:
         ann = VoiceSpec(engine=TALKER, name="ann")
         further += [
             TrialTemplate("spoken_query", "q2", 2, device="box1", voice=ann),

@@ -37,6 +37,8 @@ SHARE = 3
 KINDS = ("lines", "frames", "messages", "lines", "frames", "messages", "radio")
 CALM_S = 3.0
 """Before and after an event: in so long without trouble, nothing of it is lost or late."""
+FIRST_EVENT_S = 7.0
+"""So long a driver may wait for what a framed board has sent before its first event, where it says little else."""
 NOTICED_S = 15.0
 """So long after its cause a driver may still notice that a link is lost."""
 LATEST_LINE_S = 0.5
@@ -188,7 +190,8 @@ class Reached(Board):
                     self.firmware.repeats = self.repeats
             elif self.how != "lines":
                 return  # the firmware repeats its words by itself
-            self.room.later(delay_s + CALM_S, lambda: self._expect(event, now_s))
+            calm_s = FIRST_EVENT_S if self.how == "frames" else CALM_S
+            self.room.later(delay_s + calm_s, lambda: self._expect(event, now_s))
         elif isinstance(seen, Status) and seen.state is DeviceState.STARTED:
             return  # the firmware says so itself
         self.firmware.say(seen, now_s + delay_s)
