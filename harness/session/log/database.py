@@ -40,8 +40,6 @@ from harness.session.log.rows_file import (
 )
 
 INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_MAGIC = b"SQLite format 3\0"
-_LINK = "SELECT chain FROM entries WHERE seq = ?"
 WAIT_S = 30.0
 """How long a writer waits for another one's commit."""
 
@@ -156,30 +154,6 @@ def _place(path: Path) -> _Place | None:
     return tuple((file.st_dev, file.st_ino) for file in files)
 
 
-_Marks = tuple[tuple[int, int, bytes, bytes], ...]
-
-
-def _marks(path: Path) -> _Marks | None:
-    """Inode, size, first and last bytes of a file and of its write-ahead log; None when one of them is gone.
-
-    Between two commits, nothing of it changes, unless the file is overwritten in its place.
-    """
-    marks = []
-    try:
-        for name in (path, f"{path}-wal"):
-            with open(name, "rb", buffering=0) as file:
-                status = os.fstat(file.fileno())
-                last = os.pread(file.fileno(), _MARK_BYTES, max(0, status.st_size - _MARK_BYTES))
-                marks.append((status.st_ino, status.st_size, file.read(_MARK_BYTES), last))
-    except OSError:
-        return None
-    return tuple(marks)
-
-
-_MARK_BYTES = 100
-"""What SQLite's header has, in which the number of pages is; more than the header of a write-ahead log."""
-
-
 @dataclass(frozen=True, slots=True)
 class _QueuedRow:
     record: Record
@@ -215,11 +189,10 @@ class SqliteLog:
         self._lock_fd = _lock(self._folder.lock)
         try:
             self._connection = open_for_writing(self._folder.database)
-            self._opened, self._known = _place(self._folder.database), _marks(self._folder.database)
-            self._gone = self._rescued = False
+            self._opened, self._bytes = _place(self._folder.database), 0
+            self._rescued = False
             self._shelf = ClipShelf(self._folder.clips)
             self._next_seq, self._run, self._link = self._position()
-            self._ends = self._first(), (self.last_seq, self._link)
         except LogError:
             os.close(self._lock_fd)
             raise
@@ -248,42 +221,16 @@ class SqliteLog:
         return wanted.done.result()
 
     def demand_place(self) -> None:
-        """LogError when the log is gone, or something else stands in its place; quick, from any thread."""
-        database = self._folder.database
-        marks = _marks(database)
-        if not self._gone and marks is not None and marks == self._known:
-            return
-        is_database = marks is not None and marks[0][2].startswith(_MAGIC)
-        if is_database and not self._gone and _place(database) == self._opened and self._is_readable():
-            self._known = marks  # a commit, or another program's checkpoint
-            return
-        self._gone = True
+        """LogError when another file, or none, has taken the log's place; quick, from any thread."""
+        database, known_bytes = self._folder.database, self._bytes
+        with contextlib.suppress(OSError):
+            size = database.stat().st_size
+            if size >= known_bytes and _place(database) == self._opened:
+                self._bytes = size  # rows are only added: a file that shrinks was overwritten
+                return
         raise LogError(
             f"{database} was deleted, moved or replaced while the session was running",
             remedy=f"Its rows are in {self._folder.rescue.name}. Continue: harness resume {self._folder.path}",
-        )
-
-    def _know_again(self) -> None:
-        """After a commit that only added to the write-ahead log, as most do. Others are looked at by `demand_place`."""
-        marks, known = _marks(self._folder.database), self._known
-        if marks is None or known is None:
-            return
-        (log, (node, size, first, _)), (known_log, (known_node, known_size, known_first, _)) = marks, known
-        if (log, node, first) == (known_log, known_node, known_first) and size >= known_size:
-            self._known = marks
-
-    def _is_readable(self) -> bool:
-        """Whether the first, the middle and the last row that were committed are in the files."""
-        (first, _), (last, _) = self._ends
-        wanted = {first, (first + last) // 2, last} - {0}
-        ends = dict(self._ends)
-        try:
-            with closing(open_for_reading(self._folder.database)) as connection, explained(self._folder.database):
-                links = {seq: connection.execute(_LINK, (seq,)).fetchone() for seq in wanted}
-        except LogError:
-            return False
-        return all(
-            row is not None and (row[0] is None or ends.get(seq) in (row[0], None)) for seq, row in links.items()
         )
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
@@ -333,12 +280,6 @@ class SqliteLog:
             explain(error, self._folder.database)
         return last + 1, run, link
 
-    def _first(self) -> tuple[int, bytes | None]:
-        """seq and hash of the first row; seq 0 without rows, no hash in a log of an earlier version."""
-        with explained(self._folder.database):
-            row = self._connection.execute("SELECT seq, chain FROM entries ORDER BY seq LIMIT 1").fetchone()
-        return row or (0, None)
-
     def _write(self) -> None:
         going = True
         while going:
@@ -383,9 +324,6 @@ class SqliteLog:
         if lost is not None:
             self._refuse(batch, lost)
             return
-        begins = self._ends[0] if self._ends[0][0] else (entries[0].seq, links[0])
-        self._ends = begins, (self.last_seq, self._link)
-        self._know_again()
         for entry, wanted in zip(entries, batch, strict=True):
             if self._on_commit is not None:
                 self._on_commit(entry)

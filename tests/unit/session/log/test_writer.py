@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sqlite3
@@ -268,50 +267,6 @@ def test_a_log_that_is_gone_acknowledges_nothing_and_its_rows_are_rescued(
     assert take_up_rescue(SessionFolder(folder)) == ""
     findings = check(folder)
     assert (findings.damage, findings.notes, findings.rows) == ((), (), 300 if idle else 302)
-
-
-def _zeros(folder: Path) -> None:
-    path = folder / "log.sqlite"
-    path.write_bytes(bytes(path.stat().st_size))
-
-
-def _a_larger_log(folder: Path) -> None:
-    (other := folder.parent / "other").mkdir()
-    with SqliteLog(other) as log:
-        for number in range(20):
-            log.append(NoteWritten(f"{number} {'y' * 500_000}", "t"))
-    with (folder / "log.sqlite").open("r+b") as file:
-        file.write((other / "log.sqlite").read_bytes())
-
-
-def _no_write_ahead_log(folder: Path) -> None:
-    os.truncate(folder / "log.sqlite-wal", 0)
-
-
-@pytest.mark.parametrize("strike", [_zeros, _a_larger_log, _no_write_ahead_log])
-def test_a_log_that_is_overwritten_in_its_place_acknowledges_nothing(
-    strike: Callable[[Path], None], tmp_path: Path
-) -> None:
-    (folder := tmp_path / "s").mkdir()
-    log = SqliteLog(folder)
-    for number in range(120):
-        log.append(NoteWritten(f"{number} {'x' * 50_000}", "t"))  # more than one checkpoint
-    strike(folder)
-    for ask in (log.demand_place, lambda: log.append(NoteWritten("late", "t"))):
-        with pytest.raises(LogError, match="was deleted, moved or replaced"):
-            ask()
-    with contextlib.suppress(LogError):  # what could still be read was rescued, or nothing
-        log.close()
-
-
-def test_a_checkpoint_of_another_program_does_no_harm(tmp_path: Path) -> None:
-    with SqliteLog(tmp_path) as log:
-        for number in range(20):
-            log.append(NoteWritten(f"{number}", "t"))
-            with closing(sqlite3.connect(tmp_path / "log.sqlite")) as other:
-                other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            log.demand_place()
-    assert check(tmp_path).damage == ()
 
 
 def test_a_moved_folder_keeps_its_rows(tmp_path: Path) -> None:
