@@ -39,7 +39,7 @@ def test_the_end_of_a_run_is_told_with_its_counts(runs: Runs, hook: Hook, tmp_pa
     assert (message["planned"], message["finished"], message["bench"]) == (3, 3, "in_process")
     assert "finished             3 of 3: " in message["text"]
     assert "\nruns 1 · faults 0 · pauses 0 · " in message["text"]
-    assert "\nPASS      recognised ≥" in message["text"]
+    assert "\nMARGINAL  recognised ≥" in message["text"]
     assert records(folder, NoteWritten) == []
 
 

@@ -169,10 +169,10 @@ BOOM = ("-t", "loudness:boom", "-i", "i.txt", "-o", "o.txt")
 def test_limits_decide_the_status() -> None:
     done = evaluate(*BOOM, "--max-fr", 30)
     assert done.exit_code == 1
-    assert "--max-fr: the false-reject ratio is 25 %, and the upper end of its 95 % interval, 80.59 %" in done.stderr
+    assert "--max-fr: false rejects ≤ 30 %: found 25.0 %, 80.6 % at the end of its interval, fails" in done.stderr
     done = evaluate(*BOOM, "--force", "--max-fa-per-hour", 300, "--limits-on", "estimate")
     assert done.exit_code == 1
-    assert "--max-fa-per-hour: false accepts per hour is 360, above 300" in done.stderr
+    assert "--max-fa-per-hour: false accepts per hour ≤ 300: found 360, fails" in done.stderr
 
 
 def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here: Path) -> None:
