@@ -85,8 +85,8 @@ def list_recordings(
     for path, what in notes if not as_json else ():
         click.echo(plain_text(f"{path}: note: {what}", 2000))
     if as_json:
-        told = [{"file": str(path), "what": what} for path, what in notes]
-        click.echo(json.dumps({"files": len(found), "refused": rows, "notes": told}))
+        noted = [{"file": str(path), "what": what} for path, what in notes]
+        click.echo(json.dumps({"files": len(found), "refused": rows, "notes": noted}))
     else:
         kept = f", {sum(row['rescued'] is not None for row in rows)} rescued" if rescue is not None else ""
         click.echo(f"{counted(len(found), 'recording')}, {len(refused)} cannot be played{kept}")

@@ -144,7 +144,9 @@ class DeclaredLimit:
         """`recognised ≥ 70 %: found 90.9 %, holds`."""
         if self.of_test:
             return f"{self.words}: {self.found_text if self.found is not None else self.verdict.in_words}"
-        compared = f", {self.unit.write(self.bound)} at the end of its interval" if self.on_bound and self.bound else ""
+        compared = ""
+        if self.on_bound and self.bound is not None:
+            compared = f", {self.unit.write(self.bound)} at the end of its interval"
         return f"{self.words} {self.wanted_text}: found {self.found_text}{compared}, {self.verdict.in_words}"
 
 

@@ -20,7 +20,7 @@ from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
 from harness.statistics.text import NOTHING, TOO_FEW_VOICES, hours, number, number_interval, percent, percent_interval
-from harness.statistics.verdict import SEVERITY, LimitVerdict
+from harness.statistics.verdict import SEVERITY, DeclaredLimit, LimitVerdict
 from harness.wake.reports.figures_text import disagreements
 from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, Ratio, TimelineMark, WakeProgress
@@ -52,21 +52,24 @@ _ACCEPTS = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`≤ 5.00 %`, and its verdict."""
+    """`≤ 5 %`, and its verdict."""
 
     text: str
     verdict: LimitVerdict
 
 
-def limits_beside(names: Mapping[str, str], device: DeviceWake, declared: Declared, running: bool) -> list[Wanted]:
-    """The device's limits of these names, by the rule that sets the exit status."""
+def limits_of(device: DeviceWake, declared: Declared, running: bool) -> dict[str, DeclaredLimit]:
+    """The device's limits and tests by their keys, by the rule that sets the exit status."""
     totals, wake = Totals(), WakeProgress(devices=(device,))
     limits = check_limits(declared.limits, totals, wake, declared.stopping, running=running)
-    by_key = {limit.name.partition("[")[0]: limit for limit in limits}
+    return {limit.name.partition("[")[0]: limit for limit in limits}
+
+
+def limits_beside(names: Mapping[str, str], limits: Mapping[str, DeclaredLimit]) -> list[Wanted]:
     return [
-        Wanted(name if limit.of_test else f"{name}{limit.wanted_text}", limit.verdict)
+        Wanted(name if limits[key].of_test else f"{name}{limits[key].wanted_text}", limits[key].verdict)
         for key, name in names.items()
-        if (limit := by_key.get(key)) is not None
+        if key in limits
     ]
 
 
@@ -297,7 +300,7 @@ def block_rows(view: View, width: int, room: int) -> list[Text]:
 def _block(device: DeviceWake, view: View, width: int, lines: int, settings: WakeSettings) -> list[Text]:
     ratio, rate = device.false_rejects, device.after_review
     running = not view.over and view.progress.finished is None
-    limits = view.declared.limits
+    wanted, limits = view.declared.limits, limits_of(device, view.declared, running)
     if lines == COMPACT:
         reject_words = [[f" FR    {percent(ratio.share.value)} ({percent_interval(ratio.any_time)})"]]
         accept_words = [[f" FA/h  {number(rate.per_hour)} ({number_interval(rate.any_time)})"]]
@@ -314,29 +317,17 @@ def _block(device: DeviceWake, view: View, width: int, lines: int, settings: Wak
         for look in device.looks
         if look.false_accepts.any_time is not None
     ]
-    reject_top = top_of(rejects, limits.max_false_reject_share, 1.0)
-    accept_top = top_of(accepts, limits.max_false_accepts_per_hour)
+    reject_top = top_of(rejects, wanted.max_false_reject_share, 1.0)
+    accept_top = top_of(accepts, wanted.max_false_accepts_per_hour)
     head = _head(device, view, settings)
     if lines == COMPACT:
         head.append(f" · {hours(device.exposure_s)} heard", style=palette.QUIET)
     rows = [head]
     rows += _figure(
-        reject_words,
-        rejects,
-        reject_top,
-        f"{reject_top * 100:g} %",
-        limits_beside(_REJECTS, device, view.declared, running),
-        width,
-        lines,
+        reject_words, rejects, reject_top, f"{reject_top * 100:g} %", limits_beside(_REJECTS, limits), width, lines
     )
     rows += _figure(
-        accept_words,
-        accepts,
-        accept_top,
-        f"{accept_top:g}/h",
-        limits_beside(_ACCEPTS, device, view.declared, running),
-        width,
-        lines,
+        accept_words, accepts, accept_top, f"{accept_top:g}/h", limits_beside(_ACCEPTS, limits), width, lines
     )
     if lines != COMPACT:
         rows.append(_exposure(device))
