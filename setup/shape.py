@@ -3,6 +3,7 @@
 - A module has at most 600 lines: a longer one probably holds more than one idea.
 - In harness/ at most 30 modules are under 60 lines and have a single importer: such a module belongs in its importer.
 - In harness/ every class name is unique.
+- Numbers that a person reads are written by `harness/model/numbers.py`: elsewhere nothing gives a number its digits.
 - What has a part in a session takes threads, waits and times from harness/base/threads.py, so that it can be simulated.
 
 Generated C is left out; its first line is `/* Made by tools/… `.
@@ -11,6 +12,7 @@ Generated C is left out; its first line is `/* Made by tools/… `.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -39,6 +41,37 @@ MADE_ELSEWHERE = {
 """Types: to name them is allowed, to make one is not."""
 ASKED_ELSEWHERE = {"time": {"sleep", "monotonic", "monotonic_ns", "perf_counter", "time", "time_ns"}}
 """Functions, which may not even be passed on."""
+
+
+PRINTER = "harness/model/numbers.py"
+FOR_MACHINES: dict[str, str] = {}
+"""`file` or `file:function` (or class) whose numbers no person reads in a sentence or table, with the reason."""
+NOT_YET = (
+    "annotation",
+    "base",
+    "cli",
+    "dashboard",
+    "devices",
+    "engines",
+    "lab",
+    "model",
+    "offline",
+    "rating",
+    "report",
+    "scenario",
+    "session",
+    "sound",
+    "statistics",
+    "transcripts",
+    "understanding",
+    "wake",
+    "web",
+)
+"""Rooms that the check of printed numbers leaves out until they are converted."""
+_DIGITS = re.compile(r"\.\d+|[eEfFgGn%]$")
+_PERCENT = re.compile(r"%[-+ #0]*\d*(\.\d+)?[eEfFgG]")
+
+_FORMAT = re.compile(r"%[-+ #0]*\d*(\.\d+)?[eEfFgG][^\"']*[\"']\s*\|\s*format|\|\s*round\b")
 
 
 def modules(root: Path) -> Iterator[Path]:
@@ -126,9 +159,52 @@ def _taken_from_host(node: ast.AST, imported: dict[str, str]) -> str:
     return f"{module}.{name}" if name in names.get(module, ()) else ""
 
 
+def printed_numbers(root: Path) -> Iterator[str]:
+    """Places that give a number its digits: f-strings, `format`, `%`, and `round` within an f-string or `str`."""
+    for path in sorted((root / "harness").rglob("*.py")):
+        name = str(path.relative_to(root))
+        if name == PRINTER or name in FOR_MACHINES or path.relative_to(root).parts[1] in NOT_YET:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        exempt: set[ast.AST] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and f"{name}:{node.name}" in FOR_MACHINES:
+                exempt.update(ast.walk(node))
+        for node in ast.walk(tree):
+            if node not in exempt and _gives_digits(node):
+                yield f"{name}:{node.lineno}: prints a number itself; call harness.model.numbers"  # type: ignore[attr-defined]
+    for path in sorted((root / "harness").rglob("*.html")):
+        name = str(path.relative_to(root))
+        for at, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if path.relative_to(root).parts[1] not in NOT_YET and _FORMAT.search(line) and name not in FOR_MACHINES:
+                yield f"{name}:{at}: prints a number itself; call numbers"
+
+
+def _gives_digits(node: ast.AST) -> bool:
+    match node:
+        case ast.FormattedValue(value=value, format_spec=spec):
+            if _is_round(value):
+                return True
+            text = "".join(str(part.value) for part in getattr(spec, "values", ()) if isinstance(part, ast.Constant))
+            return bool(_DIGITS.search(text))
+        case ast.Call(func=ast.Name(id="format"), args=[_, ast.Constant(value=str(text))]):
+            return bool(_DIGITS.search(text))
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
+            return bool(re.search(r"\{[^{}]*:[^{}]*(\.\d+|[eEfFgGn%])\}", text))
+        case ast.Call(func=ast.Name(id="str"), args=[value]):
+            return _is_round(value)
+        case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod()):
+            return bool(_PERCENT.search(text))
+    return False
+
+
+def _is_round(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "round"
+
+
 def main() -> int:
     root = Path(__file__).resolve().parent.parent
-    found = [*too_long(root), *too_small_or_twice(root), *not_simulated(root)]
+    found = [*too_long(root), *too_small_or_twice(root), *not_simulated(root), *printed_numbers(root)]
     sys.stderr.write("".join(line + "\n" for line in found))
     return 1 if found else 0
 

@@ -13,8 +13,9 @@ from harness.annotation.ledger import Ledger
 from harness.annotation.view import labels_text, slot_texts
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
-from harness.base.text_table import Column, counted, text_table
+from harness.base.text_table import Column, text_table
 from harness.model.annotation import Intents, LabelSet, Slots
+from harness.model.numbers import NOTHING, counted, percent
 from harness.model.understanding import Slot, Utterance
 from harness.statistics.agreement import (
     ALL_EQUAL,
@@ -33,7 +34,7 @@ from harness.statistics.agreement import (
     without_disagreement,
 )
 from harness.statistics.intervals import Share
-from harness.statistics.text import NOTHING, percent, percent_interval
+from harness.statistics.text import percent_interval
 
 LabelSets = Sequence[frozenset[str]]
 

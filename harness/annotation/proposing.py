@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from harness.annotation.doubts import CLASSIFIER, ProjectGuesses
 from harness.annotation.ledger import LabelStanding, drawn
-from harness.base.text_table import counted, shown
+from harness.base.text_table import shown
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
 from harness.model.choices import EpisodesEnding, ProposalMethod
 from harness.model.errors import InputError
+from harness.model.numbers import counted, percent
 from harness.model.understanding import Utterance
-from harness.statistics.text import percent
 from harness.understanding.figures import Averages
 from harness.understanding.files.corpus_writing import slots_of, tags_of
 from harness.understanding.models.crf_understander import SlotField, concept_tags

@@ -14,7 +14,7 @@ from harness.annotation.doubts import ProjectGuesses
 from harness.annotation.ledger import ProjectOutcome, State
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
-from harness.base.text_table import counted, fit, shown, width_of
+from harness.base.text_table import fit, shown, width_of
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
@@ -31,9 +31,9 @@ from harness.model.annotation import (
     Withdrawn,
     utterances_of,
 )
+from harness.model.numbers import counted, percent
 from harness.model.understanding import Utterance, joined
 from harness.statistics.intervals import Share
-from harness.statistics.text import percent
 from harness.understanding.reports.distribution import LabelCounts, count_labels
 from harness.understanding.reports.score_text import per_cent
 

@@ -21,8 +21,8 @@ from harness.model.annotation import (
     Slots,
     Struck,
 )
+from harness.model.numbers import percent
 from harness.model.understanding import Slot, Utterance
-from harness.statistics.text import percent
 
 Stood = tuple[Intents, Slots | None, str]
 """Labels and slots, and the comment that came with them."""

@@ -14,6 +14,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from harness import __version__
 from harness.base.foreign import plain_text
+from harness.model import numbers
 
 
 def filled_page(package: str, template: str, **values: object) -> str:
@@ -40,5 +41,6 @@ def templates_of(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["numbers"] = numbers
     environment.filters["sha256"] = lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return environment

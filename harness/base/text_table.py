@@ -37,11 +37,6 @@ def shown(text: str, width: int = LONGEST) -> str:
     return safe
 
 
-def counted(number: int, what: str) -> str:
-    """`1 row`, `2 rows`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def padded(text: str, width: int) -> str:
     """A sanitised text, padded with spaces on the right."""
     return text + " " * (width - width_of(text))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.base.whole_file import parts_of
 from harness.cli.options import argument, option, verb
 from harness.cli.sessions import session_folder
 from harness.model.errors import InputError
+from harness.model.numbers import counted
 
 if TYPE_CHECKING:
     from harness.session.archive import PackManifest

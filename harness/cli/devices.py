@@ -24,7 +24,7 @@ from harness.cli.options import argument, flag, json_option, many, option, verb
 from harness.cli.orders import move, power
 from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import DeviceError, InputError
-from harness.statistics.text import percent
+from harness.model.numbers import percent
 
 if TYPE_CHECKING:
     from harness.devices.device_monitor import DeviceMonitor, MonitorRow

@@ -324,7 +324,7 @@ class EvaluationTerminal:
 
 def progress_text(progress: RunProgress) -> str:
     """`1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 0:01:12 left`."""
-    from harness.statistics.text import hours
+    from harness.model.numbers import hours
 
     parts = [f"{progress.done:,} of {progress.files:,} files", f"{progress.audio_s / 3600:.3f} hr"]
     rate = progress.recent_rate or progress.rate

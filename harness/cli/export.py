@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.base.whole_file import disk_errors, write_whole
 from harness.cli.judgments import print_file
 from harness.cli.options import argument, flag, json_option, option, verb
 from harness.cli.sessions import figures_of, session_folder
 from harness.model.errors import HarnessError, InputError, LogError, Place
+from harness.model.numbers import counted
 from harness.offline.wake_log import differences, summary, write
 from harness.offline.wake_log_reading import read
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.base.whole_file import write_whole
 from harness.cli.options import argument, either, flag, many, option, sessions_argument, target_option, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
+from harness.model.numbers import counted
 
 STDOUT = "-"
 LONGEST_LINE = 100_000

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from harness.base.text_table import counted, shown
+from harness.base.text_table import shown
 from harness.cli.options import argument, many, option, seed_option, verb
 from harness.cli.streams import print_lines
 from harness.model.errors import InputError, Place
+from harness.model.numbers import counted
 
 _TWO = {"nargs": 2, "metavar": "LEAST MOST"}
 

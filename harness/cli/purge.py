@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.base.written import needed
 from harness.cli.archive import size_of
 from harness.cli.options import argument, choose_one, flag, many, option, verb
 from harness.cli.sessions import user_name
 from harness.model.errors import InputError
+from harness.model.numbers import counted
 
 
 def _days(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:

@@ -14,13 +14,13 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.places import config_folder
-from harness.base.text_table import counted
 from harness.base.written import name_key, person_name
 from harness.cli.options import Site, argument, flag, many, option, site_options, together, verb
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.model.judgment import ItemFilter, RaterKeys, RatingRound, TranscriptPolicy
+from harness.model.numbers import counted
 from harness.rating.guide import LABELS
 
 if TYPE_CHECKING:

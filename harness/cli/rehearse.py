@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
 from harness.cli.plan import share_of
+from harness.model.numbers import counted, hours, number, percent, seconds
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience
 from harness.statistics import text
@@ -161,16 +161,16 @@ def _lines(done: Rehearsed) -> Iterator[str]:
     ambience = (trial.recipe.query for trial in trials if trial.kind is TrialKind.AMBIENT)
     ambient_s = sum(query.duration_s for query in ambience if isinstance(query, Ambience))
     parts = [f"{count} {_WORDS[kind]}" for kind, count in kinds.items() if kind in _WORDS]
-    parts += [f"{text.hours(ambient_s)} of ambient sound"] if ambient_s else []
+    parts += [f"{hours(ambient_s)} of ambient sound"] if ambient_s else []
     low, middle, high = done.durations_s
-    disturbed = f"{text.number(FAULTS_PER_HOUR)} faults per hour" if asked.faults else "without faults"
+    disturbed = f"{number(FAULTS_PER_HOUR)} faults per hour" if asked.faults else "without faults"
     of = counted(asked.nights, "simulated run")
     yield f"  played     {', '.join(parts)}"
-    yield f"  duration   {text.hours(middle)} (95 % of {of}: {text.hours(low)} to {text.hours(high)}), {disturbed}"
+    yield f"  duration   {hours(middle)} (95 % of {of}: {hours(low)} to {hours(high)}), {disturbed}"
     yield (
-        f"  assumed    {text.percent(asked.missed)} of wake phrases missed, {text.percent(asked.misheard)} of queries "
-        f"misheard, {text.number(asked.false_accepts)} false accepts per hour"
-        + (f", answers within {text.seconds(asked.answer)}" if any(trial.listening is None for trial in trials) else "")
+        f"  assumed    {percent(asked.missed)} of wake phrases missed, {percent(asked.misheard)} of queries "
+        f"misheard, {number(asked.false_accepts)} false accepts per hour"
+        + (f", answers within {seconds(asked.answer)}" if any(trial.listening is None for trial in trials) else "")
     )
     yield f"  drawn      {counted(asked.runs, 'run')}, seed {asked.seed}"
     yield ""
@@ -189,8 +189,8 @@ def _lines(done: Rehearsed) -> Iterator[str]:
             (
                 one.name,
                 one.wanted,
-                *(text.percent(one.verdicts.get(verdict, 0.0), 0) for verdict in order),
-                text.percent(1 - one.bad_holds, 0),
+                *(percent(one.verdicts.get(verdict, 0.0), 0) for verdict in order),
+                percent(1 - one.bad_holds, 0),
                 "yes" if one.needed == 1 else "no",
             )
             for one in limits
@@ -257,7 +257,7 @@ def histogram(runs: Sequence[tuple[float, LimitVerdict]], width: int) -> Iterato
     for row in range(max(bars) + 1):
         bar = bars.get(row, Counter())
         drawn = "".join(blocks[verdict] * max(1, round(bar[verdict] * scale)) for verdict in blocks if verdict in bar)
-        yield f"{text.hours(first_s + row * step_s):>10}  {drawn} {bar.total() or ''}".rstrip()
+        yield f"{hours(first_s + row * step_s):>10}  {drawn} {bar.total() or ''}".rstrip()
     known = {verdict for _, verdict in runs}
     yield " " * 12 + "   ".join(f"{blocks[verdict]} {verdict.lower()}" for verdict in blocks if verdict in known)
 
@@ -297,8 +297,8 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
         if ratio.share.total:
             yield plain_text(f"{first.device}: false rejects {false_rejects(ratio)}", 400)
         if rate.hours:
-            found, ends = text.number(rate.per_hour), text.number_interval(rate.interval)
-            of = f"{rate.count} in {text.number(rate.hours)} h"
+            found, ends = number(rate.per_hour), text.number_interval(rate.interval)
+            of = f"{rate.count} in {number(rate.hours)} h"
             yield plain_text(f"{first.device}: false accepts {of} = {found} per hour (95 % interval {ends})", 400)
 
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.text_table import counted, shown
+from harness.base.text_table import shown
 from harness.cli import streams
 from harness.cli.options import WordOf, flag, many, option, share, target_option, verb
 from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import ERROR_RATES, Aligned, Marks, SpeakersBy, TextUnit, TranscriptFormat
 from harness.model.errors import InputError
+from harness.model.numbers import counted
 from harness.model.transcript import ENGLISH, Normalisation
 
 if TYPE_CHECKING:
@@ -408,7 +409,7 @@ def _write_page(systems: Sequence[Scored], target: str, reference: str) -> None:
 
 def _within(systems: Sequence[Scored], limit: float) -> bool:
     """Whether every WER is within the limit; prints each that is not."""
-    from harness.statistics.text import percent
+    from harness.model.numbers import percent
 
     within = True
     for one in systems:

@@ -11,11 +11,11 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_file import checked_encoding, is_comment, refuse_endless
-from harness.base.text_table import counted
 from harness.base.whole_file import WholeFile
 from harness.cli.options import argument, flag, option, verb
 from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting
 from harness.model.errors import InputError, Place
+from harness.model.numbers import counted
 from harness.transcripts.snor import Form, homophone
 
 if TYPE_CHECKING:

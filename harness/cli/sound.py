@@ -66,7 +66,7 @@ def list_recordings(
 
     Exit status: 0 all can be played · 2 some cannot, or no recording was found.
     """
-    from harness.base.text_table import counted
+    from harness.model.numbers import counted
     from harness.sound import recordings
 
     found = list(_sound_files(paths))

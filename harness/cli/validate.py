@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.cli.options import SHIPPED_FILE, argument, json_option, verb
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
+from harness.model.numbers import counted
 from harness.model.scenario import Scenario, TrialKind
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import click
 
 from harness.cli.options import argument, option, output_option, verb
 from harness.model.errors import HarnessError, InputError, VoiceError
+from harness.model.numbers import percent
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
-from harness.statistics.text import percent
 
 
 @click.group()

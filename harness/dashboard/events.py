@@ -11,9 +11,10 @@ from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS
 from harness.model import observation as seen_by
 from harness.model import record as row
 from harness.model.judgment import JudgmentStatus
+from harness.model.numbers import seconds
 from harness.rating.guide import LABELS
 from harness.session.wording import SETTINGS_WORDS, in_words, power_in_words, unread_in_words
-from harness.statistics.text import measured, seconds
+from harness.statistics.text import measured
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from harness.base.foreign import plain_text
+from harness.model.numbers import NOTHING
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.trial import Listening, Outcome, Trial
 from harness.statistics.intervals import Quantile, Share
-from harness.statistics.text import NOTHING
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 
 SILENT_DBFS = -99.0

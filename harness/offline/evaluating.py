@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from harness import __version__
-from harness.base.text_table import counted, shown
+from harness.base.text_table import shown
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, Place
+from harness.model.numbers import counted
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, Task
 from harness.model.stimulus import SoundCondition
 from harness.offline.asked import DeclaredLimits, EvaluationAsked, SweepAsked, log_names

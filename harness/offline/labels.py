@@ -20,8 +20,8 @@ from pathlib import Path, PurePath
 
 from harness.base.findings import nearest
 from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, unmarked
-from harness.base.text_table import counted
 from harness.model.errors import InputError, Place, did_you_mean
+from harness.model.numbers import counted
 from harness.model.offline import LabelledPhrase
 from harness.offline.figures.labelled import compared
 from harness.offline.gathered import GatheredFiles

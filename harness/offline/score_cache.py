@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.base.text_table import counted
 from harness.base.whole_file import whole_stream
 from harness.model.errors import InputError
+from harness.model.numbers import counted
 from harness.model.offline import ScoreTrack
 
 MAGIC = b"VHSCORES"

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.base.text_table import counted
 from harness.base.whole_file import write_whole
 from harness.model.errors import InputError
+from harness.model.numbers import counted
 from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, SpotRule
 from harness.offline.asked import SweepAsked
 from harness.offline.figures.counts import Tally

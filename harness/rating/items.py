@@ -11,11 +11,11 @@ from typing import Any
 from harness import __version__
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, JudgmentStatus, ProposalShown
+from harness.model.numbers import percent
 from harness.model.record import Clip
 from harness.model.time import Measured
 from harness.model.trial import Recognition
 from harness.rating.guide import GUIDELINE_VERSION, LABELS
-from harness.statistics.text import percent
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from harness.base.text_table import sorted_labels
 from harness.model.choices import Derived
 from harness.model.errors import InputError
 from harness.model.judgment import Category
+from harness.model.numbers import NOTHING, number, percent
 from harness.model.record import EndReason
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Recording
@@ -35,7 +36,7 @@ from harness.session.log.reader import later_rows
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, exact_enough, latency_figures
 from harness.statistics.latency import MedianShift, paired_shift, unpaired_shift
 from harness.statistics.significance import holm
-from harness.statistics.text import NOTHING, delays, number, percent, share
+from harness.statistics.text import delays, share
 from harness.statistics.word_intervals import (
     FEWEST_UNITS,
     LEAST_QUERIES,

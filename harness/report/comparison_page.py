@@ -15,16 +15,17 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.plain_json import plain
-from harness.base.text_table import counted, note, shown
+from harness.base.text_table import note, shown
 from harness.base.whole_file import write_whole
+from harness.model import numbers
 from harness.model.errors import LogError
+from harness.model.numbers import counted
 from harness.model.time import Measured
 from harness.report.charts import Chart
 from harness.report.comparison import ComparedMeasure, Counted, MeasureVerdict, SessionComparison, labels_of, letter
 from harness.report.session import WholeSession
 from harness.report.session_page import delays_of, distribution, latencies_of
 from harness.session.log.reader import stored_bytes
-from harness.statistics import text
 from harness.statistics.intervals import Interval
 
 MOST_CHARACTERS = 60_000
@@ -129,16 +130,16 @@ def apart(one: ComparedMeasure) -> str:
 def difference_text(counted: Counted, difference: float | None, interval: Interval | None) -> str:
     """A difference, in the unit of what is counted, with its interval."""
     if difference is None or interval is None:
-        return text.NOTHING
+        return numbers.NOTHING
     write, unit = _WRITTEN[counted]
     return f"{write(difference)} {unit} ({write(interval[0])} to {write(interval[1])})"
 
 
 _WRITTEN: dict[Counted, tuple[Callable[[float], str], str]] = {
-    Counted.SHARE: (text.points, "points"),
-    Counted.WORDS: (text.points, "points"),
-    Counted.RATE: (text.signed, "per hour"),
-    Counted.TIME: (lambda value: text.signed(1000 * value), "ms"),
+    Counted.SHARE: (numbers.points, "points"),
+    Counted.WORDS: (numbers.points, "points"),
+    Counted.RATE: (numbers.signed, "per hour"),
+    Counted.TIME: (lambda value: numbers.signed(1000 * value), "ms"),
 }
 
 
@@ -160,7 +161,7 @@ def lines(found: SessionComparison, facts: Sequence[DifferingFact], width: int) 
     rows = [one for one in found.rows if not one.axis or one.change in (MeasureVerdict.WORSE, MeasureVerdict.BETTER)]
     for one in rows:
         why = f", since {one.why}" if one.why else ""
-        told = f"{letter(one.session)} {name_of(one)}: {one.first} → {one.second}", apart(one), text.p_is(one.p_holm)
+        told = f"{letter(one.session)} {name_of(one)}: {one.first} → {one.second}", apart(one), numbers.p_is(one.p_holm)
         yield from note(one.change.value, "; ".join((*told, one.how + why)), width)
     if left := len(found.rows) - len(rows):
         yield f"{counted(left, 'condition')} without a difference shown, or undecided; see --html"
@@ -191,7 +192,7 @@ def markdown(found: SessionComparison, facts: Sequence[DifferingFact]) -> str:
         where = [one.device, *([f"{one.axis} {one.label}"] if one.axis else [])]
         name = ", ".join([one.measure.value, *map(_code, where)])
         line = _row([name, letter(one.session), change + why, one.first, one.second, apart(one),
-                     text.probability(one.p_holm).replace("<", "\\<"), one.how])  # fmt: skip
+                     numbers.probability(one.p_holm).replace("<", "\\<"), one.how])  # fmt: skip
         room -= len(line) + 1
         if room < 0:
             end.insert(0, f"\n{len(shown_rows) - at} more rows have no room here.")
@@ -244,7 +245,6 @@ def write_page(found: SessionComparison, facts: Sequence[DifferingFact], target:
         letter=letter,
         apart=apart,
         whisker=_whisker(found),
-        text=text,
     )
     write_whole(target, page.encode("utf-8"))
 

@@ -13,8 +13,8 @@ from pydantic_core import from_json
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import restored
-from harness.base.text_table import counted
 from harness.base.whole_file import write_whole
+from harness.model.numbers import counted
 from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import OfflineCounts
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine

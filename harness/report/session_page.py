@@ -20,6 +20,7 @@ from harness.base.gathering import gathered
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.whole_file import write_whole
+from harness.model import numbers
 from harness.model.choices import Derived, Grouping, Reading
 from harness.model.judgment import Category
 from harness.model.procedure import Procedure
@@ -387,7 +388,7 @@ def _trade_off(id: str, session: WholeSession) -> Chart | None:
                 (accepts / hours, 100 * rejects / tried)
                 for _, rejects, accepts in raised_thresholds(session.wake, found.device)
             ]
-            curves.append((f"{found.device}, {tried} trials, {text.hours(found.exposure_s, 1)}", line, []))
+            curves.append((f"{found.device}, {tried} trials, {numbers.hours(found.exposure_s, 1)}", line, []))
     words = "The right end is the result of this session. Events that would only have come later are not in it."
     return chart(id, "False rejects, %, if the threshold were raised", "false accepts per hour", words, curves)
 

@@ -13,8 +13,10 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import plain
 from harness.base.text_file import safe_csv
-from harness.base.text_table import Column, counted, note, shown, text_table
+from harness.base.text_table import Column, note, shown, text_table
 from harness.base.whole_file import write_whole
+from harness.model import numbers
+from harness.model.numbers import counted
 from harness.report.charts import Chart, chart
 from harness.report.comparison import Counted, MeasureVerdict
 from harness.report.comparison_page import difference_text
@@ -41,13 +43,13 @@ def cell(trend: Trend, one: FollowedValue | None) -> str:
     """`3.33 % (60)`, `1.50/h (8.000 h)`, `150 ms (58)`."""
     match trend.followed.measure.counted:
         case _ if one is None:
-            return text.NOTHING
+            return numbers.NOTHING
         case Counted.RATE:
-            return f"{text.number(one.value)}/h ({one.of:.3f} h)"
+            return f"{numbers.number(one.value)}/h ({one.of:.3f} h)"
         case Counted.TIME:
-            return f"{text.seconds(one.value)} ({one.of:.0f})"
+            return f"{numbers.seconds(one.value)} ({one.of:.0f})"
         case _:
-            return f"{text.percent(one.value)} ({one.of:.0f})"
+            return f"{numbers.percent(one.value)} ({one.of:.0f})"
 
 
 def ends(trend: Trend, one: FollowedValue | None) -> str:
@@ -86,7 +88,7 @@ def headline(found: FollowedFolder) -> str:
 def change_text(trend: Trend, one: LevelChange) -> str:
     """Levels before and after, their difference with its interval, and p."""
     apart = difference_text(trend.followed.measure.counted, one.difference, one.interval)
-    return "; ".join((f"{cell(trend, one.before)} → {cell(trend, one.after)}", apart, text.p_is(one.p_holm)))
+    return "; ".join((f"{cell(trend, one.before)} → {cell(trend, one.after)}", apart, numbers.p_is(one.p_holm)))
 
 
 def facts_text(one: LevelChange) -> str:

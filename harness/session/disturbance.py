@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.base.text_table import counted
+from harness.model.numbers import counted, seconds
 from harness.model.observation import HostStalled, Overrun, stalled_s
 from harness.model.time import Measured, Stamp, between
 from harness.statistics.intervals import MOST_ERROR_S
-from harness.statistics.text import seconds
 
 BLOCK_S = 0.05
 """What a report of late or lost blocks may have shifted: a stream's block on a busy host (`frames_per_buffer` 2400)."""

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from harness.base.host_check import Check, Level
-from harness.base.text_table import counted
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.feed import StateWord
+from harness.model.numbers import counted
 from harness.model.record import BenchChecked, EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
 from harness.model.trial import Outcome, Trial
 from harness.session.bench_checks import BenchCheck

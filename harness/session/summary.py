@@ -9,12 +9,13 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
-from harness.base.text_table import Column, counted, fit, text_table
+from harness.base.text_table import Column, fit, text_table
 from harness.base.written import name_key
 from harness.model.choices import Grouping
 from harness.model.effect import EffectCheck, EffectEvidence, EffectWord
 from harness.model.errors import HarnessError
 from harness.model.judgment import JudgmentStatus
+from harness.model.numbers import NOTHING, counted, percent, seconds
 from harness.model.record import EffectAnswered, Understood
 from harness.model.scenario import Scenario
 from harness.model.trial import Outcome, Trial
@@ -35,7 +36,7 @@ from harness.session.figures.trials import (
 from harness.session.log.reader import read_scenario
 from harness.session.wording import IN_WORDS, described_in_words, in_words, milliseconds, short_names
 from harness.statistics.intervals import Share
-from harness.statistics.text import NOTHING, delays, percent, percent_interval, seconds, share_with_interval
+from harness.statistics.text import delays, percent_interval, share_with_interval
 from harness.statistics.verdict import DeclaredLimit
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.recognition import HeardUnit, WordsHeard

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from harness.base.foreign import ELLIPSIS, plain_text
 from harness.base.gathering import gathered
-from harness.base.text_table import counted
+from harness.model.numbers import counted, percent, seconds
 from harness.model.observation import (
     DeviceDescribed,
     HostStalled,
@@ -60,7 +60,6 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
-from harness.statistics.text import percent, seconds
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import REVIEW_WORDS
 

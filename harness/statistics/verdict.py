@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.statistics import text
+from harness.model import numbers
 from harness.statistics.intervals import Interval
 
 
@@ -48,15 +48,15 @@ class ValueUnit:
     scale: from the value to the number that is written. sign: behind it.
     """
 
-    write: Callable[[float | None], str] = text.number
+    write: Callable[[float | None], str] = numbers.number
     scale: float = 1.0
     sign: str = ""
 
     def declared(self, value: float) -> str:
-        return f"{value * self.scale:.6g}{self.sign}"
+        return numbers.exact(value * self.scale) + self.sign
 
 
-SHARE = ValueUnit(text.percent, 100, " %")
+SHARE = ValueUnit(numbers.percent, 100, " %")
 RATE = ValueUnit()
 
 

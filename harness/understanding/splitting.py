@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.base.text_table import counted
 from harness.model.errors import InputError, Place
+from harness.model.numbers import counted
 from harness.model.understanding import Corpus, Utterance
 
 

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from harness.base.places import SessionFolder
 from harness.model.errors import EngineError, HarnessError
 from harness.model.feed import Goodbye, Hello, Logged, Message, StateChanged, StateWord, Welcome
+from harness.model.numbers import time_left
 from harness.model.observation import LinkLost, SoundKept
 from harness.model.record import Clip, Entry, EventClipped, FaultMet, Observed, ResponseFrozen
 from harness.model.scenario import Scenario
@@ -30,7 +31,7 @@ from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import read_clip, read_scenario
 from harness.session.summary import finished_line, limit_lines, totals_lines
 from harness.session.wording import ENDED, Happenings
-from harness.statistics.text import share_with_interval, time_left
+from harness.statistics.text import share_with_interval
 from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
 from harness.web.entrance import Entrance, SiteWords, Templates, Visit
 from harness.web.invitations import Invitations, SiteReach

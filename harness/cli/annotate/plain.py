@@ -13,9 +13,9 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView, labels_text, marked_text
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.cli.typed_lines import NOT_SAVED, TypedSitting
 from harness.model.annotation import Example, Intents, Label, LabelSet
+from harness.model.numbers import counted
 from harness.model.understanding import JOINT, joined
 
 LONGEST_TOLD = 60

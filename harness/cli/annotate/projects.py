@@ -11,11 +11,11 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plugins import pip_install
-from harness.base.text_table import counted
 from harness.base.written import person_name, refuse_same_names
 from harness.cli.options import A_FOLDER, WordOf, argument, choose_one, flag, many, option, share, together, verb
 from harness.model.annotation import MOST_ON_A_PAGE, LabelProposalShown, SecondWork, WorkOrder
 from harness.model.errors import InputError, Place
+from harness.model.numbers import counted
 from harness.model.understanding import Corpus
 
 if TYPE_CHECKING:

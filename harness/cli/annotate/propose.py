@@ -12,13 +12,12 @@ import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.cli.annotate.projects import open_project, project_argument
 from harness.cli.options import option, seed_option, setting_option, verb
 from harness.model.choices import DEFAULT_CLASSIFIER as DEFAULT
 from harness.model.choices import MOST_EPISODES, SEED_SHARE, ProposalMethod
 from harness.model.errors import InputError
-from harness.statistics.text import percent
+from harness.model.numbers import counted, percent
 
 if TYPE_CHECKING:
     from harness.annotation.project import AnnotationRoom

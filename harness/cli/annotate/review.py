@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import counted
 from harness.base.written import person_name
 from harness.cli.annotate.projects import open_project, project_argument
 from harness.cli.options import Site, flag, many, option, site_options, verb
 from harness.cli.sessions import user_name
 from harness.model.annotation import IMPORTED
 from harness.model.errors import InputError
+from harness.model.numbers import counted
 
 if TYPE_CHECKING:
     from harness.annotation.desk import AnnotationDesk

@@ -19,6 +19,7 @@ from harness.base.clocks import kernel_clock
 from harness.base.host_check import Check, Level
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import HarnessError, PluginError
+from harness.model.numbers import percent
 from harness.model.trial import Trial
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
@@ -27,7 +28,6 @@ from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
 from harness.session.engine.prepare import planned
 from harness.sound.sound_devices import sound_devices
-from harness.statistics.text import percent
 
 
 def sound(bench: Bench | None) -> Iterator[Check]:

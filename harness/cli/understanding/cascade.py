@@ -18,9 +18,9 @@ from harness.cli.understanding.options import NOT_HELD, FramesAsked, Targets, fr
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import Grouping, Marks, Which
 from harness.model.errors import InputError, Place
+from harness.model.numbers import percent
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Utterance
-from harness.statistics.text import percent
 from harness.understanding.counts import ValueRule
 
 if TYPE_CHECKING:

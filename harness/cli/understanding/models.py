@@ -31,8 +31,9 @@ from harness.cli.options import (
 from harness.cli.streams import STDIN, put, readable, refuse_overwriting, width
 from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
+from harness.model.numbers import number, percent
 from harness.model.understanding import Corpus, Utterance
-from harness.statistics.text import number, percent, percent_interval
+from harness.statistics.text import percent_interval
 
 if TYPE_CHECKING:
     from harness.understanding.models.training import BenchRow, Contender

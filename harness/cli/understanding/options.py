@@ -16,8 +16,8 @@ from harness.cli.options import flag, many, option, share, target_option, togeth
 from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
+from harness.model.numbers import percent
 from harness.model.understanding import Chunking, Corpus, Detail
-from harness.statistics.text import percent
 from harness.understanding.counts import Rule, ValueRule
 from harness.understanding.figures import PRESETS, ZeroDivision
 

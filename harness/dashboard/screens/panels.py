@@ -13,7 +13,6 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
-from harness.base.text_table import counted
 from harness.base.written import written
 from harness.dashboard import palette
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
@@ -23,6 +22,7 @@ from harness.dashboard.widgets.bars import NoticeLine, Painted, ViewWidget
 from harness.dashboard.widgets.written_line import WrittenLine
 from harness.model.errors import InputError
 from harness.model.feed import Pause, Replay, Resume, StateWord
+from harness.model.numbers import counted
 from harness.model.record import Clip
 
 

@@ -24,11 +24,12 @@ from harness.dashboard.widgets.response import ClipShape, transcription
 from harness.dashboard.wording import query_text
 from harness.model.feed import Answered, Judge
 from harness.model.judgment import CATEGORY_LETTERS, Category, Judgment, JudgmentStatus
+from harness.model.numbers import seconds
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES
 from harness.rating.items import Subject, new_row, withdrawal
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
-from harness.statistics.text import measured, seconds
+from harness.statistics.text import measured
 
 
 def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:

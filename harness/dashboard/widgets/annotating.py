@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing, TextLine, highlighted, progress_bar
 from harness.model.annotation import LINE_KEYS, Label, LabelSet, label_keys
-from harness.statistics.text import time_left
+from harness.model.numbers import time_left
 
 LONGEST_NAME = 40
 LABEL, WORD = "label", "word"

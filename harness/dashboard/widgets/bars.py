@@ -22,8 +22,8 @@ from harness.dashboard.watch import Notice, View
 from harness.dashboard.wording import query_text, told_in
 from harness.model.calibration import in_short
 from harness.model.feed import StateChanged, StateWord
+from harness.model.numbers import time_left
 from harness.model.scenario import TrialKind
-from harness.statistics.text import time_left
 
 
 class Painted(Widget):

@@ -15,11 +15,12 @@ from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing
 from harness.dashboard.widgets.response import bars
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, RaterKeys
+from harness.model.numbers import NOTHING, seconds
 from harness.model.trial import Recognition
 from harness.rating.desk import Explained, SittingView, effect_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Item
-from harness.statistics.text import NOTHING, measured, seconds
+from harness.statistics.text import measured
 
 _LABEL_WIDTH = 8
 LONGEST = 2000

@@ -19,12 +19,13 @@ from harness.dashboard import palette
 from harness.dashboard.messages import ClipRead
 from harness.dashboard.widgets.bars import Painted, Showing
 from harness.model.errors import LogError
+from harness.model.numbers import seconds
 from harness.model.record import Clip
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
 from harness.session.log.clips import clip_samples
 from harness.session.log.reader import removals
-from harness.statistics.text import measured, seconds
+from harness.statistics.text import measured
 
 SLICES = 600
 """Fine enough for any width. Drawing takes the maximum of neighbours."""

@@ -7,9 +7,9 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Showing, TextLine, key_words, progress_bar
+from harness.model.numbers import time_left
 from harness.rating.desk import SURE, SittingPhase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS
-from harness.statistics.text import time_left
 
 
 class SittingTitle(TextLine):

@@ -16,10 +16,11 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Declared, View
 from harness.dashboard.widgets.bars import RowList
+from harness.model.numbers import NOTHING, hours, number, percent
 from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
-from harness.statistics.text import NOTHING, TOO_FEW_VOICES, hours, number, number_interval, percent, percent_interval
+from harness.statistics.text import TOO_FEW_VOICES, number_interval, percent_interval
 from harness.statistics.verdict import SEVERITY, DeclaredLimit, LimitVerdict
 from harness.wake.reports.figures_text import disagreements
 from harness.wake.wake import DevicePair

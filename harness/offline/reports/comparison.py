@@ -10,8 +10,8 @@ from typing import Any
 
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
-from harness.base.text_table import counted
 from harness.model.errors import InputError
+from harness.model.numbers import NOTHING, counted, number, percent
 from harness.model.offline import Counting, ListKind
 from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
@@ -31,7 +31,7 @@ from harness.offline.reports.log import host_info
 from harness.offline.wake_log import CommandHeard, Happening, LineSums, Missed, Spot, Words, computed
 from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_happenings
 from harness.statistics.intervals import Interval
-from harness.statistics.text import NOTHING, number, number_interval, percent, percent_interval
+from harness.statistics.text import number_interval, percent_interval
 from harness.statistics.word_intervals import WerDifference
 
 JOURNAL = ".jsonl"

@@ -16,11 +16,12 @@ from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError, PluginError
+from harness.model.numbers import NOTHING, number, percent
 from harness.model.offline import EngineFacts, OperatingPoint
 from harness.offline.asked import Aim, SweepTarget
 from harness.offline.figures.det import Det, so_far, term_weighted_value
 from harness.offline.figures.sweep import ChosenPoint, PointFigures, Sweep, TermWeighted, figures, figures_at, point_of
-from harness.statistics.text import NOTHING, number, number_interval, percent, percent_interval
+from harness.statistics.text import number_interval, percent_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,10 @@ from typing import Any
 from harness.base.plain_json import plain
 from harness.base.text_file import safe_csv
 from harness.base.text_table import Column, note, text_table
+from harness.model.numbers import NOTHING, number, percent, points, probability
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, det_cells, figures_json
-from harness.statistics.text import NOTHING, number, percent, points, points_interval, probability, voices_interval
+from harness.statistics.text import points_interval, voices_interval
 
 
 def accuracy_columns(table: EnginesTable) -> list[Column]:

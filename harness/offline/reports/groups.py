@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.base.text_table import Column, note, shown, text_table
+from harness.model.numbers import NOTHING, number, percent, points, probability
 from harness.offline.figures.groups import FileBreakdown, GroupGap
-from harness.statistics.text import (
-    NOTHING,
-    number,
-    number_interval,
-    percent,
-    points,
-    points_interval,
-    probability,
-    voices_interval,
-)
+from harness.statistics.text import number_interval, points_interval, voices_interval
 
 _MOST_GROUPS = 40
 _REJECTS = (Column("FR"), Column("95 % interval", gives_way=2), Column("p", gives_way=1))

@@ -14,7 +14,7 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
 from harness.base.processor import by_name
-from harness.base.text_table import counted
+from harness.model.numbers import counted
 from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log

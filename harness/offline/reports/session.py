@@ -7,13 +7,14 @@ from dataclasses import asdict
 
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
-from harness.base.text_table import Column, counted, shown, text_table
+from harness.base.text_table import Column, shown, text_table
+from harness.model.numbers import NOTHING, counted, number
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
 from harness.statistics.intervals import LatencyFigures, garwood
 from harness.statistics.significance import Discordance, PairedDifference, mcnemar
-from harness.statistics.text import NOTHING, number, number_interval, quantile
+from harness.statistics.text import number_interval, quantile
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
 MOST_DIFFERING = 50

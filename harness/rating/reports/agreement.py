@@ -8,12 +8,13 @@ from typing import Any
 
 from harness.base.gathering import gathered
 from harness.base.plain_json import picked, plain
-from harness.base.text_table import Column, counted, shown, text_table
+from harness.base.text_table import Column, shown, text_table
+from harness.model.numbers import NOTHING, counted, percent
 from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures, Votes
 from harness.rating.guide import LABELS
 from harness.statistics.agreement import DOUBTFUL, Figure, confusions
 from harness.statistics.intervals import Share
-from harness.statistics.text import NOTHING, percent, percent_interval, share
+from harness.statistics.text import percent_interval, share
 
 Json = dict[str, Any]
 TextTable = tuple[Sequence[str], Sequence[Sequence[str]]]

@@ -15,6 +15,7 @@ from harness.base.plain_json import picked, plain
 from harness.base.text_table import shown
 from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
 from harness.model.judgment import Category
+from harness.model.numbers import percent
 from harness.rating.figures.categories import (
     PARTINGS,
     By,
@@ -34,7 +35,6 @@ from harness.rating.figures.categories import (
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import LABELS
 from harness.statistics.significance import Swapping
-from harness.statistics.text import percent
 
 DERIVED_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
 NO_LABEL = "(none)"

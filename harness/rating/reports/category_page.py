@@ -12,6 +12,7 @@ from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, JudgmentStatus
+from harness.model.numbers import percent, points, probability
 from harness.rating.figures.categories import By, CategoryFigures, CountedShare, CrossedFigures, category_under
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import KEYS
@@ -31,7 +32,6 @@ from harness.rating.reports.category_text import (
     stages,
     waits_in_words,
 )
-from harness.statistics.text import percent, points, probability
 
 MOST_LISTED = 500
 MOST_ROWS = 500

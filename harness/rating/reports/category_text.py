@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.base.text_table import GAP, LEAST_LABEL, Column, counted, shown, text_table, width_of
+from harness.base.text_table import GAP, LEAST_LABEL, Column, shown, text_table, width_of
 from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category
+from harness.model.numbers import NOTHING, counted, p_is, points
 from harness.rating.figures.categories import (
     By,
     CategoryComparison,
@@ -25,7 +26,7 @@ from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, QueryGroup, label_in_words, name_of
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import DRAWS, Swapping
-from harness.statistics.text import NOTHING, p_is, points, points_interval
+from harness.statistics.text import points_interval
 
 WIDEST_LABEL = 34
 LEAST_BAR, WIDEST_BAR = 5, 24

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from harness.base.text_table import counted
+from harness.model import numbers
+from harness.model.numbers import counted
 from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.trial import Outcome
 from harness.session.figures.progress import Totals, words_of_session
 from harness.session.figures.requests import requests_of_session
-from harness.statistics import text
 from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
 from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, ValueUnit
 from harness.wake.requests import pause_against, shortest_pause
@@ -122,16 +122,16 @@ def _unit(key: str) -> ValueUnit:
 
 def _milliseconds(value: float | None) -> str:
     if value is None:
-        return text.NOTHING
+        return numbers.NOTHING
     return "any length" if math.isinf(value) else f"{value:.0f} ms"
 
 
 def _hours(value: float | None) -> str:
-    return text.NOTHING if value is None else f"{text.number(value)} h"
+    return numbers.NOTHING if value is None else f"{numbers.number(value)} h"
 
 
 def _count(value: float | None) -> str:
-    return text.NOTHING if value is None else f"{value:.0f}"
+    return numbers.NOTHING if value is None else f"{value:.0f}"
 
 
 _MILLISECONDS, _HOURS, _COUNT = ValueUnit(_milliseconds, sign=" ms"), ValueUnit(_hours, sign=" h"), ValueUnit(_count)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
+from harness.model.numbers import percent
 from harness.model.observation import ResponseText, Wake
 from harness.model.record import (
     AttemptFinished,
@@ -29,7 +30,7 @@ from harness.model.trial import Outcome, Trial
 from harness.session.log.reader import LogReader
 from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
 from harness.statistics.isotonic import CRITICAL, crossing, falling_shares
-from harness.statistics.text import percent, percent_interval
+from harness.statistics.text import percent_interval
 from harness.transcripts.readings import without
 from harness.transcripts.recognition import readings_of
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.model import numbers
 from harness.model.bench import ObservationKind
 from harness.model.procedure import ProcedureName
 from harness.model.scenario import Scenario, TrialKind
@@ -204,13 +205,13 @@ def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], Clause
         found = of.wake.after_review
         if found.hours <= 0:
             return NOTHING
-        value = f"{found.count} in {text.number(found.hours)} h"
+        value = f"{found.count} in {numbers.number(found.hours)} h"
         if most is None:
             return ClauseResult(value)
         if found.count > most:
             return ClauseResult(value, False)
         whole = found.hours >= hours * (1 - 0.01)
-        return ClauseResult(value if whole else f"{value}: needs {text.number(hours)} h", True if whole else None)
+        return ClauseResult(value if whole else f"{value}: needs {numbers.number(hours)} h", True if whole else None)
 
     return judge
 

@@ -19,9 +19,9 @@ from harness.base.chain import COLUMN, FIRST, ChainCheck, Seal, is_chained, read
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
-from harness.base.text_table import counted
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError, SoundGone
+from harness.model.numbers import counted
 from harness.model.record import (
     Entry,
     RatingRecord,

@@ -16,10 +16,11 @@ from harness.base.pages import filled_page
 from harness.base.text_table import sorted_labels
 from harness.base.whole_file import write_whole
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS
+from harness.model.numbers import NOTHING, percent, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import DET_TICKS, ConfidenceFigures, deviate
 from harness.statistics.intervals import Interval
-from harness.statistics.text import NOTHING, percent, percent_interval, probability
+from harness.statistics.text import percent_interval
 from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
     LEAST_SPEAKERS,

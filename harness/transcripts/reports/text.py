@@ -12,11 +12,12 @@ import numpy as np
 
 from harness.base.text_table import GAP, LEAST_LABEL, Column, note, padded, shown, text_table, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, Aligned, TextUnit
+from harness.model.numbers import NOTHING, p_is, percent, points, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import ConfidenceFigures
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.significance import Discordance, paired_difference
-from harness.statistics.text import NOTHING, p_is, percent, percent_interval, points, points_interval, probability
+from harness.statistics.text import percent_interval, points_interval
 from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
     Crossed,

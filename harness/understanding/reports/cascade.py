@@ -12,10 +12,11 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import picked, plain
-from harness.base.text_table import counted, note, shown
+from harness.base.text_table import note, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
+from harness.model.numbers import counted, percent, points, probability
 from harness.model.understanding import Utterance, joined
-from harness.statistics.text import percent, points, points_interval, probability
+from harness.statistics.text import points_interval
 from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.transcripts.reports.text import wer_in_words

@@ -14,8 +14,8 @@ from typing import Any
 from harness import __version__
 from harness.base.text_file import safe_csv
 from harness.base.text_table import Column, shown, text_table
+from harness.model.numbers import percent
 from harness.model.understanding import Chunking, Detail, Utterance, joined
-from harness.statistics.text import percent
 from harness.understanding.counts import Rule, chunks
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from harness.base.plain_json import plain
 from harness.base.text_table import Column, padded, shown, text_table
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
+from harness.model.numbers import percent, points, probability
 from harness.model.understanding import Chunking, Detail
 from harness.statistics.confidence import ConfidenceFigures
 from harness.statistics.intervals import Share
-from harness.statistics.text import percent, percent_interval, points, points_interval, probability
+from harness.statistics.text import percent_interval, points_interval
 from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, ValueRule, pooled
 from harness.understanding.figures import (
     ZERO,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base.foreign import plain_text
+from harness.model import numbers
 from harness.model.observation import Wake, weakness
 from harness.model.record import AttemptFinished, Entry, Observed, ReviewWord, SessionStarted
 from harness.model.scenario import TrialKind
@@ -15,7 +16,7 @@ from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake, WakeProgress
 
-OF_NONE = f"{text.NOTHING} (of none)"
+OF_NONE = f"{numbers.NOTHING} (of none)"
 MOST_TRIALS = 20
 """Trials listed of those that only one device heard. The rest are counted."""
 REVIEW_WORDS: dict[ReviewWord, str] = {
@@ -48,7 +49,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"  false rejects      {ratio(device.false_rejects)}"
     yield f"  false accepts      {rate(device.after_review)}, after review"
     yield f"                     {rate(device.false_accepts)}, before review"
-    heard, unproven = text.hours(device.exposure_s, 1), text.hours(device.unproven_s, 1)
+    heard, unproven = numbers.hours(device.exposure_s, 1), numbers.hours(device.unproven_s, 1)
     yield f"  heard              {heard}, and {unproven} without proof"
     yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else OF_NONE}"
     if device.double_wakes.count:
@@ -109,7 +110,7 @@ def request_lines(device: str, gaps: Sequence[GapRequests]) -> Iterator[str]:
 def pause_words(pause: ShortestPause | None) -> str:
     """`90 % arrive whole after between 250 and 500 ms (95 % interval 250 to 1000 ms)`."""
     if pause is None:
-        return f"{text.NOTHING} (it is not known what arrived)"
+        return f"{numbers.NOTHING} (it is not known what arrived)"
     if pause.enough is None:
         found = f"fewer than 90 % arrive whole after {pause.too_short} ms, the longest pause"
     elif pause.too_short is None:
@@ -155,7 +156,7 @@ def disagreements(device: DeviceWake) -> str:
 def _pair(one: DevicePair) -> str:
     """McNemar's test of two devices, on the stimuli that count for both."""
     both = one.counts
-    p = f"{text.NOTHING} (they never differ)" if both.p is None else f"{both.p:.3g}"
+    p = f"{numbers.NOTHING} (they never differ)" if both.p is None else f"{both.p:.3g}"
     return (
         f"{plain_text(one.first, 60)} against {plain_text(one.second, 60)}: of the same {both.total} stimuli both "
         f"heard {both.both}, only the first {both.only_first}, only the second {both.only_second}, "
@@ -181,7 +182,7 @@ def lag(pair: DevicePair) -> str:
 def pairs_with_trials(pairs: Iterable[DevicePair]) -> Iterator[str]:
     """Comparisons with the rates of false accepts and the trials on which the devices differ."""
     for one in pairs:
-        p = text.NOTHING if one.rates_p is None else f"{one.rates_p:.3g}"
+        p = numbers.NOTHING if one.rates_p is None else f"{one.rates_p:.3g}"
         yield f"{_pair(one)}; false accepts an hour, same rate: p = {p}"
         for name, trials in ((one.first, one.only_first), (one.second, one.only_second)):
             if trials:
@@ -208,9 +209,9 @@ def ratio(value: Ratio) -> str:
 def rate(value: Rate) -> str:
     """`4 in 0.500 h = 8.00/h (95 % exact 2.18–20.5; at any time 0.51–34.1)`."""
     if value.per_hour is None:
-        return f"{value.count} in 0 h: {text.NOTHING}"
+        return f"{value.count} in 0 h: {numbers.NOTHING}"
     intervals = f"95 % exact {text.number_interval(value.interval)}; at any time {text.number_interval(value.any_time)}"
-    return f"{value.count} in {value.hours:.3f} h = {text.number(value.per_hour)}/h ({intervals})"
+    return f"{value.count} in {value.hours:.3f} h = {numbers.number(value.per_hour)}/h ({intervals})"
 
 
 class WakeLines:
@@ -252,14 +253,16 @@ class WakeLines:
         match play.kind:
             case TrialKind.AMBIENT:
                 unproven_s = play.reading.unproven_s
-                unproven = f", {text.seconds(unproven_s)} of it unproven" if unproven_s >= 0.05 else ""
-                return f"ambient {text.seconds(play.end_s - play.start_s)}{unproven}; so far {rate(found.after_review)}"
+                unproven = f", {numbers.seconds(unproven_s)} of it unproven" if unproven_s >= 0.05 else ""
+                return (
+                    f"ambient {numbers.seconds(play.end_s - play.start_s)}{unproven}; so far {rate(found.after_review)}"
+                )
             case TrialKind.COMMAND:
                 return _woke(play) + _understood(play)
             case TrialKind.PROBE if play.reading.hit is None:
                 return "PROBE UNHEARD: what was heard since the last one is unproven"
             case TrialKind.PROBE:
-                return f"probe heard: it listens; so far {text.seconds(found.exposure_s)} proven"
+                return f"probe heard: it listens; so far {numbers.seconds(found.exposure_s)} proven"
             case _:
                 return _woke(play)
 

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from harness.model import numbers
 from harness.model.record import EndReason, NoteWritten, SessionFinished
 from harness.model.scenario import Limits
 from harness.report.session import read_session
@@ -124,8 +125,8 @@ def test_every_form_has_the_same_numbers(tmp_path: Path) -> None:
     (device,) = as_json(whole, whole.devices)["devices"]
     rejects, accepts = device["false_rejects"], device["false_accepts_after_review"]
     delays = device["delay_s"]["of"]
-    share = f"{rejects['count']} of {rejects['of']} = {text.percent(rejects['share'])}"
-    hourly = f"{accepts['count']} in {accepts['hours']:.3f} h = {text.number(accepts['per_hour'])}/h"
+    share = f"{rejects['count']} of {rejects['of']} = {numbers.percent(rejects['share'])}"
+    hourly = f"{accepts['count']} in {accepts['hours']:.3f} h = {numbers.number(accepts['per_hour'])}/h"
     interval = text.percent_interval(tuple(rejects["interval_95"]))
     for shown in (told("show", folder), visible(page(folder)[1])):
         assert share in shown
@@ -158,7 +159,9 @@ def test_queries_have_the_same_numbers_in_every_form(tmp_path: Path) -> None:
     rows.add(SessionFinished(EndReason.COMPLETED))
     folder = session(tmp_path / "s", rows, Limits(min_first_attempt_share=0.4))
     totals = read_session(folder).progress.totals
-    first = f"{totals.first_attempt.count} of {totals.first_attempt.total} = {text.percent(totals.first_attempt.value)}"
+    first = (
+        f"{totals.first_attempt.count} of {totals.first_attempt.total} = {numbers.percent(totals.first_attempt.value)}"
+    )
     assert first.startswith("4 of 8 = ")
     for shown in (told("show", folder), visible(page(folder)[1])):
         assert first in shown

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from harness.model import numbers
 from harness.model.bench import Bench
 from harness.model.errors import InputError, LogError
 from harness.model.judgment import Category
@@ -146,15 +147,15 @@ def test_every_number_is_that_of_the_json(tmp_path: Path) -> None:
     rejects, accepts = device["false_rejects"], device["false_accepts_after_review"]
     assert (rejects["count"], rejects["of"]) == (4, 20)
     exact = text.percent_interval(tuple(rejects["interval_95"]))
-    assert f"4 of 20 = {text.percent(rejects['share'])} (95 % over 4 voices {exact}" in seen
-    assert f"{accepts['count']} in {accepts['hours']:.3f} h = {text.number(accepts['per_hour'])}/h" in seen
+    assert f"4 of 20 = {numbers.percent(rejects['share'])} (95 % over 4 voices {exact}" in seen
+    assert f"{accepts['count']} in {accepts['hours']:.3f} h = {numbers.number(accepts['per_hour'])}/h" in seen
     for event in device["unmatched_events"]:
         assert f"event {event['row']}, kitchen" in seen
     assert len(device["conditions"]) == 6
     assert any(found["speakers"] for found in device["conditions"].values())
     for label, found in device["conditions"].items():
         ends = text.percent_interval(tuple(found["interval_95"]))
-        cells = label.partition("=")[2], found["of"], found["count"], text.percent(found["share"]), ends
+        cells = label.partition("=")[2], found["of"], found["count"], numbers.percent(found["share"]), ends
         assert "".join(map(str, cells)).replace(" ", "") in seen.replace(" ", ""), label
     assert "false rejects by talker and level_dbfs" in seen
 
@@ -282,7 +283,7 @@ def test_raters_that_differ_are_shown_with_their_clip_and_the_agreement_of_the_v
     printed = json.loads(harness("agreement", folder, "--json").stdout)["agreement"]
     assert "agreement over 3 items with 6 labels of two raters or more" in seen
     raw, alpha = printed["raw"], printed["alpha"]
-    assert f"raw{text.percent(raw['value'])}{text.percent_interval(tuple(raw['interval']))}" in seen
+    assert f"raw{numbers.percent(raw['value'])}{text.percent_interval(tuple(raw['interval']))}" in seen
     assert f"Krippendorff's alpha{alpha['value']:.3f}" in seen
     assert "Responses on which raters differ: 1" in seen
     case = shown.partition("Responses on which raters differ")[2].partition("</ul>")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.model import numbers
 from harness.model.time import Measured
 from harness.statistics import text
 from harness.statistics.intervals import Quantile, Share
@@ -14,11 +15,11 @@ from harness.statistics.intervals import Quantile, Share
     [(None, "n/a"), (0.0, "0.00 %"), (0.025, "2.50 %"), (1 / 3, "33.3 %"), (0.9999, "100 %"), (1.0, "100 %")],
 )
 def test_a_percentage_has_three_digits(value: float | None, told: str) -> None:
-    assert text.percent(value) == told
+    assert numbers.percent(value) == told
 
 
 def test_a_percentage_may_have_set_decimals() -> None:
-    assert text.percent(1 / 3, 2) == "33.33 %"
+    assert numbers.percent(1 / 3, 2) == "33.33 %"
     assert text.percent_interval((0.0042, 0.5), 0) == "0–50 %"
 
 
@@ -35,7 +36,7 @@ def test_a_percentage_may_have_set_decimals() -> None:
     ],
 )
 def test_a_rate_has_about_three_digits(value: float | None, told: str) -> None:
-    assert text.number(value) == told
+    assert numbers.number(value) == told
 
 
 def test_a_share_says_of_how_many() -> None:
@@ -48,23 +49,54 @@ def test_nothing_is_not_zero() -> None:
 
 
 def test_durations() -> None:
-    assert [text.seconds(value) for value in (None, 0.812, 0.9996, 2.414, 34.0)] == [
+    assert [numbers.seconds(value) for value in (None, 0.0, 0.0002, 0.812, 0.9996, 2.414, 13.39)] == [
         "n/a",
+        "0 ms",
+        "0.2 ms",
         "812 ms",
         "1.00 s",
         "2.41 s",
-        "34.0 s",
+        "13.4 s",
     ]
     assert (text.measured(Measured(0.812, 0.01)), text.measured(None)) == ("812 ms ± 10 ms", "n/a")
-    assert text.hours(3723.46) == "1:02:03"
-    assert text.hours(3723.46, 1) == "1:02:03.4"
+    assert numbers.hours(3723.46) == "1:02:03"
+    assert numbers.hours(3723.46, 1) == "1:02:03.4"
 
 
 def test_a_quantile_of_few_values_has_an_open_end() -> None:
-    assert text.quantile(Quantile(0.95, 0.512, 0.480, None, 0.001)) == "512 ms (480–?)"
+    assert text.quantile(Quantile(0.95, 0.512, 0.480, None, 0.001)) == "512 ms (480 ms – too few)"
+    assert text.quantile(Quantile(0.5, 19.042, 10.83, None, 0.001)) == "19.0 s (10.8 s – too few)"
+
+
+def test_ends_of_an_interval_share_their_unit() -> None:
+    assert text.seconds_interval(0.29, 0.33) == "290–330 ms"
+    assert text.seconds_interval(0.812, 1.2) == "812 ms – 1.20 s"
+
+
+def test_the_error_of_a_clock_has_two_digits() -> None:
+    assert [text.clocks(error) for error in (0.94, 0.0013, 0.0002)] == [
+        "clocks ± 940 ms",
+        "clocks ± 1.3 ms",
+        "clocks ± 0.2 ms",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(600.0, "600"), (2.5, "2.5"), (1e-05, "0.00001"), (1.5e-07, "0.00000015"), (123456.7, "123457")]
+)
+def test_a_declared_value_has_no_exponent(value: float, told: str) -> None:
+    assert numbers.exact(value) == told
+
+
+def test_a_value_that_rounds_to_nothing_has_no_minus() -> None:
+    assert [numbers.fixed(value, 1, "dB") for value in (-0.04, -42.06, None)] == ["0.0 dB", "-42.1 dB", "n/a"]
+
+
+def test_one_is_not_a_plural() -> None:
+    assert [numbers.counted(count, "attempt") for count in (0, 1, 2)] == ["0 attempts", "1 attempt", "2 attempts"]
 
 
 def test_differences_have_their_sign_and_a_p_its_name() -> None:
-    assert [text.points(one) for one in (0.0125, -0.5, None)] == ["+1.25", "-50.00", "n/a"]
+    assert [numbers.points(one) for one in (0.0125, -0.5, None)] == ["+1.25", "-50.00", "n/a"]
     assert text.points_interval((-0.0039, 0.0218)) == "-0.39 to +2.18"
-    assert [text.p_is(one) for one in (0.4331, 0.0004, None)] == ["p = 0.433", "p < 0.001", "p n/a"]
+    assert [numbers.p_is(one) for one in (0.4331, 0.0004, None)] == ["p = 0.433", "p < 0.001", "p n/a"]

@@ -1,0 +1,124 @@
+"""Numbers as text: the only place where a number gets its digits.
+
+Everything that a person reads calls these functions; JSON and CSV keep the numbers themselves. `setup/shape.py` refuses
+other prints of numbers. Shares and intervals, which need their types, stand in `harness/statistics/text.py`.
+"""
+
+from __future__ import annotations
+
+NOTHING = "n/a"
+"""What stands where there is no value: a rate over nothing, a quantile of too few values."""
+TOO_FEW = "too few"
+"""What stands at the end of an interval that needs more values."""
+
+
+def number(value: float | None) -> str:
+    """A result, with two or three significant digits: `0.0025`, `0.042`, `0.42`, `3.90`, `42.0`, `142`."""
+    if value is None:
+        return NOTHING
+    size = abs(value)
+    if size >= 99.5:
+        return f"{value:.0f}"
+    if size >= 9.95:
+        return f"{value:.1f}"
+    if size >= 0.095 or value == 0:
+        return f"{value:.2f}"
+    return f"{value:.3f}" if size >= 0.0095 else exact(value, 2)
+
+
+def exact(value: float, digits: int = 6) -> str:
+    """A value as somebody declared it, never with an exponent: `600`, `2.5`, `0.00001`.
+
+    digits: significant ones, at most 15; further ones are rounded.
+    """
+    text = f"{value:.{digits}g}"
+    if "e" not in text:
+        return text
+    mantissa, exponent = text.split("e")
+    decimals = max(0, len(mantissa.partition(".")[2]) - int(exponent))
+    return f"{float(text):.{decimals}f}"
+
+
+def fixed(value: float | None, decimals: int, unit: str = "") -> str:
+    """A value of a column or scale whose decimals are fixed: `0.433`, `-42.1 dBFS`. Nothing is never negative."""
+    if value is None:
+        return NOTHING
+    text = f"{value:.{decimals}f}"
+    return (text.removeprefix("-") if float(text) == 0 else text) + (unit and f" {unit}")
+
+
+def signed(value: float, decimals: int | None = None) -> str:
+    """A difference: `+0.42`, `-12.0`; with so many decimals."""
+    size = number(abs(value)) if decimals is None else fixed(abs(value), decimals)
+    return f"{'-' if value < 0 else '+'}{size}"
+
+
+def hundredths(value: float, digits: int | None = None) -> str:
+    """A share of 0–1 in percent, without the sign of percent: `2.50`, `12.5`, `100`."""
+    value *= 100
+    if digits is None:
+        digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.95 else 2
+    return f"{value:.{digits}f}"
+
+
+def percent(value: float | None, digits: int | None = None) -> str:
+    """A share of 0–1 with its sign: `2.50 %`, `12.5 %`, `100 %`; with `digits`, so many decimals."""
+    return NOTHING if value is None else f"{hundredths(value, digits)} %"
+
+
+def points(difference: float | None) -> str:
+    """The difference of two shares: `+1.25`, in points of a percentage."""
+    return NOTHING if difference is None else f"{100 * difference:+.2f}"
+
+
+def probability(value: float | None) -> str:
+    """A p: `0.433`; what three decimals cannot show is `< 0.001`."""
+    if value is None:
+        return NOTHING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def p_is(value: float | None) -> str:
+    """The same behind its name: `p = 0.433`, `p < 0.001`, `p n/a`."""
+    found = probability(value)
+    return f"p {found}" if value is None or found.startswith("<") else f"p = {found}"
+
+
+def seconds(value_s: float | None) -> str:
+    """A duration: `0.2 ms`, `812 ms`, `2.41 s`, `34.0 s`."""
+    if value_s is None:
+        return NOTHING
+    size = abs(value_s)
+    if size < 0.9995:
+        return f"{value_s * 1000:.1f} ms" if 0 < size < 0.00095 else f"{value_s * 1000:.0f} ms"
+    return f"{value_s:.2f} s" if size < 9.995 else f"{value_s:.1f} s"
+
+
+def moment(at_s: float, unit: str = " s") -> str:
+    """A place in a recording or on a clock, to the millisecond: `12.345 s`."""
+    return f"{at_s:.3f}{unit}"
+
+
+def hours(value_s: float, decimals: int = 0) -> str:
+    """A long duration as H:MM:SS, hours not padded: `1:02:03`, with one decimal `1:02:03.4`. Cut, never rounded up."""
+    parts = int(value_s * 10**decimals)
+    whole, rest = divmod(parts, 10**decimals)
+    fraction = f".{rest:0{decimals}}" if decimals else ""
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}{fraction}"
+
+
+def time_left(eta_s: float | None) -> str:
+    """The time left, coarsely: more digits would look more exact than it is."""
+    if eta_s is None:
+        return "time left not known"
+    if eta_s < 50:
+        return f"about {max(5, round(eta_s / 5) * 5)} s left"
+    minutes = round(eta_s / 60)
+    if minutes < 90:
+        return f"about {max(1, minutes)} min left"
+    return f"about {eta_s / 3600:.1f} h left"
+
+
+def counted(count: int, what: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
