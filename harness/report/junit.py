@@ -36,9 +36,10 @@ from harness.session.figures.trials import (
     words_of,
 )
 from harness.session.log.reader import LogReader, later_rows, read_scenario
+from harness.session.summary import disturbance_lines
 from harness.statistics.intervals import Share
 from harness.statistics.text import TOO_FEW_VOICES
-from harness.statistics.verdict import DeclaredLimit
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import consistent_words, pause_words
 from harness.wake.requests import GapRequests, shortest_pause
@@ -94,7 +95,8 @@ class _Reporting:
 
     def report(self, limits: Limits, stopping: Stopping) -> JUnitReport:
         wake = self.wake.snapshot()
-        verdicts = check_limits(limits, self.progress.totals, wake, stopping)
+        running = self.progress.finished is None
+        verdicts = check_limits(limits, self.progress.totals, wake, stopping, running=running)
         suites = [self._session(), *self._limits(verdicts, stopping), *self._trials(verdicts)]
         shared = self._properties()
         suites = [Suite(one.name, one.cases, (*shared, *one.properties)) for one in suites]
@@ -118,7 +120,11 @@ class _Reporting:
     def _session(self) -> Suite:
         progress, reason = self.progress, None
         faults = (f"fault: {plain_text(one.source, 80)}: {plain_text(one.what)}" for one in self.session.faults)
-        said = (f"{progress.totals.finished} of {progress.totals.planned} trials finished", *faults)
+        said = (
+            f"{progress.totals.finished} of {progress.totals.planned} trials finished",
+            *disturbance_lines(progress),
+            *faults,
+        )
         if progress.finished is not EndReason.COMPLETED:
             word = "not_finished" if progress.finished is None else progress.finished.value
             reason = Reason(CaseVerdict.ERROR, word, f"the run did not finish: {word}", "\n".join(said))
@@ -215,7 +221,11 @@ class _Reporting:
         bounded = any("false_reject" in limit.name for limit in limits)
         if bounded and reason is not None and reason.type == "false_reject":
             reason = None  # a limit on their number is a separate case
-        broken = [verdict.name for verdict in limits if verdict.fails_run and "false_accepts" in verdict.name]
+        broken = [
+            verdict.name
+            for verdict in limits
+            if verdict.verdict is LimitVerdict.FAIL and "false_accepts" in verdict.name
+        ]
         if reason is None and false and broken:
             message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
             reason = Reason(CaseVerdict.FAILURE, "false_accept", message, "\n".join(said))
@@ -287,11 +297,15 @@ def _sequential(one: DeclaredLimit, stopping: Stopping, class_name: str) -> Case
         reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
     elif one.fails_run:
         reason = Reason(CaseVerdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
-    return Case(one.name, class_name, 0.0, reason, (declared,) if declared else ())
+    return Case(one.name, class_name, 0.0, reason, (one.sentence, *([declared] if declared else [])))
 
 
 def _limit(limit: DeclaredLimit, class_name: str) -> Case:
-    reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}") if limit.fails_run else None
+    reason = None
+    if limit.verdict is LimitVerdict.OPEN:
+        reason = Reason(CaseVerdict.SKIPPED, "open", "the run goes on and may still change it")
+    elif limit.fails_run:
+        reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}")
     return Case(limit.name, class_name, 0.0, reason, (limit.sentence,))
 
 

@@ -121,6 +121,7 @@ def test_a_limit_on_effects_knows_what_people_have_said_since() -> None:
 
 def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
     asked = Limits(max_false_accepts_per_hour=10.0)
+    rows.add(SessionFinished(EndReason.COMPLETED))
     assert why(cases(report(rows), "kitchen.ambient")["ambient-6"]) is None
     assert why(cases(report(rows, Limits(max_false_accepts_per_hour=200.0)), "kitchen.ambient")["ambient-6"]) is None
     broken = report(rows, asked)
@@ -147,6 +148,7 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
     test = SequentialTest(0.1, 0.5)
     rows.add(DecisionReached("kitchen", "false_rejects", True))
     rows.add(DecisionReached("den", "false_rejects", False))
+    rows.add(SessionFinished(EndReason.COMPLETED))
     found = report(rows, Limits(max_false_reject_share=0.4, min_recognised_share=0.5), Stopping(test, test))
     limits = cases(found, "limits")
     assert {name: why(case) for name, case in limits.items()} == {
@@ -169,6 +171,7 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
 def test_a_session_that_the_host_disturbed_does_not_pass() -> None:
     rows = Rows.of(planned(1))
     rows.trial("time-1", disturbed="the host stood still for 800 ms")
+    rows.add(SessionFinished(EndReason.COMPLETED))
     case = cases(report(rows, Limits(max_interrupted=0)), "limits")["max_disturbed_share"]
     assert why(case) == ("failure", "limit")
     assert known(case.reason).message == (
