@@ -34,13 +34,12 @@ from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, exact_enough, latency_figures
-from harness.statistics.latency import MedianShift, paired_shift, unpaired_shift
-from harness.statistics.significance import holm
+from harness.statistics.latency import paired_shift, unpaired_shift
+from harness.statistics.significance import Difference, holm
 from harness.statistics.text import delays, share
 from harness.statistics.word_intervals import (
     FEWEST_UNITS,
     LEAST_QUERIES,
-    WerDifference,
     rates_apart,
     share_difference,
     shares_apart,
@@ -166,7 +165,6 @@ class Tried:
 
 
 _Side = Mapping[Measure, Sequence[Tried]]
-Apart = WerDifference | MedianShift | None
 
 
 def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) -> SessionComparison:
@@ -339,8 +337,7 @@ def _rows(
             )
             if (first and second) or ((first or second) and not axis):
                 apart, how, words = _compared(measure.counted, first, second)
-                value = apart.value_s if isinstance(apart, MedianShift) else apart.difference if apart else None
-                ends, p = (apart.interval, apart.p) if apart else (None, None)
+                value, ends, p = (apart.difference, apart.interval, apart.p) if apart else (None, None, None)
                 yield ComparedMeasure(session, device, measure, axis, label, *words, value, ends, p, how)
 
 
@@ -350,7 +347,9 @@ def _labels(axis: str, one: _Side, other: _Side) -> list[str]:
     return sorted_labels(list(sides[0] & sides[1]))
 
 
-def _compared(counted: Counted, first: Sequence[Tried], second: Sequence[Tried]) -> tuple[Apart, str, tuple[str, str]]:
+def _compared(
+    counted: Counted, first: Sequence[Tried], second: Sequence[Tried]
+) -> tuple[Difference | None, str, tuple[str, str]]:
     """The difference, what was compared, and both sides in words."""
     pairs = _pairs(first, second)
     if counted is Counted.WORDS:  # against another reference it is another question
@@ -371,7 +370,7 @@ def _compared(counted: Counted, first: Sequence[Tried], second: Sequence[Tried])
     how = f"{'paired' if paired else 'unpaired'}, {tries if single else clusters} {'trials' if single else 'clusters'}"
     if counted is Counted.RATE and not paired:
         how = "Poisson, of all trials"
-    apart: Apart = None
+    apart: Difference | None = None
     if counted is Counted.RATE or (tries if single else clusters) >= LEAST_QUERIES:
         apart = difference_of(counted, second, first, mine, theirs, paired)
     return apart, how + left.replace(", 0 without a partner", ""), (_words(counted, first), _words(counted, second))
@@ -385,7 +384,7 @@ def _pairs(first: Sequence[Tried], second: Sequence[Tried]) -> list[tuple[Tried,
 
 def difference_of(
     counted: Counted, one: Sequence[Tried], other: Sequence[Tried], mine: list[str], theirs: list[str], paired: bool
-) -> Apart:
+) -> Difference | None:
     """One less the other. mine, theirs: the cluster of each trial, the same where they are paired."""
     counts, others = ([said.count for said in side] for side in (one, other))
     among, of = ([said.of for said in side] for side in (one, other))
@@ -445,21 +444,22 @@ def _judged(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ...]:
     Measures as a whole have half of the weight, and all conditions the other half: many conditions do not hide a
     regression of the whole.
     """
-    tested = [one for one in rows if one.p is not None]
-    conditions = sum(bool(one.axis) for one in tested)
-    weights = [1 / (conditions if one.axis else len(tested) - conditions) for one in tested]
-    corrected = iter(holm([one.p for one in tested if one.p is not None], weights))
-    found = [one if one.p is None else _with_verdict(one, one.p, next(corrected)) for one in rows]
-    found = [replace(one, why="too little was measured") if one.p is None else one for one in found]
+    conditions = sum(bool(one.axis) for one in rows if one.p is not None)
+    whole = sum(one.p is not None for one in rows) - conditions
+    weights = [1 / max(1, conditions if one.axis else whole) for one in rows]
+    corrected = holm([one.p for one in rows], weights)
+    found = [_with_verdict(one, p) for one, p in zip(rows, corrected, strict=True)]
     order = list(MeasureVerdict)
     return tuple(sorted(found, key=lambda one: (order.index(one.change), bool(one.axis), one.session)))
 
 
-def _with_verdict(one: ComparedMeasure, p: float, corrected: float) -> ComparedMeasure:
+def _with_verdict(one: ComparedMeasure, corrected: float | None) -> ComparedMeasure:
+    if one.p is None or corrected is None:
+        return replace(one, why="too little was measured")
     by_chance = 1 - CONFIDENCE
     if one.difference and corrected < by_chance:
         better = (one.difference > 0) == one.measure.more_is_better
         return replace(one, p_holm=corrected, change=MeasureVerdict.BETTER if better else MeasureVerdict.WORSE)
-    if p < by_chance:
+    if one.p < by_chance:
         return replace(one, p_holm=corrected, why="it may be chance among so many tests")
     return replace(one, p_holm=corrected, change=MeasureVerdict.NOT_SHOWN)

@@ -78,14 +78,13 @@ def scanned(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesScan, 
     Pettitt, Applied Statistics 28 (1979), for ranks. Meinshausen, Biometrika 95 (2008), for the levels.
     """
     roots = [_best_cut(one, 0, len(one.counts), seed) for one in series]
-    corrected = iter(holm([root[1] for root in roots if root is not None]))
+    corrected = holm([None if root is None else root[1] for root in roots])
     tests = sum(root is not None for root in roots)
     found = []
-    for one, root in zip(series, roots, strict=True):
-        if root is None:
+    for one, root, p_holm in zip(series, roots, corrected, strict=True):
+        if root is None or p_holm is None:
             found.append(SeriesScan())
             continue
-        p_holm = next(corrected)
         points = _points(one, root[0], p_holm, tests, seed) if p_holm < 1 - CONFIDENCE else {}
         found.append(SeriesScan(tuple(ChangePoint(at, points[at]) for at in sorted(points)), root[1], p_holm))
     return tuple(found)

@@ -1,30 +1,19 @@
-"""Differences between durations, with the error of few values and the error of the clocks."""
+"""Differences between durations in seconds: their intervals hold what the errors of the clocks may add.
+
+The difference is the median of the differences, or that of the medians. p is of no shift beyond those errors.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.model.time import Measured
 from harness.statistics.intervals import Interval, Quantile, latency_figures, quantile_ranks
-from harness.statistics.significance import in_keeping, mcnemar
+from harness.statistics.significance import Difference, in_keeping, mcnemar
 
 
-@dataclass(frozen=True, slots=True)
-class MedianShift:
-    """How much longer durations are, in seconds: the median of the differences, or the difference of the medians.
-
-    interval: 95 %, with what the clocks' errors may add; an end is infinite with too few values. p: two-sided, of no
-    shift beyond those errors.
-    """
-
-    value_s: float
-    interval: Interval
-    p: float
-
-
-def paired_shift(differences: Sequence[Measured]) -> MedianShift | None:
+def paired_shift(differences: Sequence[Measured]) -> Difference | None:
     """Of differences of the same stimuli, by the sign test and its interval; None without any.
 
     Only a difference beyond the error of its clocks counts as a sign. Source: Conover, Practical Nonparametric
@@ -40,10 +29,10 @@ def paired_shift(differences: Sequence[Measured]) -> MedianShift | None:
     ends = -math.inf if low is None else least[low - 1], math.inf if high is None else most[high - 1]
     signs = max(sum(one > 0 for one in least), sum(one < 0 for one in most))
     p = mcnemar(total - signs, signs) if 2 * signs > total else None
-    return MedianShift(p50.value_s, ends, 1.0 if p is None else p)
+    return Difference(p50.value_s, ends, 1.0 if p is None else p)
 
 
-def unpaired_shift(first: Sequence[Measured], second: Sequence[Measured]) -> MedianShift | None:
+def unpaired_shift(first: Sequence[Measured], second: Sequence[Measured]) -> Difference | None:
     """The first less the second, of different stimuli: Mann and Whitney's test; None without durations of both.
 
     Interval: the distances of both medians' intervals, added by their squares. The test is of the first as they would
@@ -65,7 +54,7 @@ def unpaired_shift(first: Sequence[Measured], second: Sequence[Measured]) -> Med
         math.hypot(one.value_s - low, other_high - other.value_s),
         math.hypot(high - one.value_s, other.value_s - other_low),
     )
-    return MedianShift(shift, in_keeping(shift, (shift - down - error_s, shift + up + error_s), p), p)
+    return Difference(shift, in_keeping(shift, (shift - down - error_s, shift + up + error_s), p), p)
 
 
 def _ends(of: Quantile) -> Interval:

@@ -112,17 +112,19 @@ def poisson_rates(first: int, first_hours: float, second: int, second_hours: flo
     return float(binomtest(first, first + second, first_hours / (first_hours + second_hours)).pvalue)
 
 
-def holm(ps: Sequence[float], weights: Sequence[float] | None = None) -> tuple[float, ...]:
+def holm(ps: Sequence[float | None], weights: Sequence[float] | None = None) -> tuple[float | None, ...]:
     """Each p, adjusted so that a false alarm among all of them is as unlikely as one p says; at most 1.
 
+    A p of None is of no test: it stays None and corrects nothing.
     weights: above 0; a test of twice the weight is corrected half as much (default: all alike).
     Source: Holm, Scandinavian Journal of Statistics 6 (1979), 65–70, with weights as in its section 4.
     """
-    of = [1.0] * len(ps) if weights is None else list(weights)
-    left, highest = math.fsum(of), 0.0
-    adjusted = [0.0] * len(ps)
-    for at in sorted(range(len(ps)), key=lambda at: ps[at] / of[at]):
-        highest = max(highest, min(1.0, ps[at] * left / of[at]))
+    of = [1.0] * len(ps) if weights is None else weights
+    tested = [(p, at) for at, p in enumerate(ps) if p is not None]
+    left, highest = math.fsum(of[at] for _, at in tested), 0.0
+    adjusted: list[float | None] = [None] * len(ps)
+    for p, at in sorted(tested, key=lambda test: test[0] / of[test[1]]):
+        highest = max(highest, min(1.0, p * left / of[at]))
         adjusted[at] = highest
         left -= of[at]
     return tuple(adjusted)
@@ -224,16 +226,21 @@ def _signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedDifference:
-    """Share of the first less share of the second; low, high: 95 % interval."""
+class Difference:
+    """The first system less the second: of shares, errors per word, events per hour, or of durations in seconds.
 
-    value: float
-    low: float
-    high: float
+    interval: 95 %; an end is infinite with too few durations. p: two-sided, for such a difference by chance.
+    exact: p counts every way in which chance could swap the two within units.
+    """
+
+    difference: float
+    interval: Interval
+    p: float
+    exact: bool = False
 
 
-def paired_difference(counts: Discordance) -> PairedDifference | None:
-    """Of stimuli heard by the first and by the second; None over nothing.
+def paired_difference(counts: Discordance) -> Difference | None:
+    """Share heard by the first less share heard by the second, of the same stimuli; None over nothing.
 
     The square-and-add interval from Wilson's intervals, with the correlation of the pairs corrected for continuity. It
     agrees with McNemar's exact test on whether 0 is inside.
@@ -255,7 +262,7 @@ def paired_difference(counts: Discordance) -> PairedDifference | None:
     low = value - math.sqrt(max(0.0, down**2 - 2 * phi * down * other_up + other_up**2))
     high = value + math.sqrt(max(0.0, up**2 - 2 * phi * up * other_down + other_down**2))
     p = 1.0 if counts.p is None else counts.p
-    return PairedDifference(value, *in_keeping(value, (max(-1.0, low), min(1.0, high)), p))
+    return Difference(value, in_keeping(value, (max(-1.0, low), min(1.0, high)), p), p, exact=True)
 
 
 Column = NDArray[np.float64]

@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, independent_units, mean_ends, share_ends
-from harness.statistics.significance import Discordance, in_keeping, paired_difference, poisson_rates, swapped
+from harness.statistics.significance import (
+    Difference,
+    Discordance,
+    in_keeping,
+    paired_difference,
+    poisson_rates,
+    swapped,
+)
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
 """The speaker of each utterance: a name, or a number from 0 up, which is much quicker."""
@@ -33,17 +40,6 @@ FEWEST_UNITS = 10
 
 _BLOCK = 8192
 """Units at a time: what fits the caches is quicker than columns of new memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class WerDifference:
-    """The first system's WER minus the second's. p: two-sided, for a difference by chance.
-    exact: by every way of swapping the two within units."""
-
-    difference: float
-    interval: Interval
-    p: float
-    exact: bool = False
 
 
 def wer_interval(
@@ -87,7 +83,7 @@ def wer_difference(
     words: ArrayLike,
     clusters: Clusters | None = None,
     confidence: float = CONFIDENCE,
-) -> WerDifference | None:
+) -> Difference | None:
     """Two systems' errors on the same utterances, which have `words`; None over no words or one utterance.
 
     What both share (a hard utterance, a bad speaker) cancels out. Units and sources as in `wer_interval`. If few units
@@ -104,7 +100,7 @@ def wer_difference(
     difference = float(apart.sum()) / total
     if not apart.any():
         most = _above_nothing(len(of), tail)
-        return WerDifference(0.0, (-most, most), 1.0)
+        return Difference(0.0, (-most, most), 1.0)
     by_unit = _units(apart, of, clusters)
     if (few := _few_differ(*by_unit, confidence)) is not None:
         return few
@@ -117,10 +113,10 @@ def wer_difference(
 
     spread = float(special.stdtrit(found.degrees, 1 - tail)) * error
     p = 2 * float(special.stdtr(found.degrees, -abs(difference) / error))
-    return WerDifference(difference, (difference - spread, difference + spread), p)
+    return Difference(difference, (difference - spread, difference + spread), p)
 
 
-def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | None = None) -> WerDifference | None:
+def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | None = None) -> Difference | None:
     """Two systems' shares of the same trials, the first less the second; None over nothing.
 
     first, second: 0 or 1 for each trial, shape (n,). Without clusters: Newcombe's interval with McNemar's exact p.
@@ -130,13 +126,10 @@ def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | N
     if clusters is not None:
         found = wer_difference(one, other, np.ones(len(one), np.int64), clusters)
         return None if found is None else replace(found, interval=_within(found.interval))
-    counts = Discordance.of(one, other)
-    apart = paired_difference(counts)
-    p = 1.0 if counts.p is None else counts.p
-    return None if apart is None else WerDifference(apart.value, (apart.low, apart.high), p, exact=True)
+    return paired_difference(Discordance.of(one, other))
 
 
-def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> WerDifference | None:
+def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
     """Two systems' shares of different trials, the first less the second; None where either has too few clusters.
 
     first, second: the trials of each cluster. p: Fisher's exact test, of as many trials as the clusters are worth.
@@ -160,7 +153,7 @@ def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> WerDifferen
     return _apart(one, other, p)
 
 
-def rates_apart(first: int, first_hours: float, second: int, second_hours: float) -> WerDifference | None:
+def rates_apart(first: int, first_hours: float, second: int, second_hours: float) -> Difference | None:
     """Two rates per hour on different audio, the first less the second; None over nothing. p: `poisson_rates`."""
     p = poisson_rates(first, first_hours, second, second_hours)
     one, other = garwood(first, first_hours), garwood(second, second_hours)
@@ -171,7 +164,7 @@ def rates_apart(first: int, first_hours: float, second: int, second_hours: float
 
 def wers_apart(
     first: tuple[ArrayLike, ArrayLike, Clusters], second: tuple[ArrayLike, ArrayLike, Clusters]
-) -> WerDifference | None:
+) -> Difference | None:
     """Two systems' WERs on different utterances, the first less the second; None over no words or one utterance.
 
     first, second: errors, reference words and cluster of each utterance. Variances as in `wer_interval`, p by Welch's
@@ -197,14 +190,14 @@ def wers_apart(
     return _apart(sides[0], sides[1], p)
 
 
-def _apart(first: tuple[float, Interval], second: tuple[float, Interval], p: float) -> WerDifference:
+def _apart(first: tuple[float, Interval], second: tuple[float, Interval], p: float) -> Difference:
     """The difference of two independent values with their intervals, in keeping with p. Source: Zou & Donner."""
     (one, (low, high)), (other, (other_low, other_high)) = first, second
     ends = (
         one - other - math.hypot(one - low, other_high - other),
         one - other + math.hypot(high - one, other - other_low),
     )
-    return WerDifference(one - other, in_keeping(one - other, ends, p), p)
+    return Difference(one - other, in_keeping(one - other, ends, p), p)
 
 
 def _within(ends: Interval) -> Interval:
@@ -233,7 +226,7 @@ class _Variation:
     degrees: float
 
 
-def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | None:
+def _few_differ(apart: Sums, of: Sums, confidence: float) -> Difference | None:
     """The difference where at most half of the units differ, and few enough for the exact test; None elsewhere.
 
     The sums in favour of either system come from different units, so they are independent. Each has Garwood's
@@ -257,7 +250,7 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | Non
     up = math.hypot(size * more_high - more, less - size * less_low)
     difference = (more - less) / total
     interval = difference - down / total, difference + up / total
-    return WerDifference(difference, in_keeping(difference, interval, found.p, confidence), found.p, found.exact)
+    return Difference(difference, in_keeping(difference, interval, found.p, confidence), found.p, found.exact)
 
 
 def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:

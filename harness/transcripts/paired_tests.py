@@ -81,8 +81,8 @@ def adjusted(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[PairedTest, ..
     """The tests of each two systems, every kind of test corrected for the number of pairs (Holm)."""
     kinds = []
     for alike in zip(*pairs, strict=True):
-        ps = iter(holm([one.p for one in alike if one.p is not None]))
-        kinds.append([one if one.p is None else replace(one, adjusted=next(ps)) for one in alike])
+        ps = holm([one.p for one in alike])
+        kinds.append([replace(one, adjusted=p) for one, p in zip(alike, ps, strict=True)])
     return list(zip(*kinds, strict=True))
 
 

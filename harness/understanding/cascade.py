@@ -17,7 +17,7 @@ from harness.transcripts.alignment import count
 from harness.transcripts.scoring import Scoring as WordScoring
 from harness.transcripts.scoring import score as score_words
 from harness.transcripts.words import Wording
-from harness.understanding.comparison import DRAWS, Difference, Metric, differences
+from harness.understanding.comparison import DRAWS, Metric, MetricDifference, differences
 from harness.understanding.counts import FrameCounts, Rule, total
 from harness.understanding.figures import ZERO, ZeroDivision
 from harness.understanding.scoring import ScoredFrame, is_annotated, score
@@ -74,7 +74,7 @@ class CascadeGroup:
     reference: FrameCounts
     transcript: FrameCounts
     words: WordCounts
-    differences: Mapping[Metric, Difference]
+    differences: Mapping[Metric, MetricDifference]
 
 
 @dataclass(frozen=True, slots=True)

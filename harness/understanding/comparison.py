@@ -221,7 +221,7 @@ LEAST_UTTERANCES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MetricDifference:
     """A metric of the first system minus that of the second. p: two-sided probability of such a difference by chance.
 
     All are None over nothing. The interval is also None over few utterances, and if all samples are equal.
@@ -234,7 +234,7 @@ class Difference:
     p: float | None
 
 
-NO_DIFFERENCE = Difference(None, None, None, None, None)
+NO_DIFFERENCE = MetricDifference(None, None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ class FrameComparison:
     only_first: int
     only_second: int
     neither: int
-    differences: Mapping[Metric, Difference]
+    differences: Mapping[Metric, MetricDifference]
 
 
 def compare(
@@ -296,7 +296,7 @@ def differences(
     *,
     draws: int = DRAWS,
     seed: int = 0,
-) -> Mapping[Metric, Difference]:
+) -> Mapping[Metric, MetricDifference]:
     """Differences by metric. first, second: counts of the same utterances, in the same order.
 
     EMR and SFA: Newcombe's interval of paired shares, McNemar's exact p.
@@ -310,11 +310,11 @@ def differences(
     made = columns([first, second], basis([first, second], zero, labels))
     found = made.found()
     drawn, swapped = made.resampled(draws, seed), made.swapped(draws, seed + 1)
-    differing: dict[Metric, Difference] = {}
+    differing: dict[Metric, MetricDifference] = {}
     for figure in Metric:
         one, two = (None if np.isnan(value) else float(value) for value in found[figure])
         if one is None or two is None:
-            differing[figure] = Difference(one, two, None, None, None)
+            differing[figure] = MetricDifference(one, two, None, None, None)
         elif figure in SHARES:
             differing[figure] = _of_shares(made, figure, one, two)
         else:
@@ -322,13 +322,13 @@ def differences(
             by_chance = swapped[figure][0] - swapped[figure][1]
             far = np.count_nonzero(np.abs(by_chance) >= abs(one - two) - 1e-12)
             p = (1 + int(far)) / (1 + draws)
-            differing[figure] = Difference(
+            differing[figure] = MetricDifference(
                 one, two, one - two, _middle(apart) if len(first) >= LEAST_UTTERANCES else None, p
             )
     return differing
 
 
-def _of_shares(made: Columns, figure: Metric, one: float, two: float) -> Difference:
+def _of_shares(made: Columns, figure: Metric, one: float, two: float) -> MetricDifference:
     at = made.of[figure].start
     # An utterance counts only if it counts for both systems.
     counted = (made.bottoms[0, :, at] > 0) & (made.bottoms[1, :, at] > 0)
@@ -345,8 +345,8 @@ def _of_shares(made: Columns, figure: Metric, one: float, two: float) -> Differe
     )
     apart = paired_difference(counts)
     if apart is None:
-        return Difference(one, two, None, None, None)
-    return Difference(one, two, apart.value, (apart.low, apart.high), 1.0 if counts.p is None else counts.p)
+        return MetricDifference(one, two, None, None, None)
+    return MetricDifference(one, two, apart.difference, apart.interval, apart.p)
 
 
 def _middle(values: Numbers) -> Interval | None:

@@ -57,7 +57,7 @@ def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
     covered = 0
     for counts in chance.multinomial(80, shares, size=2000):
         found = known(paired_difference(Discordance(*map(int, counts))))
-        covered += found.low <= shares[1] - shares[2] <= found.high
+        covered += found.interval[0] <= shares[1] - shares[2] <= found.interval[1]
     assert 0.93 <= covered / 2000 <= 0.975
 
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
 from harness.statistics.intervals import Interval, clopper_pearson, garwood
-from harness.statistics.significance import Discordance, poisson_rates
+from harness.statistics.significance import Difference, Discordance, poisson_rates
 from harness.statistics.voices import over_clusters
-from harness.statistics.word_intervals import WerDifference, share_difference, wer_difference
+from harness.statistics.word_intervals import share_difference, wer_difference
 
 FOLDER = "folder"
 _DIGEST_BYTES = 16
@@ -252,8 +252,8 @@ class OnSameFiles:
     differing: Sequence[DifferingFile]
     first: Interval | None
     second: Interval | None
-    difference: WerDifference | None
-    words: WerDifference | None
+    difference: Difference | None
+    words: Difference | None
     word_errors: tuple[int, int, int] = (0, 0, 0)
     other_references: int = 0
     clusters: int = 0
@@ -274,7 +274,7 @@ class FalseAccepts:
     first: tuple[int, float]
     second: tuple[int, float]
     p: float | None
-    difference: WerDifference | None = None
+    difference: Difference | None = None
     same_audio: bool = False
 
     def interval(self, second: bool = False) -> Interval | None:

@@ -20,8 +20,9 @@ from harness.offline.figures.sweep import PointFigures, Sweep
 from harness.offline.figures.sweep import figures as point_at
 from harness.offline.journal import JournalFile
 from harness.statistics.intervals import Interval, LatencyFigures, latency_figures
+from harness.statistics.significance import Difference
 from harness.statistics.voices import over_clusters
-from harness.statistics.word_intervals import WerDifference, share_difference
+from harness.statistics.word_intervals import share_difference
 
 SpokenKey = tuple[str, int, int]
 """A recording with the phrase, by kind and number, and -1; or a labelled phrase in it, by its place as in `Fact`."""
@@ -140,7 +141,7 @@ class EngineRow:
     own: PointFigures
     equal: PointFigures | None
     equal_interval: Interval | None
-    apart: WerDifference | None
+    apart: Difference | None
     wer: float | None
     delays: LatencyFigures
     cpu_s_per_hour: float | None
@@ -214,7 +215,7 @@ def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, 
     return over_clusters([sum(one) for one in parts], [len(one) for one in parts])
 
 
-def _apart(one: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> WerDifference | None:
+def _apart(one: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> Difference | None:
     both = [key for key in first if key in one]
     if not both:
         return None

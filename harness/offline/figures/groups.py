@@ -12,9 +12,9 @@ from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKin
 from harness.offline.figures.counts import Key, OfflineCounts, TalkerOf, Tally, judged
 from harness.offline.figures.labelled import compared
 from harness.statistics.intervals import Interval, Share, clopper_pearson, garwood
-from harness.statistics.significance import holm
+from harness.statistics.significance import Difference, holm
 from harness.statistics.voices import over_clusters
-from harness.statistics.word_intervals import WerDifference, rates_apart, shares_apart
+from harness.statistics.word_intervals import rates_apart, shares_apart
 
 Labels = Mapping[ListKind, Sequence[str]]
 """The label of each file, by its kind and number."""
@@ -52,7 +52,7 @@ class GroupGap:
 
     worst: str
     best: str
-    apart: WerDifference
+    apart: Difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +201,8 @@ def _interval(shares: Sequence[Share], whole: Share, *, clustered: bool) -> Inte
     return over_clusters([one.count for one in shares], [one.total for one in shares])
 
 
-def _corrected(of: Mapping[str, WerDifference | None]) -> dict[str, float | None]:
-    ps = iter(holm([one.p for one in of.values() if one is not None]))
-    return {label: None if one is None else next(ps) for label, one in of.items()}
+def _corrected(of: Mapping[str, Difference | None]) -> dict[str, float | None]:
+    return dict(zip(of, holm([None if one is None else one.p for one in of.values()]), strict=True))
 
 
 def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Share]]) -> GroupGap | None:

@@ -31,8 +31,8 @@ from harness.offline.reports.log import host_info
 from harness.offline.wake_log import CommandHeard, Happening, LineSums, Missed, Spot, Words, computed
 from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_happenings
 from harness.statistics.intervals import Interval
+from harness.statistics.significance import Difference
 from harness.statistics.text import number_interval, percent_interval
-from harness.statistics.word_intervals import WerDifference
 
 JOURNAL = ".jsonl"
 _SETTINGS = {
@@ -283,7 +283,7 @@ def _rates(found: FalseAccepts) -> Iterator[str]:
         yield f"  A minus B, over the same files: {_difference(found.difference, 1, '/h')}"
 
 
-def _difference(found: WerDifference, scale: float, unit: str) -> str:
+def _difference(found: Difference, scale: float, unit: str) -> str:
     low, high = (scale * one for one in found.interval)
     exact = "exact " if found.exact else ""
     return f"{scale * found.difference:+.4g}{unit} [{low:+.4g}, {high:+.4g}], {exact}p = {found.p:.4g}"
@@ -350,7 +350,7 @@ def as_json(found: EvaluationComparison) -> dict[str, Any]:
     return told
 
 
-def _difference_json(found: WerDifference | None) -> dict[str, Any] | None:
+def _difference_json(found: Difference | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {"difference": found.difference, "interval_95": found.interval, "p": found.p, "exact": found.exact}

@@ -13,7 +13,7 @@ from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
 from harness.statistics.intervals import LatencyFigures, garwood
-from harness.statistics.significance import Discordance, PairedDifference, mcnemar
+from harness.statistics.significance import Difference, Discordance, mcnemar
 from harness.statistics.text import number_interval, quantile
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
@@ -40,7 +40,7 @@ def lines(
     yield from _meaning(found, continuous)
 
 
-def _table(counts: Discordance, name: str, difference: PairedDifference | None) -> Iterator[str]:
+def _table(counts: Discordance, name: str, difference: Difference | None) -> Iterator[str]:
     yield ""
     yield f"  {counts.total} {name}"
     yield f"    {'':14}{'offline woke':>14}{'did not':>10}{'':4}live"
@@ -49,8 +49,8 @@ def _table(counts: Discordance, name: str, difference: PairedDifference | None) 
     yield f"    {'did not':14}{counts.only_second:>14}{counts.neither:>10}    {not_woke} of {counts.total}"
     if difference is not None:
         yield (
-            f"    false rejects live minus offline: {-difference.value * 100:+.2f} points"
-            f" (95 % interval {-difference.high * 100:+.2f} to {-difference.low * 100:+.2f});"
+            f"    false rejects live minus offline: {-difference.difference * 100:+.2f} points"
+            f" (95 % interval {-difference.interval[1] * 100:+.2f} to {-difference.interval[0] * 100:+.2f});"
             f" McNemar p = {_p(counts.p)}"
         )
 
@@ -193,7 +193,7 @@ def _device_json(found: DeviceComparison) -> dict[str, object]:
         "tables": {
             kind.value: {
                 **_table_json(found.counts(kind)),
-                "woke_live_less_offline": None if one is None else [one.value, one.low, one.high],
+                "woke_live_less_offline": None if one is None else [one.difference, *one.interval],
             }
             for kind, one in difference.items()
         },

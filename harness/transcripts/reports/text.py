@@ -348,9 +348,9 @@ def _recognised(counts: Discordance) -> Iterator[str]:
     if found is not None:
         first, second = counts.both + counts.only_first, counts.both + counts.only_second
         shares = (percent(count / counts.total, 2) for count in (first, second))
-        within = f"95 % interval {points_interval((found.low, found.high))}"
+        within = f"95 % interval {points_interval(found.interval)}"
         yield f"  without an error: {' against '.join(shares)} of the utterances"
-        yield f"  difference {points(found.value)} points ({within}), {p_is(counts.p)}"
+        yield f"  difference {points(found.difference)} points ({within}), {p_is(counts.p)}"
 
 
 def _tests(found: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:

@@ -21,7 +21,7 @@ from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.transcripts.reports.text import wer_in_words
 from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameFate
-from harness.understanding.comparison import Difference, Metric
+from harness.understanding.comparison import Metric, MetricDifference
 from harness.understanding.counts import Rule, items
 from harness.understanding.figures import figures
 from harness.understanding.reports.score_json import counts_json, rule_json, zero_json
@@ -89,7 +89,7 @@ FATES = {
 _PLACES = "n/a on transcripts, whose words differ"
 
 
-def rows(group: CascadeGroup) -> list[tuple[str, Difference]]:
+def rows(group: CascadeGroup) -> list[tuple[str, MetricDifference]]:
     """Metrics by name. Those with values only if both sides have values."""
     found = [(NAMES[figure], one) for figure, one in group.differences.items() if figure in NAMES]
     return [(name, one) for name, one in found if not name.endswith("with values") or one.first is not None]
@@ -242,7 +242,7 @@ def _group_json(group: CascadeGroup) -> Json:
     }
 
 
-def _difference_json(one: Difference) -> Json:
+def _difference_json(one: MetricDifference) -> Json:
     found: Json = plain(one)
     return {"reference": found.pop("second"), "transcript": found.pop("first"), **found}
 

@@ -38,7 +38,7 @@ from harness.understanding.figures import (
 from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
 
 if TYPE_CHECKING:  # limits need the names of metrics, but no arrays
-    from harness.understanding.comparison import Difference, FrameComparison
+    from harness.understanding.comparison import FrameComparison, MetricDifference
 
 MOST_ROWS = 100
 
@@ -467,7 +467,7 @@ def comparison_json(one: FrameComparison) -> dict[str, Any]:
     return {**found, "utterances": len(one.utterances)}
 
 
-def _compared_cells(of: Difference) -> tuple[str, ...]:
+def _compared_cells(of: MetricDifference) -> tuple[str, ...]:
     return (
         per_cent(of.first), per_cent(of.second), points(of.difference), points_interval(of.interval), probability(of.p)
     )  # fmt: skip

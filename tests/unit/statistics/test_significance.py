@@ -152,8 +152,8 @@ def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
 def test_the_papers_example() -> None:
     """Statistics in Medicine 17 (1998), table III: 36, 12, 2, 0 by method 10."""
     found = known(paired_difference(Discordance(36, 12, 2, 0)))
-    assert found.value == pytest.approx(0.2)
-    assert (found.low, found.high) == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
+    assert found.difference == pytest.approx(0.2)
+    assert found.interval == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
 
 
 def test_nothing_has_no_difference() -> None:
@@ -163,7 +163,7 @@ def test_nothing_has_no_difference() -> None:
 @pytest.mark.parametrize("table", [(10, 0, 0, 0), (0, 0, 0, 10), (0, 10, 0, 0), (0, 0, 10, 0), (3, 1, 1, 0)])
 def test_the_ends_hold_the_value_and_stay_shares(table: tuple[int, int, int, int]) -> None:
     found = known(paired_difference(Discordance(*table)))
-    assert -1 <= found.low <= found.value <= found.high <= 1
+    assert -1 <= found.interval[0] <= found.difference <= found.interval[1] <= 1
 
 
 def test_systems_change_places() -> None:
@@ -171,14 +171,14 @@ def test_systems_change_places() -> None:
         known(paired_difference(Discordance(20, 7, 3, 10))),
         known(paired_difference(Discordance(20, 3, 7, 10))),
     )
-    assert (one.low, one.high) == (pytest.approx(-other.high), pytest.approx(-other.low))
+    assert one.interval == (pytest.approx(-other.interval[1]), pytest.approx(-other.interval[0]))
 
 
 def test_it_never_contradicts_the_exact_test_beside_it() -> None:
     for first, second, both in product(range(13), range(13), (0, 5, 80)):
         counts = Discordance(both, first, second, 3)
         found = known(paired_difference(counts))
-        assert (counts.p is not None and counts.p < 0.05) == (not found.low <= 0 <= found.high), counts
+        assert (counts.p is not None and counts.p < 0.05) == (not found.interval[0] <= 0 <= found.interval[1]), counts
 
 
 def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:

@@ -135,7 +135,7 @@ def test_the_same_files_are_paired() -> None:
     assert (both.both, both.only_first, both.only_second, both.neither) == (9, 1, 1, 9)
     assert both.p == mcnemar(1, 1)
     interval = known(paired_difference(both))
-    assert known(same.difference).interval == pytest.approx((-interval.high, -interval.low))
+    assert known(same.difference).interval == pytest.approx((-interval.interval[1], -interval.interval[0]))
     assert known(same.difference).p == both.p
     assert [one.file for one in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
     assert (same.first_errors, same.second_errors) == (10, 10)
@@ -331,7 +331,7 @@ def test_the_table_counts_each_trial_once_on_both_sides() -> None:
     assert [one.trial_id for one in found.trials if one.differs] == ["wake-2", "wake-4"]
     assert dict(found.conditions) == {"level=loud": Discordance(2, 1, 0, 0), "level=quiet": Discordance(0, 0, 1, 1)}
     difference = known(found.difference(TrialKind.WAKE))
-    assert difference.value == 0
+    assert difference.difference == 0
     assert found.trials[1].clip == "00002.flac"
     assert found.difference(TrialKind.COMMAND) is None
 
