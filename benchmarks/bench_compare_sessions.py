@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sizes import sized
 
-from harness.report.comparison import MeasureVerdict, compare_sessions
+from harness.report.comparison import compare_sessions
+from harness.statistics.comparison import DifferenceVerdict
 from tests.unit.report.test_comparison import wake_session
 
 
@@ -25,7 +26,7 @@ def main(pairs: int) -> None:
             for seed in range(pairs):
                 first = wake_session(Path(folder) / f"{how}-{seed}-a", 0.2, 2 * seed, 40)
                 second = wake_session(Path(folder) / f"{how}-{seed}-b", 0.2, 2 * seed + 1, 40, prefix)
-                shown += bool(compare_sessions([first, second]).of(MeasureVerdict.WORSE))
+                shown += bool(compare_sessions([first, second]).of(DifferenceVerdict.WORSE))
             print(f"{how}: a regression in {shown} of {pairs} pairs of equal sessions")
 
 

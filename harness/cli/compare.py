@@ -78,7 +78,8 @@ def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Pat
     from harness.cli.sessions import session_folder
     from harness.offline.figures.comparison import Clusters
     from harness.report import comparison_page
-    from harness.report.comparison import MeasureVerdict, compare_sessions
+    from harness.report.comparison import compare_sessions
+    from harness.statistics.comparison import DifferenceVerdict
 
     folders = [session_folder(one) for one in named]
     found = compare_sessions(folders, Clusters(cluster_by) if cluster_by else None)
@@ -93,5 +94,5 @@ def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Pat
         print_lines([json.dumps(comparison_page.as_json(found, facts))])
     else:
         print_lines(comparison_page.lines(found, facts, width()))
-    if found.of(MeasureVerdict.WORSE):
+    if found.of(DifferenceVerdict.WORSE):
         sys.exit(WORSE)

@@ -5,21 +5,17 @@ What one trial says of a measure is what `total`, `heard_in`, `counts_as` and `W
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from statistics import fmean
 
 from harness.base.foreign import plain_text
-from harness.base.gathering import gathered
 from harness.base.text_table import sorted_labels
 from harness.model.choices import Derived
 from harness.model.errors import InputError
 from harness.model.judgment import Category
-from harness.model.numbers import NOTHING, number, percent
 from harness.model.record import EndReason
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Recording
@@ -33,36 +29,14 @@ from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import normalisation_of, total
 from harness.session.figures.trials import heard_in
 from harness.session.log.reader import later_rows
-from harness.statistics.intervals import CONFIDENCE, Interval, Share, exact_enough, latency_figures
-from harness.statistics.latency import paired_shift, unpaired_shift
-from harness.statistics.significance import Difference, holm
-from harness.statistics.text import delays, share
-from harness.statistics.word_intervals import (
-    FEWEST_UNITS,
-    LEAST_QUERIES,
-    rates_apart,
-    share_difference,
-    shares_apart,
-    wer_difference,
-    wers_apart,
-)
+from harness.statistics.comparison import ComparedUnit, Counted, DifferenceVerdict, compared_units, verdict_of
+from harness.statistics.intervals import Interval, exact_enough
+from harness.statistics.significance import holm
 from harness.wake.wake_plays import CommandWord
 
 MOST_SESSIONS = 26
 MOST_LABELS = 24
 """Labels of an axis up to which each is compared by itself."""
-LEAST_PAIRED = 0.5
-"""Share of the smaller session's trials that must have a partner. With fewer, the sessions are compared unpaired."""
-_SAME_HOURS = 0.01
-
-
-class Counted(StrEnum):
-    """What a measure counts. Differences are shares, errors per word, events per hour, or seconds."""
-
-    SHARE = "share"
-    WORDS = "words"
-    RATE = "rate"
-    TIME = "time"
 
 
 class Measure(StrEnum):
@@ -107,15 +81,6 @@ _JUDGED: dict[Measure, Figure] = {
 }
 
 
-class MeasureVerdict(StrEnum):
-    """In the order of reports. UNDECIDED: too little was measured, or only the correction for many tests hides it."""
-
-    WORSE = "worse"
-    BETTER = "better"
-    UNDECIDED = "undecided"
-    NOT_SHOWN = "no difference shown"
-
-
 @dataclass(frozen=True, slots=True)
 class ComparedMeasure:
     """A measure of a session (1 and up) against the first one, for a device; axis, label: of a condition, or "".
@@ -136,7 +101,7 @@ class ComparedMeasure:
     p: float | None
     how: str
     p_holm: float | None = None
-    change: MeasureVerdict = MeasureVerdict.UNDECIDED
+    change: DifferenceVerdict = DifferenceVerdict.UNDECIDED
     why: str = ""
 
 
@@ -148,23 +113,11 @@ class SessionComparison:
     rows: tuple[ComparedMeasure, ...]
     warnings: tuple[str, ...]
 
-    def of(self, change: MeasureVerdict) -> tuple[ComparedMeasure, ...]:
+    def of(self, change: DifferenceVerdict) -> tuple[ComparedMeasure, ...]:
         return tuple(one for one in self.rows if one.change is change)
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What a trial says of a measure: so many of so many, or a duration. place: what its partner has too."""
-
-    place: tuple[object, ...]
-    cluster: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    count: float = 0.0
-    of: float = 0.0
-    time: Measured | None = None
-
-
-_Side = Mapping[Measure, Sequence[Tried]]
+_Side = Mapping[Measure, Sequence[ComparedUnit]]
 
 
 def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) -> SessionComparison:
@@ -264,15 +217,15 @@ def tried_in(
     rated: Sequence[RatedTrial],
     varying: Collection[str] = (),
     clusters: Clusters | None = None,
-) -> Mapping[Measure, Sequence[Tried]]:
+) -> Mapping[Measure, Sequence[ComparedUnit]]:
     """What each trial of a device says. varying: axes that separate partners."""
-    found: dict[Measure, list[Tried]] = defaultdict(list)
-    places: dict[str, Tried] = {}
+    found: dict[Measure, list[ComparedUnit]] = defaultdict(list)
+    places: dict[str, ComparedUnit] = {}
 
     def place(trial: Trial, stimulus: str) -> None:
         labels = {axis: label for axis, label in trial.conditions if axis in varying}
         cluster = stimulus if clusters is None else clusters.of(trial.speaker or _recording(trial))
-        places[trial.id] = Tried((trial.kind, stimulus, *sorted(labels.items())), cluster, labels)
+        places[trial.id] = ComparedUnit((trial.kind, stimulus, *sorted(labels.items())), cluster, labels)
 
     def add(measure: Measure, trial: Trial, count: float, of: float = 1, time: Measured | None = None) -> None:
         found[measure].append(replace(places[trial.id], count=count, of=of, time=time))
@@ -311,7 +264,7 @@ def tried_in(
         if play.reading.exposure_s or events[play.trial.id]:
             add(Measure.FALSE_ACCEPTS, play.trial, events.pop(play.trial.id, 0), play.reading.exposure_s / 3600)
     if outside := events.total():  # events of no trial that counts have neither partner nor condition
-        found[Measure.FALSE_ACCEPTS].append(Tried((object(),), "", count=outside))
+        found[Measure.FALSE_ACCEPTS].append(ComparedUnit((object(),), "", count=outside))
     for said in heard_in(session.progress.trials, session.wake):
         for measure, attempt in ((Measure.FIRST_WER, said.first), (Measure.FINAL_WER, said.final)):
             if said.device == device and attempt is not None and (counts := attempt.counts) is not None:
@@ -336,103 +289,17 @@ def _rows(
                 for side in (one, other)
             )
             if (first and second) or ((first or second) and not axis):
-                apart, how, words = _compared(measure.counted, first, second)
+                sides = compared_units(measure.counted, first, second)
+                apart = sides.difference
                 value, ends, p = (apart.difference, apart.interval, apart.p) if apart else (None, None, None)
-                yield ComparedMeasure(session, device, measure, axis, label, *words, value, ends, p, how)
+                of = (session, device, measure, axis, label, sides.first, sides.second)
+                yield ComparedMeasure(*of, value, ends, p, sides.how)
 
 
 def _labels(axis: str, one: _Side, other: _Side) -> list[str]:
     """Those of both."""
     sides = [{said.labels[axis] for of in side.values() for said in of if axis in said.labels} for side in (one, other)]
     return sorted_labels(list(sides[0] & sides[1]))
-
-
-def _compared(
-    counted: Counted, first: Sequence[Tried], second: Sequence[Tried]
-) -> tuple[Difference | None, str, tuple[str, str]]:
-    """The difference, what was compared, and both sides in words."""
-    pairs = _pairs(first, second)
-    if counted is Counted.WORDS:  # against another reference it is another question
-        pairs = [(one, other) for one, other in pairs if one.of == other.of]
-    paired = bool(pairs) and len(pairs) >= LEAST_PAIRED * min(len(first), len(second))
-    if counted is Counted.RATE:  # without a difference its variance is unknown
-        paired = len(first) == len(second) == len(pairs) >= FEWEST_UNITS
-        paired &= all(math.isclose(one.of, other.of, rel_tol=_SAME_HOURS) for one, other in pairs)
-        paired &= any(one.count != other.count for one, other in pairs)
-    left = f", {len(first) + len(second) - 2 * len(pairs)} without a partner" if paired else ""
-    if paired:
-        first, second = [one for one, _ in pairs], [other for _, other in pairs]
-    clusters, tries = min(len({one.cluster for one in side}) for side in (first, second)), min(len(first), len(second))
-    # As for a WER: few stimuli say too little of further ones, but their repetitions say something of them.
-    single = clusters < LEAST_QUERIES or clusters == tries
-    groups = [[str(at) if single else one.cluster for at, one in enumerate(side)] for side in (first, second)]
-    theirs, mine = groups[0], groups[0 if paired else 1]
-    how = f"{'paired' if paired else 'unpaired'}, {tries if single else clusters} {'trials' if single else 'clusters'}"
-    if counted is Counted.RATE and not paired:
-        how = "Poisson, of all trials"
-    apart: Difference | None = None
-    if counted is Counted.RATE or (tries if single else clusters) >= LEAST_QUERIES:
-        apart = difference_of(counted, second, first, mine, theirs, paired)
-    return apart, how + left.replace(", 0 without a partner", ""), (_words(counted, first), _words(counted, second))
-
-
-def _pairs(first: Sequence[Tried], second: Sequence[Tried]) -> list[tuple[Tried, Tried]]:
-    """Trials of the same stimulus under the same conditions, repetitions in their order."""
-    waiting = gathered((one.place, one) for one in reversed(first))
-    return [(waiting[other.place].pop(), other) for other in second if waiting.get(other.place)]
-
-
-def difference_of(
-    counted: Counted, one: Sequence[Tried], other: Sequence[Tried], mine: list[str], theirs: list[str], paired: bool
-) -> Difference | None:
-    """One less the other. mine, theirs: the cluster of each trial, the same where they are paired."""
-    counts, others = ([said.count for said in side] for side in (one, other))
-    among, of = ([said.of for said in side] for side in (one, other))
-    match counted:
-        case Counted.SHARE if paired:
-            return share_difference(counts, others, None if len(set(mine)) == len(mine) else mine)
-        case Counted.SHARE:
-            return shares_apart(_by_cluster(one, mine), _by_cluster(other, theirs))
-        case Counted.WORDS | Counted.RATE if paired:
-            return wer_difference(counts, others, of, mine)
-        case Counted.WORDS:
-            return wers_apart((counts, among, mine), (others, of, theirs))
-        case Counted.RATE:
-            return rates_apart(int(sum(counts)), sum(among), int(sum(others)), sum(of))
-        case Counted.TIME:
-            after, before = _means(one, mine), _means(other, theirs)
-            if not paired:
-                return unpaired_shift(list(after.values()), list(before.values()))
-            both = [(after[cluster], was) for cluster, was in before.items()]
-            return paired_shift([Measured(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in both])
-
-
-def _by_cluster(tried: Sequence[Tried], clusters: Sequence[str]) -> list[Share]:
-    sums: dict[str, Share] = defaultdict(Share)
-    for one, cluster in zip(tried, clusters, strict=True):
-        sums[cluster] += Share(int(one.count), int(one.of))
-    return list(sums.values())
-
-
-def _means(of: Sequence[Tried], clusters: Sequence[str]) -> dict[str, Measured]:
-    """The mean duration of each cluster, with the mean of its errors."""
-    held: dict[str, list[Measured]] = defaultdict(list)
-    for one, cluster in zip(of, clusters, strict=True):
-        held[cluster] += [one.time] if one.time is not None else []
-    return {name: Measured(fmean(t.value_s for t in of), fmean(t.error_s for t in of)) for name, of in held.items()}
-
-
-def _words(counted: Counted, of: Sequence[Tried]) -> str:
-    count, among = sum(one.count for one in of), sum(one.of for one in of)
-    match counted:
-        case Counted.SHARE:
-            return share(Share(int(count), int(among)))
-        case Counted.WORDS:
-            return f"{count:.0f} of {among:.0f} words = {percent(count / among if among else None)}"
-        case Counted.RATE:
-            return f"{count:.0f} in {among:.3f} h = {number(count / among) + '/h' if among else NOTHING}"
-        case Counted.TIME:
-            return delays(latency_figures([one.time for one in of if one.time is not None])).partition(", p95")[0]
 
 
 # Verdicts
@@ -449,17 +316,13 @@ def _judged(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ...]:
     weights = [1 / max(1, conditions if one.axis else whole) for one in rows]
     corrected = holm([one.p for one in rows], weights)
     found = [_with_verdict(one, p) for one, p in zip(rows, corrected, strict=True)]
-    order = list(MeasureVerdict)
+    order = list(DifferenceVerdict)
     return tuple(sorted(found, key=lambda one: (order.index(one.change), bool(one.axis), one.session)))
 
 
 def _with_verdict(one: ComparedMeasure, corrected: float | None) -> ComparedMeasure:
-    if one.p is None or corrected is None:
-        return replace(one, why="too little was measured")
-    by_chance = 1 - CONFIDENCE
-    if one.difference and corrected < by_chance:
-        better = (one.difference > 0) == one.measure.more_is_better
-        return replace(one, p_holm=corrected, change=MeasureVerdict.BETTER if better else MeasureVerdict.WORSE)
-    if one.p < by_chance:
-        return replace(one, p_holm=corrected, why="it may be chance among so many tests")
-    return replace(one, p_holm=corrected, change=MeasureVerdict.NOT_SHOWN)
+    change = verdict_of(one.difference, one.p, more_is_better=one.measure.more_is_better, corrected=corrected)
+    why = ""
+    if change is DifferenceVerdict.UNDECIDED:
+        why = "too little was measured" if one.p is None else "it may be chance among so many tests"
+    return replace(one, p_holm=corrected, change=change, why=why)

@@ -22,11 +22,11 @@ from harness.model.errors import LogError
 from harness.model.numbers import counted
 from harness.model.time import Measured
 from harness.report.charts import Chart
-from harness.report.comparison import ComparedMeasure, Counted, MeasureVerdict, SessionComparison, labels_of, letter
+from harness.report.comparison import ComparedMeasure, SessionComparison, labels_of, letter
 from harness.report.session import WholeSession
 from harness.report.session_page import delays_of, distribution, latencies_of
 from harness.session.log.reader import stored_bytes
-from harness.statistics.intervals import Interval
+from harness.statistics.comparison import Counted, DifferenceVerdict, difference_text
 
 MOST_CHARACTERS = 60_000
 """Of Markdown; a comment on GitHub takes 65,536."""
@@ -110,10 +110,8 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 def headline(found: SessionComparison) -> str:
-    """`2 regressions; 1 better, 3 undecided, 9 with no difference shown`."""
-    worse, better, undecided, none = (len(found.of(one)) for one in MeasureVerdict)
-    told = counted(worse, "regression") if worse else "No regression shown"
-    return f"{told}; {better} better, {undecided} undecided, {none} with no difference shown"
+    """`2 worse, 1 better, 3 undecided, 9 not shown to differ`."""
+    return ", ".join(f"{len(found.of(verdict))} {verdict.word}" for verdict in DifferenceVerdict)
 
 
 def name_of(one: ComparedMeasure, limit: int = 80) -> str:
@@ -125,22 +123,6 @@ def name_of(one: ComparedMeasure, limit: int = 80) -> str:
 def apart(one: ComparedMeasure) -> str:
     """The difference with its interval: `+8.33 points (+2.10 to +14.6)`."""
     return difference_text(one.measure.counted, one.difference, one.interval)
-
-
-def difference_text(counted: Counted, difference: float | None, interval: Interval | None) -> str:
-    """A difference, in the unit of what is counted, with its interval."""
-    if difference is None or interval is None:
-        return numbers.NOTHING
-    write, unit = _WRITTEN[counted]
-    return f"{write(difference)} {unit} ({write(interval[0])} to {write(interval[1])})"
-
-
-_WRITTEN: dict[Counted, tuple[Callable[[float], str], str]] = {
-    Counted.SHARE: (numbers.points, "points"),
-    Counted.WORDS: (numbers.points, "points"),
-    Counted.RATE: (numbers.signed, "per hour"),
-    Counted.TIME: (lambda value: numbers.signed(1000 * value), "ms"),
-}
 
 
 def lines(found: SessionComparison, facts: Sequence[DifferingFact], width: int) -> Iterator[str]:
@@ -158,13 +140,14 @@ def lines(found: SessionComparison, facts: Sequence[DifferingFact], width: int) 
     if facts:
         yield ""
     yield headline(found)
-    rows = [one for one in found.rows if not one.axis or one.change in (MeasureVerdict.WORSE, MeasureVerdict.BETTER)]
+    rows = [one for one in found.rows if not one.axis or one.change.differs]
     for one in rows:
         why = f", since {one.why}" if one.why else ""
-        told = f"{letter(one.session)} {name_of(one)}: {one.first} → {one.second}", apart(one), numbers.p_is(one.p_holm)
-        yield from note(one.change.value, "; ".join((*told, one.how + why)), width)
+        told = f"{letter(one.session)} {name_of(one)}: {one.first} → {one.second}"
+        difference = numbers.NOTHING if one.p is None else f"{apart(one)}, {numbers.p_is(one.p_holm)}"
+        yield from note(one.change.word, "; ".join((told, difference, one.how + why)), width)
     if left := len(found.rows) - len(rows):
-        yield f"{counted(left, 'condition')} without a difference shown, or undecided; see --html"
+        yield f"{counted(left, 'condition')} not shown to differ, or undecided; see --html"
     yield from METHOD
 
 
@@ -177,17 +160,13 @@ def markdown(found: SessionComparison, facts: Sequence[DifferingFact]) -> str:
         head += ["", _row(["differs", *letters]), _row(["---"] * (len(letters) + 1))]
         head += [_row([_code(one.what), *map(_code, one.values)]) for one in facts[:MOST_FACTS]]
         head += [f"\n{len(facts) - MOST_FACTS} more differ."] if len(facts) > MOST_FACTS else []
-    shown_rows = [
-        one for one in found.rows if not one.axis or one.change in (MeasureVerdict.WORSE, MeasureVerdict.BETTER)
-    ]
+    shown_rows = [one for one in found.rows if not one.axis or one.change.differs]
     titles = ("measure", "session", "", "A", "then", "difference (95 %)", "p", "compared")
     written = [*head, "", _row(titles), _row(["---"] * len(titles))]
     end = ["", *METHOD, ""]
     room = MOST_CHARACTERS - sum(len(line) + 1 for line in (*written, *end)) - 100
     for at, one in enumerate(shown_rows):
-        change = (
-            f"**{one.change}**" if one.change in (MeasureVerdict.WORSE, MeasureVerdict.BETTER) else one.change.value
-        )
+        change = f"**{one.change.word}**" if one.change.differs else one.change.word
         why = f": {one.why}" if one.why else ""
         where = [one.device, *([f"{one.axis} {one.label}"] if one.axis else [])]
         name = ", ".join([one.measure.value, *map(_code, where)])
@@ -199,7 +178,7 @@ def markdown(found: SessionComparison, facts: Sequence[DifferingFact]) -> str:
             break
         written.append(line)
     if left := len(found.rows) - len(shown_rows):
-        end.insert(0, f"\n{counted(left, 'condition')} without a difference shown, or undecided.")
+        end.insert(0, f"\n{counted(left, 'condition')} not shown to differ, or undecided.")
     return "\n".join([*written, *end])
 
 
@@ -217,7 +196,7 @@ def as_json(found: SessionComparison, facts: Sequence[DifferingFact]) -> dict[st
     """One object; durations are in seconds."""
     return {
         "sessions": {letter(at): one.started.session_id for at, one in enumerate(found.sessions)},
-        "regressions": len(found.of(MeasureVerdict.WORSE)),
+        "regressions": len(found.of(DifferenceVerdict.WORSE)),
         "warnings": list(found.warnings),
         "differing": plain(facts),
         "measures": [
@@ -240,7 +219,7 @@ def write_page(found: SessionComparison, facts: Sequence[DifferingFact], target:
         charts=tuple(_charts(found)),
         headline=headline(found),
         method=" ".join(METHOD),
-        changes=tuple(MeasureVerdict),
+        changes=tuple(DifferenceVerdict),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         letter=letter,
         apart=apart,

@@ -19,12 +19,13 @@ from harness.model.errors import HarnessError, InputError, did_you_mean
 from harness.model.record import EndReason
 from harness.model.time import Measured
 from harness.rating.figures.judged import rated_trials, read_sessions
-from harness.report.comparison import Counted, Measure, MeasureVerdict, Tried, device_names, difference_of, tried_in
+from harness.report.comparison import Measure, device_names, tried_in
 from harness.report.comparison_page import DifferingFact, differing, facts_of
 from harness.report.session import WholeSession, read_session
 from harness.report.verdict import verdict_of
 from harness.session.log.reader import later_rows
 from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scanned
+from harness.statistics.comparison import ComparedUnit, Counted, DifferenceVerdict, difference_of
 from harness.statistics.intervals import Interval, Share, garwood, latency_figures
 from harness.statistics.word_intervals import wer_interval
 
@@ -86,7 +87,7 @@ class LevelChange:
     difference: float
     interval: Interval | None
     p_holm: float
-    change: MeasureVerdict
+    change: DifferenceVerdict
     facts: tuple[DifferingFact, ...]
 
 
@@ -114,7 +115,7 @@ class Trend:
     def worsened_within(self, sessions: int) -> bool:
         """Whether the last change is a worsening at one of the last so many sessions."""
         last = self.changes[-1] if self.changes else None
-        return last is not None and last.change is MeasureVerdict.WORSE and last.at >= len(self.sessions) - sessions
+        return last is not None and last.change is DifferenceVerdict.WORSE and last.at >= len(self.sessions) - sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,7 @@ def _followed(
     return FollowedSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
 
 
-def _value(one: FollowedMeasure, tried: Sequence[Tried]) -> FollowedValue | None:
+def _value(one: FollowedMeasure, tried: Sequence[ComparedUnit]) -> FollowedValue | None:
     count, of = sum(said.count for said in tried), sum(said.of for said in tried)
     if not of:
         return None
@@ -252,7 +253,7 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
     if abs(difference) <= sum(max(one.clock_error_s for one in side) for side in sides):
         return None
     better = (difference > 0) == followed.measure.more_is_better
-    change = MeasureVerdict.BETTER if better else MeasureVerdict.WORSE
+    change = DifferenceVerdict.BETTER if better else DifferenceVerdict.WORSE
     facts = differing([trend.sessions[at - 1].facts, trend.sessions[at].facts])
     interval = _interval(followed.measure.counted, *sides)
     return LevelChange(at, before, after, difference, interval, point.p_holm, change, facts)
@@ -268,9 +269,11 @@ def _level(followed: FollowedMeasure, values: Sequence[FollowedValue]) -> Follow
 def _interval(counted: Counted, before: Sequence[FollowedValue], after: Sequence[FollowedValue]) -> Interval | None:
     """Of the difference, after less before. Sessions are the units, except for rates per hour (Poisson)."""
     sides = [
-        [Tried((), "", count=one.count, of=one.of, time=Measured(one.value, one.clock_error_s)) for one in side]
+        [
+            ComparedUnit((), str(at), count=one.count, of=one.of, time=Measured(one.value, one.clock_error_s))
+            for at, one in enumerate(side)
+        ]
         for side in (after, before)
     ]
-    units = [[str(at) for at in range(len(side))] for side in sides]
-    apart = difference_of(counted, sides[0], sides[1], units[0], units[1], paired=False)
+    apart = difference_of(counted, *sides, paired=False)
     return None if apart is None else apart.interval

@@ -18,11 +18,10 @@ from harness.base.whole_file import write_whole
 from harness.model import numbers
 from harness.model.numbers import counted
 from harness.report.charts import Chart, chart
-from harness.report.comparison import Counted, MeasureVerdict
-from harness.report.comparison_page import difference_text
 from harness.report.trend import FollowedFolder, FollowedSession, FollowedValue, LevelChange, Trend
 from harness.statistics import text
 from harness.statistics.change_points import LEAST_SERIES, LEAST_SIDE
+from harness.statistics.comparison import Counted, DifferenceVerdict, difference_text
 
 METHOD = (
     "In brackets: trials, words, hours of sound, or durations. Intervals are 95 % each.",
@@ -80,7 +79,7 @@ def grouped(found: FollowedFolder) -> Iterator[Group]:
 def headline(found: FollowedFolder) -> str:
     """`1 worsening, 0 improvements in 6 trends of 15 sessions`."""
     changes = [one.change for trend in found.trends for one in trend.changes]
-    worse, better = changes.count(MeasureVerdict.WORSE), changes.count(MeasureVerdict.BETTER)
+    worse, better = changes.count(DifferenceVerdict.WORSE), changes.count(DifferenceVerdict.BETTER)
     of = f"in {counted(len(found.trends), 'trend')} of {counted(len(found.sessions), 'session')}"
     return f"{counted(worse, 'worsening')}, {counted(better, 'improvement')} {of}"
 

@@ -16,8 +16,9 @@ from harness.model.judgment import Category
 from harness.model.record import EndReason, Entry, JudgmentGiven, SessionFinished, SessionStarted
 from harness.model.scenario import TrialKind
 from harness.report import comparison_page
-from harness.report.comparison import Measure, MeasureVerdict, SessionComparison, compare_sessions, tried_in
+from harness.report.comparison import Measure, SessionComparison, compare_sessions, tried_in
 from harness.report.session import WholeSession, read_session
+from harness.statistics.comparison import DifferenceVerdict
 from harness.statistics.intervals import Share
 from harness.statistics.significance import holm
 from tests.command import harness
@@ -46,7 +47,7 @@ def wake_session(
     return session(folder, rows, **clocks)
 
 
-def of(found: SessionComparison, measure: Measure) -> MeasureVerdict:
+def of(found: SessionComparison, measure: Measure) -> DifferenceVerdict:
     return next(one.change for one in found.rows if one.measure is measure and not one.axis)
 
 
@@ -55,7 +56,7 @@ def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path
     bad = wake_session(tmp_path / "bad", 0.4, seed=2)
     found = compare_sessions([good, bad])
     first = found.rows[0]
-    assert (first.measure, first.change, first.axis) == (Measure.FALSE_REJECTS, MeasureVerdict.WORSE, "")
+    assert (first.measure, first.change, first.axis) == (Measure.FALSE_REJECTS, DifferenceVerdict.WORSE, "")
     assert first.difference is not None
     assert first.difference > 0.15
     assert first.interval is not None
@@ -63,10 +64,10 @@ def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path
     assert first.how == "paired, 60 trials"
     rejects = [read_session(one).wake.snapshot().devices[0].false_rejects.share for one in (good, bad)]
     assert [first.first.split(" = ")[0], first.second.split(" = ")[0]] == [f"{one.count} of 60" for one in rejects]
-    assert compare_sessions([bad, good]).rows[0].change is MeasureVerdict.BETTER
+    assert compare_sessions([bad, good]).rows[0].change is DifferenceVerdict.BETTER
     done = harness("compare", good, bad, "--html", tmp_path / "c.html", "--markdown", tmp_path / "c.md")
     assert done.exit_code == 1, done.output
-    assert "regression" in done.stdout
+    assert " worse, 0 better" in done.stdout
     assert harness("compare", bad, good).exit_code == 0
     told = json.loads(harness("compare", good, bad, "--json").stdout)
     assert told["measures"][0]["change"] == "worse"
@@ -76,16 +77,16 @@ def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path
 
 def test_other_stimuli_are_compared_unpaired(tmp_path: Path) -> None:
     found = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.5, prefix="x")])
-    assert found.rows[0].change is MeasureVerdict.WORSE
+    assert found.rows[0].change is DifferenceVerdict.WORSE
     assert found.rows[0].how == "unpaired, 60 trials"
 
 
 def test_a_later_wake_is_worse_and_a_few_trials_are_undecided(tmp_path: Path) -> None:
     found = compare_sessions([wake_session(tmp_path / "a", 0), wake_session(tmp_path / "b", 0, seed=3, delay_s=0.3)])
-    assert of(found, Measure.WAKE_DELAY) is MeasureVerdict.WORSE
-    assert of(found, Measure.FALSE_ACCEPTS) is MeasureVerdict.NOT_SHOWN
+    assert of(found, Measure.WAKE_DELAY) is DifferenceVerdict.WORSE
+    assert of(found, Measure.FALSE_ACCEPTS) is DifferenceVerdict.NOT_SHOWN
     few = compare_sessions([wake_session(tmp_path / "c", 0, trials=4), wake_session(tmp_path / "d", 1, trials=4)])
-    assert of(few, Measure.FALSE_REJECTS) is MeasureVerdict.UNDECIDED
+    assert of(few, Measure.FALSE_REJECTS) is DifferenceVerdict.UNDECIDED
 
 
 def test_queries_are_compared_by_first_attempt_latency_and_all(tmp_path: Path) -> None:
@@ -97,9 +98,9 @@ def test_queries_are_compared_by_first_attempt_latency_and_all(tmp_path: Path) -
         rows.add(SessionFinished(EndReason.COMPLETED))
         sides.append(session(tmp_path / name, rows))
     found = compare_sessions(sides)
-    assert of(found, Measure.FIRST_ATTEMPT) is MeasureVerdict.WORSE
-    assert of(found, Measure.LATENCY) is MeasureVerdict.WORSE
-    assert of(found, Measure.RECOGNISED) is MeasureVerdict.NOT_SHOWN
+    assert of(found, Measure.FIRST_ATTEMPT) is DifferenceVerdict.WORSE
+    assert of(found, Measure.LATENCY) is DifferenceVerdict.WORSE
+    assert of(found, Measure.RECOGNISED) is DifferenceVerdict.NOT_SHOWN
 
 
 @pytest.mark.parametrize(("state", "right"), [("10 minutes", 1), ("5 minutes", 0)])
@@ -113,7 +114,7 @@ def test_effects_count_as_in_the_totals_of_the_session(state: str, right: int) -
 def test_equal_sessions_rarely_show_a_regression(tmp_path: Path) -> None:
     """20 pairs here; benchmarks/bench_compare_sessions.py has 200."""
     sessions = [wake_session(tmp_path / str(seed), 0.2, seed, 20) for seed in range(21)]
-    shown = sum(bool(compare_sessions(pair).of(MeasureVerdict.WORSE)) for pair in itertools.pairwise(sessions))
+    shown = sum(bool(compare_sessions(pair).of(DifferenceVerdict.WORSE)) for pair in itertools.pairwise(sessions))
     assert shown <= 3  # 1 expected at most; more than 3 has a chance below 2 %
 
 
@@ -191,6 +192,6 @@ def test_judged_categories_are_compared(tmp_path: Path) -> None:
             rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"j-{trial.id}", category=category)))
         sides.append(session(tmp_path / name, rows))
     found = compare_sessions(sides)
-    assert of(found, Measure.SATISFIED) is MeasureVerdict.WORSE
-    assert of(found, Measure.WRONG) is MeasureVerdict.WORSE
+    assert of(found, Measure.SATISFIED) is DifferenceVerdict.WORSE
+    assert of(found, Measure.WRONG) is DifferenceVerdict.WORSE
     assert any("not complete" in one for one in found.warnings)

@@ -13,9 +13,10 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.record import EndReason, SessionFinished, SessionStarted
-from harness.report.comparison import Measure, MeasureVerdict
+from harness.report.comparison import Measure
 from harness.report.session import read_session
 from harness.report.trend import FollowedFolder, FollowedMeasure, follow
+from harness.statistics.comparison import DifferenceVerdict
 from harness.statistics.intervals import latency_figures
 from tests.command import harness
 from tests.unit.report.test_comparison import wake_session
@@ -58,14 +59,14 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def of(found: FollowedFolder, followed: FollowedMeasure = REJECTS) -> list[tuple[int, MeasureVerdict]]:
+def of(found: FollowedFolder, followed: FollowedMeasure = REJECTS) -> list[tuple[int, DifferenceVerdict]]:
     return [(one.at, one.change) for trend in found.trends if trend.followed == followed for one in trend.changes]
 
 
 def test_the_night_of_a_change_is_found_with_its_sign(nights: Path) -> None:
     found = follow(nights)
     assert [one.folder for one in found.sessions] == [f"n{at:02}" for at in range(12)]
-    assert of(found) == [(7, MeasureVerdict.WORSE)]
+    assert of(found) == [(7, DifferenceVerdict.WORSE)]
     change = next(one for trend in found.trends for one in trend.changes)
     assert (change.before.count, change.before.of, change.after.count, change.after.of) == (10, 140, 48, 100)
     assert change.interval is not None
@@ -89,9 +90,9 @@ def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
     assert one.values["kitchen", FollowedMeasure(Measure.WAKE_DELAY, 0.95)].value == delays.p95.value_s
 
 
-@pytest.mark.parametrize(("error_s", "changes"), [(0.0, [(6, MeasureVerdict.WORSE)]), (0.06, [])])
+@pytest.mark.parametrize(("error_s", "changes"), [(0.0, [(6, DifferenceVerdict.WORSE)]), (0.06, [])])
 def test_a_shift_within_the_errors_of_the_clocks_is_not_shown(
-    tmp_path: Path, error_s: float, changes: list[tuple[int, MeasureVerdict]]
+    tmp_path: Path, error_s: float, changes: list[tuple[int, DifferenceVerdict]]
 ) -> None:
     for at in range(12):
         night(tmp_path, at, 0, heard_s=1.75 if at < 6 else 1.80, error_s=error_s)
