@@ -34,7 +34,7 @@ from harness.statistics.agreement import (
     without_disagreement,
 )
 from harness.statistics.intervals import Share
-from harness.statistics.text import percent_interval
+from harness.statistics.text import coefficient, coefficient_interval, percent_interval
 
 LabelSets = Sequence[frozenset[str]]
 
@@ -469,14 +469,8 @@ def _object(pair: PairOfAnnotators) -> dict[str, Any]:
 
 
 def _figure(figure: Figure) -> tuple[str, str]:
-    value = NOTHING if figure.value is None else _three(figure.value)
-    if figure.interval is None:
-        return value, f"{NOTHING}: {figure.why_not}" if figure.why_not else NOTHING
-    return value, f"{_three(figure.interval[0])} to {_three(figure.interval[1])}"
-
-
-def _three(value: float) -> str:
-    return f"{round(value, 3) + 0.0:.3f}"  # without a minus before nothing
+    why_not = f": {figure.why_not}" if figure.interval is None and figure.why_not else ""
+    return coefficient(figure.value), coefficient_interval(figure.interval) + why_not
 
 
 def _share(of: Share) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from harness.base.text_table import shown
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
 from harness.model.choices import EpisodesEnding, ProposalMethod
 from harness.model.errors import InputError
-from harness.model.numbers import counted, percent
+from harness.model.numbers import counted, exact, fixed, percent, seconds
 from harness.model.understanding import Utterance
 from harness.understanding.figures import Averages
 from harness.understanding.files.corpus_writing import slots_of, tags_of
@@ -96,7 +96,7 @@ def _divided(
 def batch(found: TriTraining, used: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
     """The votes as rows; the least certain of each kind first. Its facts are what a report says of the training."""
     ordered = sorted(found.voted, key=lambda one: (one.certainty, one.utterance))
-    exact = found.figures.exact
+    right = found.figures.exact
     kept = found.kept
     facts = {
         "classifier": classifier,
@@ -108,10 +108,10 @@ def batch(found: TriTraining, used: Material, *, id_: str, classifier: str, wall
         "trained on": str(len(used.train)),
         "samples": " ".join(map(str, kept.samples)),
         "held out": str(len(used.held_out)),
-        "held out, exactly right": f"{exact.count} of {exact.total}",
-        "threshold": f"{found.rule.threshold:g}",
+        "held out, exactly right": f"{right.count} of {right.total}",
+        "threshold": exact(found.rule.threshold),
         "refused by the label set": str(sum(bool(one.refused) for one in found.voted)),
-        "cpu_s": f"{found.cpu_s:.1f}",
+        "cpu_s": fixed(found.cpu_s, 1),
     }
     return Proposed(
         id_,
@@ -186,11 +186,11 @@ def material_lines(used: Material, classifier: str) -> Iterator[str]:
 def episode_line(one: Episode, triads: int) -> str:
     """What an episode came to. triads: how many are tried."""
     triad = f"triad {one.triad + 1}, " if triads > 1 else ""
-    exact = f"{one.exact.count} of {one.exact.total} held-out right"
+    right = f"{one.exact.count} of {one.exact.total} held-out right, CPU time {seconds(one.cpu_s)}"
     if not one.number:
-        return f"{triad}on the samples only: {exact}, {one.cpu_s:.1f} CPU s"
+        return f"{triad}on the samples only: {right}"
     taught = " + ".join(map(str, one.taught))
-    return f"{triad}episode {one.number}: taught {taught} texts, {one.changed} changed, {exact}, {one.cpu_s:.1f} CPU s"
+    return f"{triad}episode {one.number}: taught {taught} texts, {one.changed} changed, {right}"
 
 
 def training_lines(found: TriTraining) -> Iterator[str]:
@@ -199,9 +199,9 @@ def training_lines(found: TriTraining) -> Iterator[str]:
     if found.rule.triads > 1:
         yield f"kept triad {found.kept.number + 1}, the best on the held-out utterances"
     yield f"ended: {ENDINGS[found.kept.ending]}"
-    exact = figures.exact
+    right = figures.exact
     yield (
-        f"held out: EMR {percent(exact.value, 2)} ({exact.count} of {exact.total}, "
+        f"held out: EMR {percent(right.value, 2)} ({right.count} of {right.total}, "
         f"{found.held_out_without_consensus} without consensus, counted as wrong)"
     )
     yield f"  averaged over utterances: {_averages(figures.samples)}"
@@ -223,7 +223,7 @@ def training_lines(found: TriTraining) -> Iterator[str]:
     )
     for why, many in Counter(one.refused for one in found.voted if one.refused).most_common(3):
         yield f"  of these {many} agree on labels that the label set forbids: {shown(why, 120)}"
-    yield f"{found.cpu_s:.1f} CPU s"
+    yield f"CPU time {seconds(found.cpu_s)}"
 
 
 def _averages(one: Averages) -> str:

@@ -31,7 +31,7 @@ from harness.model.annotation import (
     Withdrawn,
     utterances_of,
 )
-from harness.model.numbers import counted, percent
+from harness.model.numbers import counted, fixed, percent, seconds
 from harness.model.understanding import Utterance, joined
 from harness.statistics.intervals import Share
 from harness.understanding.reports.distribution import LabelCounts, count_labels
@@ -211,8 +211,8 @@ def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
     yield ""
     if report.facts:
         yield "last batch: " + shown(", ".join(f"{name} {value}" for name, value in report.facts))
-    people = f"{_time(report.review_time_s)} at pages, {_time(report.hand_time_s)} by hand"
-    yield f"classifiers {report.cpu_s:.1f} CPU s; people {people}"
+    people = f"{_minutes(report.review_time_s)} at pages, {_minutes(report.hand_time_s)} by hand"
+    yield f"CPU time of classifiers {seconds(report.cpu_s)}; people {people}"
     yield ""
     yield from _distribution(report, labels)
 
@@ -260,7 +260,7 @@ def as_table(report: AnnotationReport, labels: Sequence[str]) -> list[list[str]]
     found = [["section", "split", "what", "count"]]
     found += [["utterances", "", name.strip(), str(count)] for name, count, _ in rows(report)]
     for name in ("review_time_s", "hand_time_s", "cpu_s"):
-        found.append(["seconds", "", name, f"{getattr(report, name):.1f}"])
+        found.append(["seconds", "", name, fixed(getattr(report, name), 1)])
     for split, counts in report.splits.items():
         found += [["label", split, label, str(counts.labels.get(label, 0))] for label in labels]
         found += [["combination", split, joined(of), str(many)] for of, many in sorted(counts.sets.items())]
@@ -302,8 +302,8 @@ def _share(share: Share) -> str:
     return f"{per_cent(share.count / share.total if share.total else None)} of {share.total}"
 
 
-def _time(seconds: float) -> str:
-    return f"{seconds / 60:.1f} min"
+def _minutes(time_s: float) -> str:
+    return fixed(time_s / 60, 1, "min")
 
 
 SAID = {

@@ -53,8 +53,10 @@ def signed(value: float, decimals: int | None = None) -> str:
     return f"{'-' if value < 0 else '+'}{size}"
 
 
-def hundredths(value: float, digits: int | None = None) -> str:
+def hundredths(value: float | None, digits: int | None = None) -> str:
     """A share of 0–1 in percent, without the sign of percent: `2.50`, `12.5`, `100`."""
+    if value is None:
+        return NOTHING
     value *= 100
     if digits is None:
         digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.95 else 2
@@ -119,6 +121,6 @@ def time_left(eta_s: float | None) -> str:
     return f"about {eta_s / 3600:.1f} h left"
 
 
-def counted(count: int, what: str) -> str:
-    """`1 row`, `2 rows`."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def counted(count: int, what: str, several: str = "") -> str:
+    """`1 row`, `2 rows`; with several: `2 queries`."""
+    return f"{count} {what}" if count == 1 else f"{count} {several or what + 's'}"

@@ -20,6 +20,7 @@ from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, sync_folder, write_whole
 from harness.model.errors import InputError, LogError
 from harness.model.judgment import RatingRound
+from harness.model.numbers import exact, moment
 from harness.model.record import SoundRedacted, SoundsRemoved, StimulusStored
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import RatingRoom, RatingSource
@@ -119,7 +120,7 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
         length_s = len(samples) / rate_hz
         for start_s, end_s in spans_s:
             if not 0 <= start_s < end_s <= length_s:
-                what = f"{name} has no span from {start_s:g} to {end_s:g} s: it is {length_s:.3f} s long"
+                what = f"{name} has no span from {exact(start_s)} to {exact(end_s)} s: it is {moment(length_s)} long"
                 raise InputError(what, remedy="Write the start before the end, both within the clip")
         known = redactions(folder).get(name)
         wanted = tuple(sorted({*spans_s, *(known.spans_s if known else ())}))

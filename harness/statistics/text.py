@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.model.numbers import NOTHING, TOO_FEW, counted, exact, hundredths, number, percent, points, seconds
+from harness.model.numbers import NOTHING, TOO_FEW, counted, exact, fixed, hundredths, number, percent, points, seconds
 from harness.statistics.intervals import MOST_ERROR_S
 
 if TYPE_CHECKING:
@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 def percent_interval(ends: Interval | None, digits: int | None = None) -> str:
     """The ends of an interval of shares: `0.52–7.13 %`."""
-    return NOTHING if ends is None else f"{hundredths(ends[0], digits)}–{hundredths(ends[1], digits)} %"
+    return NOTHING if ends is None else f"{hundredths_interval(ends, digits)} %"
+
+
+def hundredths_interval(ends: Interval | None, digits: int | None = None) -> str:
+    """As `percent_interval`, for a column with the unit in its head: `0.52–7.13`."""
+    return NOTHING if ends is None else f"{hundredths(ends[0], digits)}–{hundredths(ends[1], digits)}"
 
 
 TOO_FEW_VOICES = "too few voices for an interval"
@@ -35,6 +40,16 @@ def basis(voices: int | None, unknown: bool, trials: str = "exact") -> str:
 def number_interval(ends: Interval | None) -> str:
     """The ends of an interval of rates: `2.18–20.5`."""
     return NOTHING if ends is None else f"{number(ends[0])}–{number(ends[1])}"
+
+
+def coefficient(value: float | None) -> str:
+    """Agreement beyond chance, -1 to 1: `0.684`."""
+    return fixed(value, 3)
+
+
+def coefficient_interval(ends: Interval | None) -> str:
+    """The ends of its interval, which may be negative: `-0.012 to 0.775`."""
+    return NOTHING if ends is None else f"{coefficient(ends[0])} to {coefficient(ends[1])}"
 
 
 def points_interval(ends: Interval | None) -> str:

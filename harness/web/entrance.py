@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import math
 import secrets
 import threading
 import time
@@ -27,6 +28,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harness.base.foreign import ON_A_PAGE, plain_text
 from harness.base.written import LONGEST_WRITTEN
+from harness.model import numbers
+from harness.model.numbers import NOTHING, counted, fixed
 from harness.web.invitations import Invitation, Invitations, SiteReach
 
 SHARED = ("base.html", "press.html", "login.html", "notice.html")
@@ -70,7 +73,7 @@ class Templates:
         self._environment.filters["in_textarea"] = lambda text: f"\n{text}" if text.startswith("\n") else text
         self._environment.filters["minutes"] = _minutes
         self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
-        shared = {"site": words, "key_name": key_name, "longest_comment": LONGEST_WRITTEN}
+        shared = {"site": words, "key_name": key_name, "longest_comment": LONGEST_WRITTEN, "numbers": numbers}
         self._environment.globals.update({**shared, **values})
 
     def page(self, template: str, **values: object) -> str:
@@ -84,11 +87,11 @@ def key_name(key: str) -> str:
 
 def _minutes(seconds: float | None) -> str:
     if seconds is None:
-        return "n/a"
+        return NOTHING
     minutes = round(seconds / 60)
     if minutes < 1:
         return "under a minute"
-    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+    return f"{minutes} min" if minutes < 100 else fixed(minutes / 60, 1, "h")
 
 
 MOST_BODY = 262_144
@@ -466,9 +469,10 @@ class Entrance(ABC):
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
         found = self._logins.log_in(str(form.get("token", ""))[:200])
         if found is None and (wait_s := self._brake.wait_s(address)):
-            text = f"Too many wrong invitations came from your network. Try again in {round(wait_s / 60) + 1} minutes."
+            wait = counted(round(wait_s / 60) + 1, "minute")
+            text = f"Too many wrong invitations came from your network. Try again in {wait}."
             response = self._page("login.html", visit, 429, alert=text)
-            response.headers["retry-after"] = str(round(wait_s))
+            response.headers["retry-after"] = str(math.ceil(wait_s))
             return self._with_cookie(response, visit)
         if found is None:
             self._brake.failed(address)

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from harness.base.places import SessionFolder
 from harness.model.errors import EngineError, HarnessError
 from harness.model.feed import Goodbye, Hello, Logged, Message, StateChanged, StateWord, Welcome
-from harness.model.numbers import time_left
+from harness.model.numbers import seconds, time_left
 from harness.model.observation import LinkLost, SoundKept
 from harness.model.record import Clip, Entry, EventClipped, FaultMet, Observed, ResponseFrozen
 from harness.model.scenario import Scenario
@@ -176,7 +176,7 @@ class LiveSession:
             "word": word,
             "why": why,
             "over": over,
-            "silent": f"{silent_s:.0f} s" if not over and silent_s >= 10 else "",
+            "silent": seconds(silent_s) if not over and silent_s >= 10 else "",
             "finished": progress.totals.finished,
             "planned": progress.totals.planned,
             "running": progress.running or "",

@@ -30,6 +30,7 @@ from harness.model.judgment import (
     SubFlag,
     TranscriptPolicy,
 )
+from harness.model.numbers import NOTHING, seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk, SittingPhase, SittingView
@@ -238,14 +239,14 @@ def _facts(item: Item) -> tuple[str, ...]:
     facts = []
     if item.exercise is None:
         if item.attempts > 1:
-            waits = [f"{wait:.0f} s" if wait is not None else "n/a" for wait in item.waits_s]
-            facts.append(f"asked {item.attempts} times; waits before: {', '.join(waits) or 'n/a'}")
+            waits = [seconds(wait) for wait in item.waits_s]
+            facts.append(f"asked {item.attempts} times; waits before: {', '.join(waits) or NOTHING}")
         else:
             facts.append("asked once")
         if item.recognition is Recognition.NO:
             facts.append("other words were heard")
         if item.latency is not None:
-            facts.append(f"began {item.latency.value_s:.1f} s after the query")
+            facts.append(f"began {seconds(item.latency.value_s)} after the query")
         if item.truncated:
             facts.append("the response continues after the recording's end")
     if item.core_capability:

@@ -9,12 +9,12 @@ from typing import Any
 from harness.base.gathering import gathered
 from harness.base.plain_json import picked, plain
 from harness.base.text_table import Column, shown, text_table
-from harness.model.numbers import NOTHING, counted, percent
+from harness.model.numbers import NOTHING, counted, fixed, percent, seconds
 from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures, Votes
 from harness.rating.guide import LABELS
 from harness.statistics.agreement import DOUBTFUL, Figure, confusions
 from harness.statistics.intervals import Share
-from harness.statistics.text import percent_interval, share
+from harness.statistics.text import coefficient, coefficient_interval, percent_interval, seconds_interval, share
 
 Json = dict[str, Any]
 TextTable = tuple[Sequence[str], Sequence[Sequence[str]]]
@@ -132,12 +132,12 @@ def table_of(figures: AgreementFigures) -> list[list[str]]:
                 *(said[name].value if name in said else "" for name in figures.names),
                 item.majority or "",
                 item.consensus or "",
-                "" if item.probability is None else f"{item.probability:.4f}",
+                "" if item.probability is None else fixed(item.probability, 4),
                 item.settled or "",
                 item.gold or "",
                 "true" if item.disputed else "false",
                 str(item.consensus_raters or ""),
-                *("" if one is None else f"{one:.4f}" for one in (right.value, *(right.interval or (None, None)))),
+                *("" if one is None else fixed(one, 4) for one in (right.value, *(right.interval or (None, None)))),
             ]
         )
     return rows
@@ -268,8 +268,9 @@ def _head(figures: AgreementFigures) -> Iterator[str]:
 def counts_in_words(figures: AgreementFigures) -> Iterator[str]:
     """What was judged, and what the coefficients are over."""
     table = figures.agreement
+    raters = counted(len(figures.names), "rater")
     yield (
-        f"{figures.responses} responses, {len(figures.items)} judged by {counted(len(figures.names), 'rater')}; "
+        f"{counted(figures.responses, 'response')}, {len(figures.items)} judged by {raters}; "
         f"{len(figures.disputed)} disputed, {figures.settled} settled"
     )
     if figures.gold_items:
@@ -283,8 +284,7 @@ def coefficients(figures: AgreementFigures) -> TextTable:
     table = figures.agreement
     rows = [("raw", percent(table.raw.value), percent_interval(table.raw.interval))]
     for name, figure in (("Krippendorff's alpha", table.alpha), ("Gwet's AC1", table.ac1)):
-        ends = NOTHING if figure.interval is None else "–".join(f"{end:.3f}" for end in figure.interval)
-        rows.append((name, _coefficient(figure), ends))
+        rows.append((name, coefficient(figure.value), coefficient_interval(figure.interval)))
     return ("agreement", "value", "95 % interval"), rows
 
 
@@ -298,7 +298,7 @@ def care_in_words(figures: AgreementFigures) -> Iterator[str]:
     if _paradox(table.raw, table.alpha):
         most, often = Counter(category for item in figures.items for _, category in item.labels).most_common(1)[0]
         total = sum(len(item.labels) for item in figures.items)
-        yield f"{LABELS[most]} is {100 * often / total:.0f} % of the labels, so most pairs agree by chance alone."
+        yield f"{LABELS[most]} is {percent(often / total)} of the labels, so most pairs agree by chance alone."
         yield "Alpha corrects for this. Compare it with AC1 and the categories below."
 
 
@@ -341,9 +341,9 @@ def _raters(figures: AgreementFigures) -> Iterator[str]:
     rows = []
     for one in raters:
         at = one.pace.quartiles
-        pace = (NOTHING, NOTHING) if at is None else (f"{at.median_s:.1f} s", f"{at.low_s:.1f}–{at.high_s:.1f}")
-        per_hour = NOTHING if one.pace.per_hour is None else f"{one.pace.per_hour:.0f}"
-        rows.append((_name(one), *(str(getattr(one, name)) for name in _OF_RATER), *pace, per_hour))
+        pace = (NOTHING, NOTHING) if at is None else (seconds(at.median_s), seconds_interval(at.low_s, at.high_s))
+        counts = (str(getattr(one, name)) for name in _OF_RATER)
+        rows.append((_name(one), *counts, *pace, fixed(one.pace.per_hour, 0)))
     yield from _table(heads, rows)
     if any(one.outdated for one in raters):
         yield "old: on responses that no longer count, since their trial was run again"
@@ -414,7 +414,7 @@ def _pairs(figures: AgreementFigures) -> Iterator[str]:
     rows = []
     for one in least[:LISTED_PAIRS]:
         names = f"{shown(everybody[one.first], 20)}, {shown(everybody[one.second], 20)}"
-        rows.append((names, str(one.agreed.total), _with_interval(one.agreed), _coefficient(one.kappa)))
+        rows.append((names, str(one.agreed.total), _with_interval(one.agreed), coefficient(one.kappa.value)))
     yield from _table(("two raters", "shared", "agree", "kappa"), rows)
     if len(least) > LISTED_PAIRS:
         yield f"and {len(least) - LISTED_PAIRS} pairs that agree more"
@@ -425,10 +425,6 @@ def _sub_flags(figures: AgreementFigures) -> Iterator[str]:
     for flag, one in figures.sub_flags:
         if one.both + one.one:
             yield f"  {flag.value:<24}{share(one.set_again)}"
-
-
-def _coefficient(figure: Figure) -> str:
-    return NOTHING if figure.value is None else f"{figure.value:.3f}"
 
 
 def _with_interval(of: Share) -> str:

@@ -15,7 +15,7 @@ from harness.base.plain_json import picked, plain
 from harness.base.text_table import shown
 from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
 from harness.model.judgment import Category
-from harness.model.numbers import percent
+from harness.model.numbers import fixed, percent
 from harness.rating.figures.categories import (
     PARTINGS,
     By,
@@ -216,7 +216,7 @@ def _csv_rows(group: tuple[str, str, str, str], of: CategoryFigures) -> Iterator
         for reading in Reading:
             share = of.share(figure, reading)
             ends = [*(share.interval or (None, None)), *(share.together or (None, None))]
-            shares = ["" if one is None else f"{one:.6f}" for one in (share.value, *ends)]
+            shares = ["" if one is None else fixed(one, 6) for one in (share.value, *ends)]
             how = ("queries", of.method.value) if of.total else ("", "")
             counts = (figure.value, reading.value, share.count, share.total)
             yield [*group, *counts, *shares, *how, *funnel, *aside]

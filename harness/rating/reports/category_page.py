@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from harness.base.foreign import ON_A_PAGE, plain_text
@@ -12,7 +11,7 @@ from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, JudgmentStatus
-from harness.model.numbers import percent, points, probability
+from harness.model.numbers import percent
 from harness.rating.figures.categories import By, CategoryFigures, CountedShare, CrossedFigures, category_under
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import KEYS
@@ -22,16 +21,14 @@ from harness.rating.reports.category_text import (
     all_in_words,
     given,
     has_too_few,
-    hundredths,
-    mean_in_words,
     mean_span,
     notes,
     p_in_words,
     share_span,
-    span,
     stages,
     waits_in_words,
 )
+from harness.statistics.text import hundredths_interval
 
 MOST_LISTED = 500
 MOST_ROWS = 500
@@ -109,12 +106,7 @@ def page(report: CategoryReport) -> str:
         cell=CategoryFigures.share,
         whisker=_whisker,
         span=share_span,
-        wide_span=span,
-        hundredths=hundredths,
-        per_cent=partial(percent, digits=2),
-        points=points,
-        probability=probability,
-        mean_in_words=mean_in_words,
+        wide_span=hundredths_interval,
         mean_span=mean_span,
         waits_in_words=waits_in_words,
         p_in_words=p_in_words,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.base.text_table import GAP, LEAST_LABEL, Column, shown, text_table, width_of
 from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category
-from harness.model.numbers import NOTHING, counted, p_is, points
+from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, p_is, percent, points, seconds
 from harness.rating.figures.categories import (
     By,
     CategoryComparison,
@@ -24,31 +24,20 @@ from harness.rating.figures.categories import (
 from harness.rating.figures.judged import Basis, Fate, RatedTrial
 from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, QueryGroup, label_in_words, name_of
-from harness.statistics.intervals import Interval
 from harness.statistics.significance import DRAWS, Swapping
-from harness.statistics.text import points_interval
+from harness.statistics.text import hundredths_interval, number_interval, points_interval, seconds_interval
 
 WIDEST_LABEL = 34
 LEAST_BAR, WIDEST_BAR = 5, 24
 MOST_ROWS = 100
-TOO_FEW = "too few"
+QUERY = ("query", "queries")
 TOO_FEW_WHY = f"{TOO_FEW}: one query, asked several times, says nothing of others"
 FULL, THIN = "█", "▏"
 
 
-def hundredths(value: float | None) -> str:
-    """`60.2` of 0.602; n/a for None."""
-    return NOTHING if value is None else f"{100 * value:.1f}"
-
-
-def span(interval: Interval | None) -> str:
-    """`53.8–66.2`, per cent."""
-    return NOTHING if interval is None else f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}"
-
-
 def share_span(of: CountedShare) -> str:
     """The 95 % interval of a share; `too few` queries where there is a share and no interval."""
-    return TOO_FEW if of.interval is None and of.total else span(of.interval)
+    return TOO_FEW if of.interval is None and of.total else hundredths_interval(of.interval)
 
 
 def bar(value: float | None, width: int) -> str:
@@ -177,14 +166,14 @@ def notes(figures: CategoryFigures, width: int) -> Iterator[str]:
 def interval_in_words(figures: CategoryFigures) -> str:
     """How intervals were made, and what they speak of."""
     each = "95 % each, not all eleven at once"
+    queries = counted(figures.queries, *QUERY)
     match figures.method:
         case Method.CLUSTERED:
-            return f"{each}; over {figures.queries} queries, repetitions counting as far as they differ"
+            return f"{each}; over {queries}, repetitions counting as far as they differ"
         case Method.WILSON:
-            queries = "1 query" if figures.queries == 1 else f"{figures.queries} queries"
             return f"{each}; Wilson, over {queries}, each asked once"
         case Method.TOO_FEW:
-            return f"none: too few queries. One, asked {figures.total} times, says nothing of others"
+            return f"none: too few queries. One, asked {counted(figures.total, 'time')}, says nothing of others"
 
 
 def given(one: RatedTrial) -> str:
@@ -255,24 +244,17 @@ def has_too_few(report: CategoryReport) -> bool:
 
 
 def waits_in_words(waits: Waits) -> str:
-    """`12, 5.0 to 9.1 s, median 5.2 s; 1 shorter than asked for`."""
+    """`12, 5.00–9.10 s, median 5.20 s; 1 shorter than asked for`."""
     if waits.least_s is None or waits.median_s is None or waits.most_s is None:
         return f"{NOTHING} ({'not in the log' if waits.unknown else 'nothing was said again'})"
-    text = f"{waits.count}, {waits.least_s:.1f} to {waits.most_s:.1f} s, median {waits.median_s:.1f} s"
+    text = f"{waits.count}, {seconds_interval(waits.least_s, waits.most_s)}, median {seconds(waits.median_s)}"
     text += f"; {waits.shorter} shorter than asked for" if waits.shorter else ""
     return text + (f"; {waits.unknown} not in the log" if waits.unknown else "")
 
 
-def mean_in_words(figures: RepromptFigures) -> str:
-    """`1.21`, of the queries that were recognised."""
-    return NOTHING if figures.mean is None else f"{figures.mean:.2f}"
-
-
 def mean_span(figures: RepromptFigures) -> str:
-    found = figures.mean_interval
-    if found is None:
-        return NOTHING if figures.mean is None else TOO_FEW
-    return f"{found[0]:.2f}–{found[1]:.2f}"
+    known = figures.mean is not None
+    return TOO_FEW if figures.mean_interval is None and known else number_interval(figures.mean_interval)
 
 
 def _counts(by: By, groups: Sequence[QueryGroup], width: int) -> Iterator[str]:
@@ -341,12 +323,12 @@ def _reprompts(report: CategoryReport, width: int) -> Iterator[str]:
     yield f"attempts     {needed}, never: {all_.never}; the mean is of those recognised"
     yield f"waits        {waits_in_words(all_.waits)}"
     if all_.unassessed:
-        yield f"left out     {all_.unassessed} queries whose recognition nobody assessed"
+        yield f"left out     {counted(all_.unassessed, *QUERY)} whose recognition nobody assessed"
 
 
 def _reprompts_of(figures: RepromptFigures) -> tuple[str, ...]:
     first = figures.first
-    shares = (hundredths(first.value), share_span(first), mean_in_words(figures), mean_span(figures))
+    shares = (hundredths(first.value), share_span(first), number(figures.mean), mean_span(figures))
     return (str(figures.assessed), *shares, str(figures.never))
 
 
@@ -357,9 +339,9 @@ def _comparison(found: CategoryComparison, width: int) -> Iterator[str]:
         yield f"  {NOTHING}: {shown(found.why_not, width - 8)}"
     else:
         apart = found.difference
-        of = f"{found.first_responses} and {found.second_responses} responses"
-        yield f"  compared     {found.queries} queries, {found.strata} with their conditions; {of}"
-        yield f"  shares       {hundredths(apart.first)} % against {hundredths(apart.second)} %"
+        of = f"{found.first_responses} and {counted(found.second_responses, 'response')}"
+        yield f"  compared     {counted(found.queries, *QUERY)}, {found.strata} with their conditions; {of}"
+        yield f"  shares       {percent(apart.first)} against {percent(apart.second)}"
         yield f"  difference   {points(apart.difference)} points ({_apart(apart.interval)})"
         if (counts := found.discordance) is not None:
             yield (
@@ -371,7 +353,7 @@ def _comparison(found: CategoryComparison, width: int) -> Iterator[str]:
             yield f"               {_p(found.alone_p)} if every response stood for itself (Mantel-Haenszel)"
         yield f"  all eleven   {all_in_words(found)}"
         if found.apart:
-            yield f"  they differ on {len(found.apart)} queries, the widest first:"
+            yield f"  they differ on {counted(len(found.apart), *QUERY)}, the widest first:"
             for one in found.apart[:MOST_DIFFERING]:
                 yield shown(f"    {points(one.apart):>7} {one.query_id}: {differing_in_words(one)}", width)
             if len(found.apart) > MOST_DIFFERING:

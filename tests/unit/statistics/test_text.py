@@ -100,3 +100,18 @@ def test_differences_have_their_sign_and_a_p_its_name() -> None:
     assert [numbers.points(one) for one in (0.0125, -0.5, None)] == ["+1.25", "-50.00", "n/a"]
     assert text.points_interval((-0.0039, 0.0218)) == "-0.39 to +2.18"
     assert [numbers.p_is(one) for one in (0.4331, 0.0004, None)] == ["p = 0.433", "p < 0.001", "p n/a"]
+
+
+def test_a_column_with_its_unit_in_the_head_has_no_sign() -> None:
+    assert [numbers.hundredths(value) for value in (None, 0.025, 0.602, 1.0)] == ["n/a", "2.50", "60.2", "100"]
+    assert [text.hundredths_interval(ends) for ends in (None, (0.0042, 0.5))] == ["n/a", "0.42–50.0"]
+
+
+def test_agreement_beyond_chance_has_three_decimals() -> None:
+    assert [text.coefficient(value) for value in (None, 0.6837, -0.00001)] == ["n/a", "0.684", "0.000"]
+    assert [text.coefficient_interval(ends) for ends in (None, (-0.0124, 0.775))] == ["n/a", "-0.012 to 0.775"]
+
+
+def test_a_noun_follows_its_count() -> None:
+    assert [numbers.counted(count, "row") for count in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
+    assert [numbers.counted(count, "query", "queries") for count in (1, 2)] == ["1 query", "2 queries"]

@@ -47,7 +47,7 @@ def test_the_page_tells_how_far_raters_are_and_who_was_stopped(premises: Premise
     premises.room.refresh()
     cells = row_of(carla.page("/coordinate"), "ann")
     assert cells[0] == "ann stopped"
-    assert cells[7] == "0 of 1 (0 %)"
+    assert cells[7] == "0 of 1 (0.00 %)"
     assert row_of(carla.page("/coordinate"), "bob")[7:9] == ["0 of 0", "never"]
     assert row_of(carla.page("/coordinate"), "&lt;cem&gt;")[1].startswith("0 of ")
 
