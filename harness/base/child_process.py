@@ -23,6 +23,7 @@ from subprocess import PIPE
 from typing import IO
 
 from harness.base.whole_file import write_whole
+from harness.model.numbers import exact
 
 _GUARD = str(Path(__file__).with_name("guard.py"))
 _LAST_BYTES = 1 << 16
@@ -132,7 +133,7 @@ class ChildProcess:
             if not self.alive:
                 return f"ended at once: {self.last_words() or 'it said nothing'}"
             if time.monotonic() > deadline_s:
-                return f"did not answer within {limit_s:g} s: {self.last_words() or 'it said nothing'}"
+                return f"did not answer within {exact(limit_s)} s: {self.last_words() or 'it said nothing'}"
             time.sleep(_POLL_S)
         return ""
 

@@ -26,6 +26,7 @@ from harness.base import strict_yaml
 from harness.base.strict_yaml import Mark, Node, Plain
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, did_you_mean
+from harness.model.numbers import exact
 
 KeyPath = Sequence[str | int]
 
@@ -162,13 +163,13 @@ def explained(detail: ErrorDetails) -> tuple[str, str]:
         case "dict_type" | "model_type" | "model_attributes_type" | "dataclass_type" | "mapping_type":
             return f"expected keys and values, found {shown}", "Write {key: value}, or indented lines `key: value`"
         case "greater_than_equal":
-            return f"{shown} is too small", f"Write at least {context['ge']:g}"
+            return f"{shown} is too small", f"Write at least {exact(context['ge'])}"
         case "greater_than":
-            return f"{shown} is too small", f"Write more than {context['gt']:g}"
+            return f"{shown} is too small", f"Write more than {exact(context['gt'])}"
         case "less_than_equal":
-            return f"{shown} is too large", f"Write at most {context['le']:g}"
+            return f"{shown} is too large", f"Write at most {exact(context['le'])}"
         case "less_than":
-            return f"{shown} is too large", f"Write less than {context['lt']:g}"
+            return f"{shown} is too large", f"Write less than {exact(context['lt'])}"
         case "too_short" | "string_too_short":
             return ("an empty text" if isinstance(given, str) else f"{shown} is empty"), "Write at least one"
         case "too_long" | "string_too_long":

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.errors import InputError, Place, PluginError, did_you_mean
+from harness.model.numbers import exact
 from harness.model.offline import Setting, SettingKind
 
 
@@ -130,9 +131,9 @@ def _check(setting: Setting, value: str) -> None:
             if not math.isfinite(found):
                 raise _wrong(setting, value, "it must be finite")
             if setting.low is not None and found < setting.low:
-                raise _wrong(setting, value, f"it must be at least {setting.low:g}")
+                raise _wrong(setting, value, f"it must be at least {exact(setting.low)}")
             if setting.high is not None and found > setting.high:
-                raise _wrong(setting, value, f"it must be at most {setting.high:g}")
+                raise _wrong(setting, value, f"it must be at most {exact(setting.high)}")
         case SettingKind.CHOICE:
             if value not in setting.choices:
                 raise _wrong(setting, value, f"it must be one of: {', '.join(setting.choices)}")

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from harness.base.foreign import plain_text
+from harness.model.numbers import exact
 
 GREATEST = 1e15
 _LONGEST_NAME = 200
@@ -41,7 +42,7 @@ def number_of(said: dict[str, Any], name: str, low: float, high: float) -> float
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < GREATEST:
         raise ProtocolFault(f"sent {name} that is not a finite number: {short(json.dumps(value))}")
     if not low <= value <= high:
-        raise ProtocolFault(f"sent {name} {value:g}, which is not from {low:g} to {high:g}")
+        raise ProtocolFault(f"sent {name} {exact(value)}, which is not from {exact(low)} to {exact(high)}")
     return float(value)
 
 

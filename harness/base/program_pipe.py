@@ -15,6 +15,7 @@ from subprocess import PIPE
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.foreign import plain_text
 from harness.model.errors import EngineError, InputError
+from harness.model.numbers import exact
 
 LONGEST_LINE = 1 << 20
 _MOST_UNREAD = 8 << 20
@@ -114,7 +115,7 @@ class ProgramPipe:
         deadline = time.monotonic() + self._hang_s
         while (status := self._child.status) is None:
             if time.monotonic() > deadline:
-                raise self.fault(f"closed its output but did not exit within {self._hang_s:g} s", self._remedy)
+                raise self.fault(f"closed its output but did not exit within {exact(self._hang_s)} s", self._remedy)
             self.pause(0.02)
         return status
 
@@ -148,7 +149,7 @@ class ProgramPipe:
         """Waits for any progress. EngineError at the deadline. Output on stderr does not extend it."""
         left = deadline - time.monotonic()
         if left <= 0:
-            raise self.fault(f"{waiting_for} within {limit_s:g} s", remedy or self._remedy)
+            raise self.fault(f"{waiting_for} within {exact(limit_s)} s", remedy or self._remedy)
         self._turn(left)
 
     def pause(self, limit_s: float) -> None:

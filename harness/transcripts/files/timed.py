@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.base.gathering import gathered
 from harness.base.text_file import Problems, encoding_name, is_comment, read_text, shown
+from harness.model.numbers import exact
 from harness.model.transcript import Segment, TimedWord
 
 _FIELD = re.compile(r"\S+")
@@ -305,7 +306,7 @@ def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool =
         if wrong or start_s is None or end_s is None:
             problems.add(number, 1, f"the segment has no valid {', '.join(wrong)}", _SEGLST_EXAMPLE)
         elif end_s < start_s:
-            what = f"the segment ends ({end_s:g}) before it begins ({start_s:g})"
+            what = f"the segment ends ({exact(end_s)}) before it begins ({exact(start_s)})"
             problems.add(number, 1, what, "The times are those of begin and end, not begin and duration")
         else:
             file, speaker, words = (" ".join(str(one).split()) for one in texts)

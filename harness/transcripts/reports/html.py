@@ -16,11 +16,11 @@ from harness.base.pages import filled_page
 from harness.base.text_table import sorted_labels
 from harness.base.whole_file import write_whole
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS
-from harness.model.numbers import NOTHING, percent, probability
+from harness.model.numbers import percent
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import DET_TICKS, ConfidenceFigures, deviate
 from harness.statistics.intervals import Interval
-from harness.statistics.text import percent_interval
+from harness.statistics.text import percent_interval, points_interval
 from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
     LEAST_SPEAKERS,
@@ -387,13 +387,8 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         per_cent=lambda value, digits=2: percent(value, digits),
         deviate=deviate,
         det_ticks=DET_TICKS,
-        signed=_signed,
-        probability=probability,
+        points_interval=points_interval,
     )
-
-
-def _signed(value: float | None, digits: int = 2) -> str:
-    return NOTHING if value is None else f"{100 * value:+.{digits}f} %".replace("-", "−")
 
 
 def _systems(systems: Sequence[Scored]) -> list[_PageSystem]:

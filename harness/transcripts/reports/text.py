@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.base.text_table import GAP, LEAST_LABEL, Column, note, padded, shown, text_table, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, Aligned, TextUnit
-from harness.model.numbers import NOTHING, p_is, percent, points, probability
+from harness.model.numbers import NOTHING, fixed, p_is, percent, points, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import ConfidenceFigures
 from harness.statistics.intervals import Interval, Share
@@ -148,7 +148,7 @@ def _cells(counts: WordCounts) -> tuple[str, ...]:
 
 
 def _decimal(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.1f}"
+    return fixed(value, 1)
 
 
 def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[str]:
@@ -192,7 +192,7 @@ def confidence(of: ConfidenceFigures, width: int, what: str = "words") -> Iterat
     """A reliability table of the confidences of words, or what else there is, and what they are worth."""
     rows = [
         (
-            f"{one.low:.1f}–{one.high:.1f}",
+            f"{fixed(one.low, 1)}–{fixed(one.high, 1)}",
             str(one.correct.total),
             percent(one.mean, 1),
             percent(one.correct.value, 1),
@@ -202,9 +202,8 @@ def confidence(of: ConfidenceFigures, width: int, what: str = "words") -> Iterat
     ]
     columns = (Column("confidence"), Column(what), Column("mean"), Column("correct"), Column("95 % interval"))
     yield from text_table(columns, rows, width)
-    nce = NOTHING if of.nce is None else f"{of.nce:.3f}"
     yield ""
-    yield from note("NCE", f"{nce} (1: perfect; 0: no better than the share of correct {what})", width)
+    yield from note("NCE", f"{fixed(of.nce, 3)} (1: perfect; 0: no better than the share of correct {what})", width)
     yield from note("calibration error", percent(of.calibration_error, 1), width)
     yield from note("equal error", percent(of.equal_error, 1), width)
     if of.left_out:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from harness.base.plugins import checked_settings
+from harness.model.numbers import fixed
 from harness.model.offline import Setting, SettingKind
 from harness.model.understanding import Prediction, Utterance
 from harness.understanding.models.encoder import CHECKPOINT, THREADS, Encoder, learn, load_encoder, torch_module
@@ -296,13 +297,13 @@ class TransformerUnderstander:
             return network.loss([encoded[row] for row in rows], targets[rows], [tags[row] for row in rows])
 
         def reached(epoch: int, total: float) -> float | None:
-            said = f"epoch {epoch} of {epochs}: loss {total / len(train):.4f}"
+            said = f"epoch {epoch} of {epochs}: loss {fixed(total / len(train), 4)}"
             if not held_out:
                 tell(said)
                 return None
             found = held_out_figures(held_out, self.predict([one.words for one in held_out]))
             figure = (found.intents.exact.value or 0.0) + (found.slots.micro.f1 or 0.0)
-            tell(f"{said}, held-out EMR + slot F1 {figure:.4f}")
+            tell(f"{said}, held-out EMR + slot F1 {fixed(figure, 4)}")
             return figure
 
         learn(

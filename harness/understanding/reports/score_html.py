@@ -12,6 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
+from harness.statistics.text import points_interval
 from harness.understanding.comparison import FrameComparison
 from harness.understanding.counts import Matched, Rule, SlotItem, items
 from harness.understanding.figures import Averages, FrameFigures, IntentFigures, figures
@@ -96,6 +97,7 @@ def page(
         most_ids=MOST_IDS,
         per_cent=per_cent,
         between=between,
+        points_interval=points_interval,
         deviate=deviate,
         det_ticks=DET_TICKS,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.base.plain_json import plain
 from harness.base.text_table import Column, padded, shown, text_table
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
-from harness.model.numbers import percent, points, probability
+from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
 from harness.statistics.confidence import ConfidenceFigures
 from harness.statistics.intervals import Share
@@ -67,8 +67,8 @@ def zero_in_words(zero: ZeroDivision) -> str:
     """The value of 0/0."""
     parts = {"precision": zero.precision, "recall": zero.recall, "F1": zero.f1, "accuracy": zero.accuracy}
     if len(set(parts.values())) == 1:
-        return f"{zero.precision:g} ({zero.name})"
-    return f"{', '.join(f'{value:g} for {name}' for name, value in parts.items())} ({zero.name})"
+        return f"{exact(zero.precision)} ({zero.name})"
+    return f"{', '.join(f'{exact(value)} for {name}' for name, value in parts.items())} ({zero.name})"
 
 
 def comparison_in_words(rule: Rule) -> str:

@@ -198,7 +198,7 @@ def test_the_page_has_the_tables_with_their_intervals() -> None:
 def test_a_page_on_several_systems_compares_them_within_each_value() -> None:
     found = page_of(scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two"))
     assert not found.open
-    fan = r"fan 3 9 22\.22 % 0\.1–84\.6 % 11\.11 % [\d.]+–[\d.]+ % \+11\.11 % −42\.4 % to \+64\.6 % 0\.433"
+    fan = r"fan 3 9 22\.22 % 0\.1–84\.6 % 11\.11 % [\d.]+–[\d.]+ % \+11\.11 -42\.\d\d to \+64\.\d\d 0\.433"
     assert re.search(fan, found.text)
     assert found.text.count("level_dbfs by noise") == 2
 
