@@ -19,7 +19,7 @@ from harness.model import numbers
 
 def filled_page(package: str, template: str, **values: object) -> str:
     """A filled template of a package. Values are escaped, controls too; a missing one is an error."""
-    return templates_of(package).get_template(template).render(version=__version__, plain=plain_text, **values)
+    return templates_of(package).get_template(template).render(version=__version__, **values)
 
 
 _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -41,6 +41,6 @@ def templates_of(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["numbers"] = numbers
+    environment.globals.update(numbers=numbers, plain=plain_text)
     environment.filters["sha256"] = lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return environment

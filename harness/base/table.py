@@ -21,7 +21,7 @@ class Field(Generic[Row]):
     - key: its name in JSON and CSV; "" leaves it out there. title: its head in text and pages, with the unit;
       "" leaves it out there.
     - value: of a row, for JSON and CSV. text: for people; default: the value itself, "n/a" without one.
-    - left, gives_way: as of `text_table.Column`.
+    - left, gives_way: as of `text_table.Column`. main: what a page prints bold.
     """
 
     key: str
@@ -30,6 +30,7 @@ class Field(Generic[Row]):
     text: Callable[[Row], str] | None = None
     left: bool = False
     gives_way: int = 0
+    main: bool = False
 
     def cell(self, row: Row) -> str:
         if self.text is not None:
@@ -47,17 +48,17 @@ class Table(Generic[Row]):
 
     def lines(self, width: int, *, ends: Sequence[Sequence[str]] = (), most: int | None = None) -> Iterator[str]:
         """Text for a terminal; arguments as of `text_table`."""
-        columns = [Column(field.title, field.left, field.gives_way) for field in self._titled]
+        columns = [Column(field.title, field.left, field.gives_way) for field in self.titled]
         return text_table(columns, self.cells, width, ends=ends, most=most)
 
     @property
     def titles(self) -> list[str]:
-        return [field.title for field in self._titled]
+        return [field.title for field in self.titled]
 
     @property
     def cells(self) -> list[list[str]]:
         """A text for each row and titled column; not escaped."""
-        return [[field.cell(row) for field in self._titled] for row in self.rows]
+        return [[field.cell(row) for field in self.titled] for row in self.rows]
 
     def json(self) -> list[dict[str, Any]]:
         """An object for each row, with plain values."""
@@ -69,7 +70,8 @@ class Table(Generic[Row]):
         return safe_csv([[field.key for field in self._keyed], *rows])
 
     @property
-    def _titled(self) -> list[Field[Row]]:
+    def titled(self) -> list[Field[Row]]:
+        """The columns of text and pages."""
         return [field for field in self.fields if field.title]
 
     @property

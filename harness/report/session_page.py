@@ -58,7 +58,6 @@ from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 from harness.transcripts.recognition import WordsHeard
-from harness.understanding.reports import score_text
 from harness.wake.reports.figures_text import disagreements, lag, rate, ratio, recovery_words
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
@@ -176,8 +175,6 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
         figures=((*Category, *Derived)),
         name_of=name_of,
         agreement=agreement,
-        per_cent=score_text.per_cent,
-        between=score_text.between,
         most_ids=MOST_LISTED,
         admitted=Reading.ADMITTED,
     )

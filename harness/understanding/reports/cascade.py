@@ -12,11 +12,11 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import picked, plain
+from harness.base.table import Field, Table
 from harness.base.text_table import note, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
-from harness.model.numbers import counted, percent, points, probability
+from harness.model.numbers import counted, percent, points
 from harness.model.understanding import Utterance, joined
-from harness.statistics.text import points_interval
 from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.transcripts.reports.text import wer_in_words
@@ -25,7 +25,14 @@ from harness.understanding.comparison import Metric, MetricDifference
 from harness.understanding.counts import Rule, items
 from harness.understanding.figures import figures
 from harness.understanding.reports.score_json import counts_json, rule_json, zero_json
-from harness.understanding.reports.score_text import chunking_in_words, details_in_words, table, zero_in_words
+from harness.understanding.reports.score_text import (
+    DIFFERENCE_FIELDS,
+    MOST_ROWS,
+    DifferenceRow,
+    chunking_in_words,
+    details_in_words,
+    zero_in_words,
+)
 
 NOTHING_TOLD = "n/a"
 NONE = "none"
@@ -89,10 +96,39 @@ FATES = {
 _PLACES = "n/a on transcripts, whose words differ"
 
 
-def rows(group: CascadeGroup) -> list[tuple[str, MetricDifference]]:
+def metric_table(group: CascadeGroup) -> Table[DifferenceRow]:
     """Metrics by name. Those with values only if both sides have values."""
+    fields: tuple[Field[DifferenceRow], ...] = (
+        Field("", "metric", lambda row: row[0]),
+        Field("", "reference", lambda row: percent(row[1].second, 2)),
+        Field("", "transcript", lambda row: percent(row[1].first, 2)),
+        *DIFFERENCE_FIELDS,
+    )
     found = [(NAMES[figure], one) for figure, one in group.differences.items() if figure in NAMES]
-    return [(name, one) for name, one in found if not name.endswith("with values") or one.first is not None]
+    return Table(fields, [row for row in found if not row[0].endswith("with values") or row[1].first is not None])
+
+
+GroupRow = tuple[str, CascadeGroup]
+
+
+def group_table(column: str, labels: Sequence[GroupRow]) -> Table[GroupRow]:
+    """Metrics on the reference and on what was heard, for each label."""
+    fields: list[Field[GroupRow]] = [
+        Field("", column, lambda row: row[0] or NO_LABEL),
+        Field("", "utterances", lambda row: f"{row[1].words.sentences:,}"),
+        Field("", "WER", lambda row: percent(row[1].words.wer, 2)),
+    ]
+    for figure in IN_GROUPS:
+
+        def of(row: GroupRow, figure: Metric = figure) -> MetricDifference:
+            return row[1].differences[figure]
+
+        fields += [
+            Field("", figure.name, lambda row, of=of: percent(of(row).second, 2)),  # type: ignore[misc]
+            Field("", "heard", lambda row, of=of: percent(of(row).first, 2)),  # type: ignore[misc]
+            Field("", "diff.", lambda row, of=of: points(of(row).difference), main=True),  # type: ignore[misc]
+        ]
+    return Table(fields, labels)
 
 
 def slot_f1(of: Cascade) -> float | None:
@@ -105,7 +141,7 @@ def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = L
     yield from head(of, width)
     yield from notes
     yield ""
-    yield from table("metric", ("reference", "transcript", "difference", "95 % interval", "p"), _cells(of), width, 0)
+    yield from metric_table(of.total).lines(width)
     yield ""
     words = of.total.words
     wer = f"{wer_in_words(words, interval_of(of.words))}; words compared as {of.words.normalisation}"
@@ -118,7 +154,7 @@ def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = L
         yield from note("no group", too_many_in_words(shown(column, width), number), width, NOTES)
     for column, labels in of.groups:
         yield ""
-        yield from _group_table(column, labels, width)
+        yield from group_table(column, labels).lines(width, most=MOST_ROWS)
     for fate, title in ((FrameFate.BROKEN, "Broken by recognition"), (FrameFate.REVALUED, "Other slot values")):
         found = of.of(fate)
         if not found:
@@ -164,36 +200,9 @@ def excluded(of: Cascade, width: int) -> Iterator[str]:
         yield from note("not annotated", f"{_ids(of.unannotated, width)}: not counted", width, NOTES)
 
 
-def _cells(of: Cascade) -> list[tuple[str, Sequence[str]]]:
-    return [
-        (
-            name,
-            (
-                percent(one.second, 2), percent(one.first, 2), points(one.difference), points_interval(one.interval),
-                probability(one.p),
-            ),
-        )
-        for name, one in rows(of.total)
-    ]  # fmt: skip
-
-
 def too_many_in_words(column: str, labels: int) -> str:
     """Why a column of gold is not among the groups. column: escaped."""
     return f"{column} has {labels:,} labels, too many to group by (use --by {column})"
-
-
-def _group_table(column: str, labels: Sequence[tuple[str, CascadeGroup]], width: int) -> Iterator[str]:
-    heads = ["utterances", "WER"]
-    for figure in IN_GROUPS:
-        heads += [f"{figure.name}", "heard", "diff."]
-    cells: list[tuple[str, Sequence[str]]] = []
-    for label, group in labels:
-        row = [f"{group.words.sentences:,}", percent(group.words.wer, 2)]
-        for figure in IN_GROUPS:
-            one = group.differences[figure]
-            row += [percent(one.second, 2), percent(one.first, 2), points(one.difference)]
-        cells.append((label or NO_LABEL, row))
-    yield from table(column, heads, cells, width)
 
 
 def _ids(ids: Sequence[str], width: int) -> str:
@@ -293,16 +302,12 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         wer=wer_in_words(of.total.words, interval_of(of.words)),
         fates=list(FATES.items()),
         slot_f1=slot_f1(of),
-        rows=rows,
-        group_names=[NAMES[figure] for figure in IN_GROUPS],
-        in_groups=IN_GROUPS,
+        metric_table=metric_table,
+        group_table=group_table,
         too_many=[too_many_in_words(plain_text(column, 80), number) for column, number in of.too_many],
         lists=lists,
         change=partial(changes, rule=of.rule),
         frame=partial(frame_in_words, rule=of.rule),
         most_ids=MOST_IDS_OF_PAGE,
         per_cent=partial(percent, digits=2),
-        points=points,
-        points_interval=points_interval,
-        probability=probability,
     )

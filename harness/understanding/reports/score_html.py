@@ -12,10 +12,9 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
-from harness.statistics.text import points_interval
 from harness.understanding.comparison import FrameComparison
-from harness.understanding.counts import Matched, Rule, SlotItem, items
-from harness.understanding.figures import Averages, FrameFigures, IntentFigures, figures
+from harness.understanding.counts import Rule, SlotItem, items
+from harness.understanding.figures import IntentFigures
 from harness.understanding.reports.score_text import (
     FigureRow,
     Reported,
@@ -23,13 +22,15 @@ from harness.understanding.reports.score_text import (
     chunking_in_words,
     comparison_in_words,
     details_in_words,
+    difference_table,
+    group_tables,
+    label_table,
     per_cent,
     zero_in_words,
 )
 from harness.understanding.scoring import FrameScoring, ScoredFrame
 
 MOST_UTTERANCES = 2000
-MOST_ROWS = 500
 MOST_CONFUSIONS = 200
 FIRST_CONFUSIONS = 10
 MOST_IDS = 30
@@ -40,19 +41,15 @@ TILES = ("emr", "sfa", "slot_f1", "slu_f1", "cer", "f1mh", "intent_accuracy")
 
 @dataclass(frozen=True, slots=True)
 class _System:
-    """A system on the page. several: more than one detail is shown."""
+    """A system on the page."""
 
     label: str
     name: str
     of: Reported
-    several: bool
 
     @property
     def tiles(self) -> list[FigureRow]:
         return [row for row in (self.of.row(key) for key in TILES) if row is not None]
-
-    def row_name(self, row: FigureRow) -> str:
-        return f"{row.name} ({row.detail})" if self.several and row.detail else row.name
 
 
 def page(
@@ -67,12 +64,11 @@ def page(
     """
     if not systems:
         raise ValueError("the page has no system")
-    several = len(systems[0].counts.details) > 1
     rows = []
     for number, one in enumerate(systems, 1):
         name = plain_text(one.counts.predicted, 200)
         label = "predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40]
-        rows.append(_System(label, name, one, several))
+        rows.append(_System(label, name, one))
     shown = selection(scorings, [one.label for one in rows], most_utterances) if scorings else None
     rules = [one.rule for one in systems[0].counts.details]
     return filled_page(
@@ -86,9 +82,8 @@ def page(
         zero=zero_in_words(systems[0].zero),
         compared=comparison_in_words(rules[0]),
         comparisons=[_compared(one, rows) for one in comparisons],
-        labels_of=lambda of: by_label(of.labels),
-        concepts_of=lambda of: by_label(of.slots.per_concept or of.slots.per_concept_set),
-        groups_of=_groups,
+        label_table=label_table,
+        group_tables=group_tables,
         confusions_of=_confusions,
         matrix_of=_matrix,
         selection=shown,
@@ -97,33 +92,9 @@ def page(
         most_ids=MOST_IDS,
         per_cent=per_cent,
         between=between,
-        points_interval=points_interval,
         deviate=deviate,
         det_ticks=DET_TICKS,
     )
-
-
-def by_label(rows: Sequence[tuple[str, Matched, Averages]]) -> tuple[list[tuple[str, Matched, Averages]], int]:
-    """Intents or concepts, most frequent first, and the number not listed."""
-    found = sorted(rows, key=lambda row: (-row[1].gold, row[0]))
-    return [(plain_text(name, 80), counts, one) for name, counts, one in found[:MOST_ROWS]], len(found[MOST_ROWS:])
-
-
-def _groups(system: _System) -> list[tuple[str, list[tuple[str, FrameFigures]], int]]:
-    """Columns with several labels, under the first detail, each with the number of labels not shown."""
-    one = system.of.counts.details[0]
-    return [
-        (
-            plain_text(column, 60),
-            [
-                (plain_text(label, 80) or "(none)", figures(counts, system.of.zero, system.of.labels))
-                for label, counts in labels[:MOST_ROWS]
-            ],
-            len(labels[MOST_ROWS:]),
-        )
-        for column, labels in one.groups
-        if len(labels) > 1
-    ]
 
 
 def _confusions(of: IntentFigures) -> tuple[list[tuple[str, str, int]], int]:
@@ -155,7 +126,7 @@ def _compared(one: FrameComparison, rows: Sequence[_System]) -> dict[str, Any]:
         "first": labels.get(one.first, plain_text(one.first, 40)),
         "second": labels.get(one.second, plain_text(one.second, 40)),
         "utterances": len(one.utterances),
-        "rows": [(key, of) for key, of in one.differences.items() if of.difference is not None],
+        "table": difference_table(one.differences),
     }
 
 

@@ -19,7 +19,7 @@ from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, Rule, SlotCounts
 from harness.understanding.entities import EntityCounts
 from harness.understanding.figures import ZeroDivision
-from harness.understanding.reports.score_text import FigureRow, Reported, group_figures, group_means
+from harness.understanding.reports.score_text import FigureRow, Reported, group_means, group_table
 from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
 Json = dict[str, Any]
@@ -262,13 +262,16 @@ def _system(one: Reported) -> Json:
                 "samples": samples_json(detail.samples),
                 "groups": {
                     column: [
-                        {"label": label, **group_figures(of, one), "counts": counts_json(of)} for label, of in labels
+                        {**row, "counts": counts_json(of)} for row, (_, of) in zip(groups.json(), labels, strict=True)
                     ]
-                    for column, labels in detail.groups
+                    for (column, labels), groups in zip(detail.groups, tables, strict=True)
                 },
-                "group_means": {column: group_means(labels, one) for column, labels in detail.groups},
+                "group_means": {
+                    column: group_means(groups) for (column, _), groups in zip(detail.groups, tables, strict=True)
+                },
             }
             for detail, found in zip(counts.details, one.figures, strict=True)
+            for tables in [[group_table(column, labels, detail, one) for column, labels in detail.groups]]
         ],
     }
 

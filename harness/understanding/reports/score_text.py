@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from harness.base.plain_json import plain
-from harness.base.text_table import Column, padded, shown, text_table
+from harness.base.table import Field, Table
+from harness.base.text_table import padded, shown
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
@@ -38,7 +39,7 @@ from harness.understanding.figures import (
 from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
 
 if TYPE_CHECKING:  # limits need the names of metrics, but no arrays
-    from harness.understanding.comparison import FrameComparison, MetricDifference
+    from harness.understanding.comparison import FrameComparison, Metric, MetricDifference
 
 MOST_ROWS = 100
 
@@ -81,20 +82,6 @@ def comparison_in_words(rule: Rule) -> str:
     if rule.values is not ValueRule.NONE:
         said.append(f"values compared {rule.values}, if both sides have them")
     return "; ".join(said)
-
-
-def table(
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[tuple[str, Sequence[str]]],
-    width: int,
-    most: int = MOST_ROWS,
-    ends: Sequence[tuple[str, Sequence[str]]] = (),
-) -> Iterator[str]:
-    """Lines of a table. A column whose head begins with a blank is aligned left. most: rows; 0 for all."""
-    columns = [Column(title), *(Column(head.strip(), left=head.startswith(" ")) for head in heads)]
-    below = [(name, *cells) for name, cells in ends]
-    return text_table(columns, [(name, *cells) for name, cells in rows], width, most=most or None, ends=below)
 
 
 NO_INTENTS = "no intents in gold, or none in the predictions"
@@ -155,6 +142,21 @@ class Reported:
     def row(self, key: str, detail: Detail | None = None) -> FigureRow | None:
         """The row of a metric. By default, of the first detail that has it."""
         return next((one for one in self.rows if one.key == key and detail in (None, one.detail)), None)
+
+    def row_name(self, row: FigureRow) -> str:
+        """The metric with its detail, if there are several."""
+        return f"{row.name} ({row.detail})" if len(self.counts.details) > 1 and row.detail else row.name
+
+    @property
+    def table(self) -> Table[FigureRow]:
+        """All metrics."""
+        fields: tuple[Field[FigureRow], ...] = (
+            Field("", "metric", self.row_name),
+            Field("", "value", lambda row: per_cent(row.value), main=True),
+            Field("", "95 % interval", lambda row: between(row.interval)),
+            Field("", "counts", lambda row: row.counts, left=True),
+        )
+        return Table(fields, self.rows)
 
     def _intents(self) -> Iterator[FigureRow]:
         of, counts = self.figures[0].intents, self.counts.details[0].totals.intents
@@ -286,15 +288,20 @@ def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSI
     first = system.figures[0]
     if first.intents.utterances:
         yield ""
-        yield from _by_label("intent", first.intents.labels, width)
+        yield from label_table("intent", first.intents.labels).lines(width, most=MOST_ROWS)
         yield ""
         yield from _confusions(first, width, confusions)
     for one, of in zip(counts.details, system.figures, strict=True):
         if concepts := of.slots.per_concept or of.slots.per_concept_set:
             of_sets = "" if of.slots.per_concept else ", once per utterance"
             yield ""
-            yield from _by_label(f"concept ({one.rule.detail}{of_sets})", concepts, width)
-    yield from _all_groups(system, width)
+            yield from label_table(f"concept ({one.rule.detail}{of_sets})", concepts).lines(width, most=MOST_ROWS)
+    for one in counts.details:
+        for groups in group_tables(one, system):
+            yield ""
+            mean = group_means(groups)
+            cells = [per_cent(mean[field.key]) if field.key else "" for field in groups.titled[1:]]
+            yield from groups.lines(width, most=MOST_ROWS, ends=[(f"mean of {len(groups.rows)}", *cells)])
     if system.confidence is not None:
         from harness.transcripts.reports.text import confidence  # here, since few predictions have scores
 
@@ -303,34 +310,25 @@ def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSI
     yield ""
     yield from _notes(system, width)
     yield ""
-    yield from _figure_lines(system, width)
+    yield from system.table.lines(width)
 
 
-def _figure_lines(system: Reported, width: int) -> Iterator[str]:
-    several = len(system.counts.details) > 1
-    rows = [
-        (
-            f"{row.name} ({row.detail})" if several and row.detail else row.name,
-            (per_cent(row.value), between(row.interval), row.counts),
-        )
-        for row in system.rows
-    ]
-    yield from table("metric", ("value", "95 % interval", " counts"), rows, width, 0)
+LabelRow = tuple[str, Matched, Averages]
+GroupRow = tuple[str, FrameFigures]
 
 
-def _by_label(title: str, rows: Sequence[tuple[str, Matched, Averages]], width: int) -> Iterator[str]:
-    """Most frequent first."""
-    cells = [
-        (
-            name,
-            (
-                *(f"{one:,}" for one in (of.gold, of.predicted, of.right)),
-                *(per_cent(value) for value in (figure.precision, figure.recall, figure.f1)),
-            ),
-        )
-        for name, of, figure in sorted(rows, key=lambda row: (-row[1].gold, row[0]))
-    ]
-    yield from table(title, ("gold", "predicted", "right", "precision", "recall", "F1"), cells, width)
+def label_table(title: str, rows: Sequence[LabelRow]) -> Table[LabelRow]:
+    """Intents or concepts, most frequent first."""
+    fields: tuple[Field[LabelRow], ...] = (
+        Field("", title, lambda row: row[0]),
+        Field("", "gold", lambda row: f"{row[1].gold:,}"),
+        Field("", "predicted", lambda row: f"{row[1].predicted:,}"),
+        Field("", "right", lambda row: f"{row[1].right:,}"),
+        Field("", "precision", lambda row: per_cent(row[2].precision)),
+        Field("", "recall", lambda row: per_cent(row[2].recall)),
+        Field("", "F1", lambda row: per_cent(row[2].f1), main=True),
+    )
+    return Table(fields, sorted(rows, key=lambda row: (-row[1].gold, row[0])))
 
 
 def _confusions(of: FrameFigures, width: int, most: int) -> Iterator[str]:
@@ -369,63 +367,45 @@ def _notes(system: Reported, width: int) -> Iterator[str]:
         yield _note("blanks", f"{listed(counts.surplus_blanks)}: a slot value has surplus blanks, which count", width)
 
 
-def _all_groups(system: Reported, width: int) -> Iterator[str]:
-    for one in system.counts.details:
-        for column, labels in one.groups:
-            if len(labels) > 1:
-                yield ""
-                yield from _group_lines(column, labels, one, system, width)
+def _rate(key: str, title: str, of: Callable[[FrameFigures], float | None], *, main: bool = False) -> Field[GroupRow]:
+    return Field(key, title, lambda row: of(row[1]), lambda row: per_cent(of(row[1])), main=main)
 
 
-def _group_lines(
-    column: str, labels: Sequence[tuple[str, FrameCounts]], one: DetailCounts, system: Reported, width: int
-) -> Iterator[str]:
-    rows = []
-    for label, counts in labels:
-        of = figures(counts, system.zero, system.labels)
-        cells = (
-            f"{of.utterances:,}",
-            per_cent(of.intents.exact.value),
-            between(of.intents.exact.interval),
-            per_cent(of.slots.micro.f1),
-            per_cent(of.slots.concept_sets.f1),
-            per_cent(of.slots.cer),
-            per_cent(of.slots.frames.value),
-            between(of.slots.frames.interval),
-        )
-        rows.append((label or NO_LABEL, cells))
+_GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
+    Field("", "utterances", lambda row: f"{row[1].utterances:,}"),
+    _rate("emr", "EMR", lambda of: of.intents.exact.value, main=True),
+    Field("", "95 %", lambda row: between(row[1].intents.exact.interval)),
+    _rate("intent_accuracy", "", lambda of: of.intents.accuracy),
+    _rate("slot_f1", "slot F1", lambda of: of.slots.micro.f1),
+    _rate("f1mh", "F1mh", lambda of: of.slots.concept_sets.f1),
+    _rate("cer", "CER", lambda of: of.slots.cer),
+    _rate("sfa", "SFA", lambda of: of.slots.frames.value, main=True),
+    Field("", "95 %", lambda row: between(row[1].slots.frames.interval)),
+)
+
+
+def group_table(
+    column: str, labels: Sequence[tuple[str, FrameCounts]], one: DetailCounts, system: Reported
+) -> Table[GroupRow]:
+    """A row for each label, as text and as JSON."""
     several = f" ({one.rule.detail})" if len(system.counts.details) > 1 else ""
-    mean = group_means(labels, system)
-    several_groups = mean and [
-        (
-            f"mean of {len(rows)}",
-            ("", *(per_cent(mean[key]) if key else "" for key in ("emr", "", "slot_f1", "f1mh", "cer", "sfa", ""))),
-        )
-    ]
-    heads = ("utterances", "EMR", "95 %", "slot F1", "F1mh", "CER", "SFA", "95 %")
-    yield from table(f"by {column}{several}", heads, rows, width, ends=several_groups or ())
+    label: Field[GroupRow] = Field("label", f"by {column}{several}", lambda row: row[0], lambda row: row[0] or NO_LABEL)
+    rows = [(name, figures(counts, system.zero, system.labels)) for name, counts in labels]
+    return Table((label, *_GROUP_FIELDS), rows)
 
 
-def group_means(labels: Sequence[tuple[str, FrameCounts]], system: Reported) -> dict[str, float | None]:
+def group_tables(one: DetailCounts, system: Reported) -> list[Table[GroupRow]]:
+    """Of the columns with several labels."""
+    return [group_table(column, labels, one, system) for column, labels in one.groups if len(labels) > 1]
+
+
+def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
     """Means over groups, each as heavy as the others, as over locales; None where a group has nothing. {} for one."""
-    if len(labels) < 2:
+    rows = table.json()
+    if len(rows) < 2:
         return {}
-    of = [group_figures(counts, system) for _, counts in labels]
-    values = {key: [value for one in of if (value := one[key]) is not None] for key in of[0]}
-    return {key: fmean(given) if len(given) == len(of) else None for key, given in values.items()}
-
-
-def group_figures(counts: FrameCounts, system: Reported) -> dict[str, float | None]:
-    """The metrics of a group by their keys."""
-    of = figures(counts, system.zero, system.labels)
-    return {
-        "emr": of.intents.exact.value,
-        "intent_accuracy": of.intents.accuracy,
-        "slot_f1": of.slots.micro.f1,
-        "f1mh": of.slots.concept_sets.f1,
-        "cer": of.slots.cer,
-        "sfa": of.slots.frames.value,
-    }
+    values = {key: [row[key] for row in rows if row[key] is not None] for key in rows[0] if key != "label"}
+    return {key: fmean(given) if len(given) == len(rows) else None for key, given in values.items()}
 
 
 def listed(ids: Sequence[str]) -> str:
@@ -453,21 +433,30 @@ def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iter
                 f"left out: {one.only_first:,} only in the first, {one.only_second:,} only in the second, "
                 f"{one.neither:,} in neither"
             )
-        rows = [
-            (key.value.replace("_", " "), _compared_cells(of))
-            for key, of in one.differences.items()
-            if of.difference is not None
-        ]
-        yield from table("metric", ("first", "second", "difference", "95 % interval", "p"), rows, width)
+        yield from difference_table(one.differences).lines(width, most=MOST_ROWS)
+
+
+DifferenceRow = tuple[str, "MetricDifference"]
+DIFFERENCE_FIELDS: tuple[Field[DifferenceRow], ...] = (
+    Field("", "difference", lambda row: points(row[1].difference), main=True),
+    Field("", "95 % interval", lambda row: points_interval(row[1].interval)),
+    Field("", "p", lambda row: probability(row[1].p)),
+)
+
+
+def difference_table(differences: Mapping[Metric, MetricDifference]) -> Table[DifferenceRow]:
+    """The metrics that both systems have."""
+    fields: tuple[Field[DifferenceRow], ...] = (
+        Field("", "metric", lambda row: row[0]),
+        Field("", "first", lambda row: per_cent(row[1].first)),
+        Field("", "second", lambda row: per_cent(row[1].second)),
+        *DIFFERENCE_FIELDS,
+    )
+    rows = [(key.value.replace("_", " "), of) for key, of in differences.items() if of.difference is not None]
+    return Table(fields, rows)
 
 
 def comparison_json(one: FrameComparison) -> dict[str, Any]:
     """The differences, 0–1, with two-sided p."""
     found: dict[str, Any] = plain(one)
     return {**found, "utterances": len(one.utterances)}
-
-
-def _compared_cells(of: MetricDifference) -> tuple[str, ...]:
-    return (
-        per_cent(of.first), per_cent(of.second), points(of.difference), points_interval(of.interval), probability(of.p)
-    )  # fmt: skip
