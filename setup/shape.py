@@ -46,6 +46,13 @@ ASKED_ELSEWHERE = {"time": {"sleep", "monotonic", "monotonic_ns", "perf_counter"
 PRINTER = "harness/model/numbers.py"
 FOR_MACHINES: dict[str, str] = {
     "harness/base/typed_table.py:_cell": "CSV with declared decimals",
+    "harness/engines/pocketsphinx_keyphrase.py:__init__": "thresholds in the list of phrases of pocketsphinx",
+    "harness/offline/mixing.py:_labels": "CSV of labels",
+    "harness/offline/reports/comparison.py:_of_journal": "settings as the wake log states them, to compare with one",
+    "harness/offline/reports/det.py:_number": "CSV of a curve",
+    "harness/offline/reports/log.py": "the wake log",
+    "harness/offline/reports/session.py:_rows": "CSV of trials",
+    "harness/offline/wake_log.py": "the wake log, and the console line of the tool that it comes from",
     "harness/web/sounds.py:picture": "coordinates of an SVG",
 }
 """`file` or `file:function` (or class) whose numbers no person reads in a sentence or table, with the reason."""
@@ -53,10 +60,8 @@ NOT_YET: tuple[str, ...] = (
     "cli",
     "dashboard",
     "devices",
-    "engines",
     "lab",
     "model",
-    "offline",
     "report",
     "scenario",
     "session",

@@ -21,6 +21,7 @@ from harness.engines.offline_loading import fingerprint
 from harness.engines.process_protocol import DeclaredScores, Done, EngineEvent, EngineHello, EngineScores, Refused
 from harness.engines.settings import LEAD_IN, OF_SCORES, REFRACTORY, SPOT_DURATION, number, operating_points, spot_rule
 from harness.model.errors import EngineError, InputError
+from harness.model.numbers import seconds
 from harness.model.offline import (
     EngineFacts,
     EngineKind,
@@ -197,7 +198,7 @@ class FileTalk:
             return False
         self._lines += 1
         if self._lines > _LINES_AT_ONCE + _LINES_A_SECOND * self._sent / self._hello.rate_hz:
-            raise self._fault(f"wrote {self._lines} lines in {self._sent / self._hello.rate_hz:.1f} s of sound")
+            raise self._fault(f"wrote {self._lines} lines in {seconds(self._sent / self._hello.rate_hz)} of sound")
         try:
             if self._mode is Mode.ONCE and self._lines == 1 and protocol.is_hello(text):
                 self._agrees(protocol.hello_of(text))

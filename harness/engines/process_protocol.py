@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.program_lines import GREATEST, ProtocolFault, demand_protocol, name_of, number_of, object_of, short
+from harness.model.numbers import moment
 from harness.model.offline import EngineKind
 
 PROTOCOL = 1
@@ -169,7 +170,9 @@ def _position(said: dict[str, Any], name: str, rate_hz: int, sent: int) -> int |
     else:
         return None
     if found > sent + TOLERANCE_S * rate_hz:
-        raise ProtocolFault(f"sent {name} at {found / rate_hz:.3f} s, after only {sent / rate_hz:.3f} s of the file")
+        raise ProtocolFault(
+            f"sent {name} at {moment(found / rate_hz)}, after only {moment(sent / rate_hz)} of the file"
+        )
     return min(round(found), sent)
 
 

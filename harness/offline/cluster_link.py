@@ -16,6 +16,7 @@ from harness.base.gathering import gathered
 from harness.base.plain_json import restored
 from harness.base.plugins import pip_install
 from harness.model.errors import EngineError, InputError, PluginError
+from harness.model.numbers import exact
 from harness.model.offline import EngineFacts
 from harness.offline.cluster_worker import ClusterOrder, introduce, likeness, shortly
 
@@ -222,14 +223,14 @@ class ClusterWorkers:
         """Waits for workers and checks each. InputError if one is unfit or there is none."""
         self._look()
         if not self._here:
-            self._told(f"waiting up to {WORKERS_WITHIN_S:g} s for workers of {self._link.address}")
+            self._told(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers of {self._link.address}")
         while not self._here:
             if stop.wait(TICK_S):
                 raise KeyboardInterrupt
             self._look()
             if not self._here and time.monotonic() - self._had_s > WORKERS_WITHIN_S:
                 raise InputError(
-                    f"the scheduler at {self._link.address} has had no worker for {WORKERS_WITHIN_S:g} s",
+                    f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
                     remedy=f"Start one: dask worker {self._link.address}",
                 )
         facts: dict[str, EngineFacts] = {}
@@ -293,7 +294,7 @@ class ClusterWorkers:
             self._told(f"the worker {address} is gone; another worker plays its files")
         if not self._here and now_s - self._had_s > WORKERS_WITHIN_S:
             raise EngineError(
-                f"the scheduler at {self._link.address} has had no worker for {WORKERS_WITHIN_S:g} s",
+                f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
                 remedy="Start workers, then continue with --resume",
             )
 

@@ -24,6 +24,7 @@ from harness.devices.profiles.profile import load_profile
 from harness.model import observation as seen_by
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import DeviceError, EngineError, HarnessError, InputError
+from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
 from harness.scenario.bench import load_bench
 from harness.session.engine.assemble import BenchSurroundings
@@ -209,7 +210,7 @@ class DeviceLink:
             if self._wait(lambda: any(map(_started, self._since(mark))), RESTART_AGAIN_S):
                 self._settling_until_s = time.monotonic() + RESTART_WITHIN_S
                 return
-        raise self._failed(f"did not restart within {RESTART_WITHIN_S:g} s", "Reset it by hand")
+        raise self._failed(f"did not restart within {exact(RESTART_WITHIN_S)} s", "Reset it by hand")
 
     def set_sensitivity(self, value: int) -> None:
         """Sets 0–100. A restart clears it."""
@@ -267,7 +268,7 @@ class DeviceLink:
         while not self._wait(lambda: ended() is not None, NO_PROGRESS_S):
             if len(self._progress(mark)) == progress:
                 self._driver.stop()
-                raise self._failed(f"hangs: it has acknowledged nothing for {NO_PROGRESS_S:g} s", "Reset it")
+                raise self._failed(f"hangs: it has acknowledged nothing for {exact(NO_PROGRESS_S)} s", "Reset it")
             progress = len(self._progress(mark))
         return ended()
 

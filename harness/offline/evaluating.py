@@ -18,7 +18,7 @@ from harness import __version__
 from harness.base.text_table import shown
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, Place
-from harness.model.numbers import counted
+from harness.model.numbers import counted, number
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, Task
 from harness.model.stimulus import SoundCondition
 from harness.offline.asked import DeclaredLimits, EvaluationAsked, SweepAsked, log_names
@@ -28,6 +28,7 @@ from harness.offline.journal_lines import JournalHeader, Shard
 from harness.offline.lists import CONDITION, Listing, demand_local, read_lists
 from harness.offline.pool import WorkerLimits
 from harness.offline.run import OnOutcome, OpensJournal, RunPace, RunProgress, run, stop_when_asked
+from harness.statistics.text import number_interval
 
 if TYPE_CHECKING:
     from harness.offline.figures.counts import TalkerOf
@@ -399,10 +400,9 @@ class EvaluationSitting:
         if not (found.counts.inv_files or found.counts.oov_files):
             screen.warn("no file was usable")
         if found.clustered and found.clustering is not None:
-            low, high = found.clustering.interval
             screen.warn(
-                f"false accepts come in clusters (index of dispersion {found.clustering.index:.1f} over files): "
-                f"the 95 % interval by file is {low:.4g} to {high:.4g} per hour"
+                f"false accepts come in clusters (index of dispersion {number(found.clustering.index)} over files): "
+                f"the 95 % interval by file is {number_interval(found.clustering.interval)} per hour"
             )
         if lost := len(done.lost_workers):
             screen.warn(f"{counted(lost, 'worker')} lost and replaced; see the x-lost-worker lines of the log")

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from harness.base.plain_json import plain, restored
 from harness.base.processor import HostFacts
+from harness.model.numbers import exact
 from harness.model.offline import (
     Counting,
     EngineFacts,
@@ -91,7 +92,7 @@ def differences(
     look("settings are", one.evaluation.task.settings, other.evaluation.task.settings)
     for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref", "tolerance_s"):
         look(f"{name.replace('_', ' ')} is", getattr(one.counting, name), getattr(other.counting, name))
-    look("the tail is", f"{one.evaluation.tail_s:g} s", f"{other.evaluation.tail_s:g} s")
+    look("the tail is", f"{exact(one.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
     if one.evaluation.conditions != other.evaluation.conditions:
         then, now = ([each.label() for each in of.evaluation.conditions] for of in (one, other))
         before = _differing(then, now) if then != now else "others of the same names"

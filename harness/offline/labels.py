@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 from harness.base.findings import nearest
 from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, unmarked
 from harness.model.errors import InputError, Place, did_you_mean
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact
 from harness.model.offline import LabelledPhrase
 from harness.offline.figures.labelled import compared
 from harness.offline.gathered import GatheredFiles
@@ -130,7 +130,7 @@ def _tier(label: LabelledPhrase) -> str:
 
 def _told(label: LabelledPhrase) -> str:
     tier = _tier(label)
-    return f"{label.start_s:g} to {label.end_s:g} s" + (f", tier {shown(tier)}" if tier else "")
+    return f"{exact(label.start_s, 9)} to {exact(label.end_s, 9)} s" + (f", tier {shown(tier)}" if tier else "")
 
 
 def _label(
@@ -367,9 +367,8 @@ class LabelsOfRecordings:
         named = sum(bool(label.phrase) for label in every)
         if 0 < named < len(every):
             nameless = next(label for label in every if not label.phrase)
-            what = (
-                f"{named} labels name a phrase, and {len(every) - named} do not, such as that at {nameless.start_s:g} s"
-            )
+            start, others = exact(nameless.start_s, 9), len(every) - named
+            what = f"{named} labels name a phrase, and {others} do not, such as that at {start} s"
             raise InputError(what, remedy="Name the phrase of every label, or of none: then any phrase counts")
 
 

@@ -17,6 +17,7 @@ import soundfile
 from harness.base.text_file import safe_csv
 from harness.base.whole_file import whole_stream, write_whole
 from harness.model.errors import InputError, Place
+from harness.model.numbers import exact
 from harness.model.stimulus import RecordingPiece, Samples, Waveform
 from harness.offline.gathered import GatheredFiles
 from harness.sound.level import active_speech_level, rms_dbfs
@@ -51,7 +52,7 @@ class MixAsked:
     def __post_init__(self) -> None:
         for name, (least, most) in (("gap", self.gap_s), ("snr", self.snr_db)):
             if least > most:
-                raise InputError(f"--{name} {least:g} {most:g}: the first is the larger", remedy="Swap them")
+                raise InputError(f"--{name} {exact(least)} {exact(most)}: the first is the larger", remedy="Swap them")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from harness.base.ports import OfflineEngine, ScoresSound, ScoreStream, SpotsPhrases, Understands
 from harness.engines.settings import LEAD_IN
 from harness.model.errors import DeviceError, EngineError, HarnessError
+from harness.model.numbers import exact, fixed, number
 from harness.model.offline import (
     INLINE,
     EngineFacts,
@@ -172,7 +173,8 @@ def checked(found: _Found) -> _Found:
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
         raise EngineError("the engine reported a phrase that is not text, or is too long", remedy=_REMEDY)
     if not 0 <= start <= end < FARTHEST or (score is not None and not math.isfinite(score)):
-        what = f"the engine reported an impossible detection: from sample {start:.15g} to {end:.15g}, score {score}"
+        span = f"from sample {exact(start, 15)} to {exact(end, 15)}"
+        what = f"the engine reported an impossible detection: {span}, score {score}"
         raise EngineError(what, remedy=_REMEDY)
     return replace(found, start=start, end=end, score=score)
 
@@ -264,11 +266,12 @@ class FilePlayer:
             if not sound.samples:
                 return file.outcome_rejected(RejectReason.EMPTY)
             if file.kind is ListKind.INV and sound.samples * 1000 < self._lead_in_ms * sound.rate_hz:
-                short = f"{sound.samples / sound.rate_hz * 1000:.0f} ms, and the lead-in is {self._lead_in_ms:g} ms"
+                length = fixed(sound.samples / sound.rate_hz * 1000, 0, "ms")
+                short = f"{length}, and the lead-in is {exact(self._lead_in_ms)} ms"
                 return file.outcome_rejected(RejectReason.SHORT, short)
             length_s = sound.samples / sound.rate_hz
             if file.labels and (last_s := max(one.end_s for one in file.labels)) > length_s + _LABEL_BEYOND_S:
-                beyond = f"a label ends at {last_s:g} s, and the recording at {length_s:g} s"
+                beyond = f"a label ends at {exact(last_s)} s, and the recording at {exact(length_s)} s"
                 return file.outcome_rejected(RejectReason.REFERENCE, beyond)
             reference = read_reference(file.reference) if file.reference else ""
             spots: tuple[OfflineSpot, ...] = ()
@@ -377,7 +380,8 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: _PlayedSound
     seconds = sound.samples / sound.rate_hz
     if seconds > LONGEST_UNDERSTOOD_S:
         raise EngineError(
-            f"the file is {seconds / 3600:.1f} h long; a recogniser accepts {LONGEST_UNDERSTOOD_S / 3600:g} h at most",
+            f"the file is {number(seconds / 3600)} h long; "
+            f"a recogniser accepts {exact(LONGEST_UNDERSTOOD_S / 3600)} h at most",
             remedy="Split it into shorter files",
         )
     blocks = list(sound.blocks())

@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.base.whole_file import whole_stream
 from harness.model.errors import InputError
-from harness.model.numbers import counted
+from harness.model.numbers import counted, fixed
 from harness.model.offline import ScoreTrack
 
 MAGIC = b"VHSCORES"
@@ -92,12 +92,12 @@ class ScoreCache:
     def size(self, fingerprint: str) -> str:
         """What is stored for an engine, in words."""
         sizes = [path.stat().st_size for path in (self.folder / fingerprint).rglob(f"[!.]*{ENDING}")]
-        return f"{counted(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB"
+        return f"{counted(len(sizes), 'file')}, {fixed(sum(sizes) / 1e6, 1, 'MB')}"
 
     def _path(self, fingerprint: str, file_sha256: str) -> Path:
         for name, text in (("fingerprint", fingerprint), ("sha256", file_sha256)):
             if not text or not _HEX.issuperset(text):
-                raise InputError(f"scores are kept by {name} in hexadecimal digits, not {text!r:.40}")
+                raise InputError(f"scores are kept by {name} in hexadecimal digits, not {text[:40]!r}")
         # 256 folders, since a folder of a million files is slow on many file servers.
         return self.folder / fingerprint / file_sha256[:2] / (file_sha256 + ENDING)
 

@@ -14,6 +14,7 @@ from harness.base.places import SessionFolder
 from harness.base.ports import OfflineEngine, Renders, ScoresSound, SpotsPhrases
 from harness.devices.playing import quantised
 from harness.model.errors import EngineError, HarnessError, InputError, LogError
+from harness.model.numbers import fixed
 from harness.model.observation import LogLine, StimulusHeard
 from harness.model.offline import OfflineSpot, ScoreTrack
 from harness.model.record import AttemptFinished, AttemptStarted, Clip, Observed, SessionStarted, StimulusStored
@@ -218,7 +219,7 @@ def _notes(record: object) -> Iterator[tuple[str, str]]:
         case AttemptFinished(outcome=Outcome.INTERRUPTED) as row:
             yield row.trial_id, f"a previous attempt was interrupted ({row.cause or 'no cause reported'})"
         case Observed(observation=StimulusHeard(correlation=found), trial_id=str(trial_id)) if found < WEAK:
-            yield trial_id, f"the microphone hardly recorded it (correlation {found:.2f})"
+            yield trial_id, f"the microphone hardly recorded it (correlation {fixed(found, 2)})"
         case Observed(observation=LogLine(source=source, text=text), trial_id=str(trial_id)) if "missing" in text:
             yield trial_id, f"{source}: {text}"
         case _:

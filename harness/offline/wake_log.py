@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from harness.model.numbers import NOTHING, exact
+
 ACCEPTED = ("INVTA", "CMDTA", "STTTA")
 MISSED = ("INVFR", "CMDFR", "STTFR")
 MISTAKEN = ("CMDSB", "STTSB")
@@ -261,10 +263,14 @@ def differences(log: WakeLog, sums: LineSums | None = None) -> tuple[str, ...]:
         allowed = 0.51 * 10**-decimals if key in DECIMALS else 0.0
         if by_lines is None:
             if stated:
-                wrong.append(f"{key} is {stated:g}, but no line counts towards it")
+                wrong.append(f"{key} is {_total_text(stated)}, but no line counts towards it")
         elif abs(stated - by_lines) > allowed:
-            wrong.append(f"{key} is {stated:g}, but its lines add up to {by_lines:g}")
+            wrong.append(f"{key} is {_total_text(stated)}, but its lines add up to {_total_text(by_lines)}")
     return tuple(wrong)
+
+
+def _total_text(value: float) -> str:
+    return exact(round(value, 4), 12)
 
 
 def summary(log: WakeLog, sums: LineSums | None = None) -> str:
@@ -273,7 +279,7 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
     files = int(log.about("inv-files") or 0) + int(log.about("oov-files") or 0)
     hours = (log.seconds("inv") + log.seconds("oov")) / 3600
     factor = log.about("real-time-factor")
-    fast = "n/a" if factor is None else f"{float(factor):.1f}"
+    fast = NOTHING if factor is None else f"{float(factor):.1f}"
     if "WER_WORDS" in found:
         return (
             f"{files} files, {hours:.3f} hr, {found['WER_WORDS']:.0f} Words, "
@@ -291,7 +297,7 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
 
 def _shown(found: dict[str, float], key: str, decimals: int) -> str:
     """Rounded as in the log first, so that the last digits of console and log agree."""
-    return f"{round(found[key], DECIMALS[key]):.{decimals}f}" if key in found else "n/a"
+    return f"{round(found[key], DECIMALS[key]):.{decimals}f}" if key in found else NOTHING
 
 
 def hours_text(seconds: float) -> str:
@@ -317,7 +323,6 @@ ESCAPED = "escaped"
 """`INFO x-names escaped`: names and phrases contain escapes. Without it they are literal."""
 UNITS = {"FARATE": "/ hr", "FRRATIO": "%", "FR+SBRATIO": "%", "WER": "%"}
 DOUBLES = frozenset({"FRCOUNT", "FR+SBCOUNT"})
-NOTHING = "n/a"
 
 _PLAIN = re.compile(r"[\w.:+/-]+", re.ASCII)
 SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from harness.model.errors import InputError, Place
+from harness.model.numbers import NOTHING
 from harness.offline.wake_log import (
     ESCAPED,
     NAMES,
-    NOTHING,
     SHORT,
     TOTALS,
     CommandHeard,
@@ -208,7 +208,7 @@ def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -
         return Failure(detail)
     if key in TOTALS:
         return _total(key, detail)
-    raise ValueError(f"{key} does not have the form of its key" if key in _RAW_LINES else f"unknown key {key!r:.40}")
+    raise ValueError(f"{key} does not have the form of its key" if key in _RAW_LINES else f"unknown key {key[:40]!r}")
 
 
 def _logical(
@@ -263,7 +263,7 @@ def _happening(key: str, found: re.Match[str], clean: Callable[[str], str]) -> H
 
     def count(name: str) -> int:
         if not 0 <= number(name) <= MOST_WORDS:
-            raise ValueError(f"{key} has a count that is not a number: {groups[name]:.40}")
+            raise ValueError(f"{key} has a count that is not a number: {groups[name][:40]}")
         return int(number(name))
 
     def text(name: str) -> str:

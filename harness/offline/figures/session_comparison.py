@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from harness.model.numbers import fixed, signed
 from harness.model.offline import OfflineSpot
 from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
@@ -207,7 +208,7 @@ def _trial(
     score = made.offline.score
     if score is not None and threshold is not None:
         side = "above" if score > threshold else "below"
-        notes.append(f"offline it scored {score:.3f}, {abs(score - threshold):.3f} {side} the threshold")
+        notes.append(f"offline it scored {fixed(score, 3)}, {fixed(abs(score - threshold), 3)} {side} the threshold")
     return replace(made, notes=tuple(notes))
 
 
@@ -223,7 +224,8 @@ def _outside(side: str, play: Play, reading: PlayReading, *, of_line: bool = Tru
     near_s = play.row.query_end_s
     places = [(play.place(one) - play.start_s) if of_line else (one.audio_s or 0.0) for one in reading.unmatched]
     notes = [
-        f"{side} an event lies {place - near_s:+.2f} s from the phrase's end, outside its window" for place in places
+        f"{side} an event lies {signed(place - near_s, 2)} s from the phrase's end, outside its window"
+        for place in places
     ]
     if reading.suppressed:
         notes.append(f"{side} {reading.suppressed} events were within the refractory time of another one")

@@ -11,7 +11,7 @@ from typing import Any
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
 from harness.model.errors import InputError
-from harness.model.numbers import NOTHING, counted, number, percent
+from harness.model.numbers import counted, number, p_is, percent, points, signed
 from harness.model.offline import Counting, ListKind
 from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
@@ -27,7 +27,7 @@ from harness.offline.figures.comparison import (
 from harness.offline.figures.counts import ACCEPTED, FileVerdict, Key, Tally, judged
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import outcome_of
-from harness.offline.reports.log import host_info
+from harness.offline.reports.log import host_info, label_span
 from harness.offline.wake_log import CommandHeard, Happening, LineSums, Missed, Spot, Words, computed
 from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_happenings
 from harness.statistics.intervals import Interval
@@ -130,7 +130,7 @@ def _labelled(verdict: FileVerdict, file: str) -> list[tuple[str, SpokenFile]]:
     facts.sort(key=lambda one: (one[0].start_s, one[0].end_s, one[0].phrase))
     return [
         (
-            phrase_name(file, f"{label.start_s * 1000:.0f}-{label.end_s * 1000:.0f}"),
+            phrase_name(file, label_span(label)),
             SpokenFile(fact.key in ACCEPTED, said=fact.spot.phrase if fact.spot else ""),
         )
         for label, fact in facts
@@ -247,21 +247,21 @@ def _same(found: OnSameFiles) -> Iterator[str]:
     yield f"On {both.total:,} files of both:"
     for name, errors, interval in (("A", found.first_errors, found.first), ("B", found.second_errors, found.second)):
         yield f"  {name}: {errors:,} wrong, {percent(errors / both.total)}{_between(percent_interval, interval)}"
-    p = "they never differ" if both.p is None else f"McNemar's exact p = {both.p:.4g}"
+    p = "they never differ" if both.p is None else f"McNemar's exact {p_is(both.p)}"
     yield (
         f"  both right {both.both:,}, only A {both.only_first:,}, only B {both.only_second:,}, neither "
         f"{both.neither:,}: {p}"
     )
     if found.difference is not None:
         over = f"over {found.clusters:,} clusters" if found.clusters else "over files"
-        yield f"  A minus B, {over}: {_difference(found.difference, 100, ' %')}"
+        yield f"  A minus B, {over}: {_difference(found.difference, points, ' points')}"
         if found.clusters:
             yield "  (McNemar's test assumes independent files; if clusters matter, use the line above)"
     if found.words is not None:
         first, second, words = found.word_errors
         yield (
             f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words; A minus B "
-            f"{_difference(found.words, 100, ' %')}"
+            f"{_difference(found.words, points, ' points')}"
         )
     for one in found.differing[:MOST_NAMED]:
         yield f"  differs: {plain_text(one.file, 120)}  A {_word(one.first)}, B {_word(one.second)}"
@@ -275,18 +275,18 @@ def _rates(found: FalseAccepts) -> Iterator[str]:
         ("A", found.first, found.interval()),
         ("B", found.second, found.interval(second=True)),
     ):
-        yield f"  {name}: {count:,} in {hours:.3f} h, {number(count / hours)}/h{_between(number_interval, interval)}"
+        rate = f"{number(count / hours)}/h{_between(number_interval, interval)}"
+        yield f"  {name}: {count:,} in {number(hours)} h, {rate}"
     audio = "the same audio" if found.same_audio else "the audio may differ"
-    p = NOTHING if found.p is None else f"{found.p:.4g}"
-    yield f"  exact conditional p = {p} (two Poisson rates; {audio})"
+    yield f"  exact conditional {p_is(found.p)} (two Poisson rates; {audio})"
     if found.difference is not None:
-        yield f"  A minus B, over the same files: {_difference(found.difference, 1, '/h')}"
+        yield f"  A minus B, over the same files: {_difference(found.difference, signed, '/h')}"
 
 
-def _difference(found: Difference, scale: float, unit: str) -> str:
-    low, high = (scale * one for one in found.interval)
+def _difference(found: Difference, written: Callable[[float], str], unit: str) -> str:
+    low, high = map(written, found.interval)
     exact = "exact " if found.exact else ""
-    return f"{scale * found.difference:+.4g}{unit} [{low:+.4g}, {high:+.4g}], {exact}p = {found.p:.4g}"
+    return f"{written(found.difference)}{unit} ({low} to {high}), {exact}{p_is(found.p)}"
 
 
 def _between(written: Callable[[Interval], str], interval: Interval | None) -> str:

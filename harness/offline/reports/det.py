@@ -16,7 +16,7 @@ from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError, PluginError
-from harness.model.numbers import NOTHING, number, percent
+from harness.model.numbers import NOTHING, exact, fixed, number, percent
 from harness.model.offline import EngineFacts, OperatingPoint
 from harness.offline.asked import Aim, SweepTarget
 from harness.offline.figures.det import Det, so_far, term_weighted_value
@@ -89,7 +89,7 @@ def det_cells(
             str(det.misses[index]),
             *(_number(one[index]) for one in (shares, *share_band)),
             str(det.false_accepts[index]),
-            f"{det.hours[index]:.6f}",
+            fixed(det.hours[index], 6),
             *(_number(one[index]) for one in (rates, *rate_band)),
         ]
         yield [*row, _number(values[index])] if values is not None else row
@@ -109,20 +109,20 @@ def target_text(target: SweepTarget) -> str:
     by = "the estimate" if target.by is ChosenBy.ESTIMATE else "the upper end of its 95 % interval"
     match target.aim:
         case Aim.FALSE_ACCEPTS:
-            return f"at most {target.value:g} false accepts per hour ({by})"
+            return f"at most {exact(target.value)} false accepts per hour ({by})"
         case Aim.FALSE_REJECTS:
-            return f"at most {100 * target.value:g} % false rejects ({by})"
+            return f"at most {exact(100 * target.value)} % false rejects ({by})"
         case Aim.COST:
             return (
-                f"the lowest cost per hour, with {target.miss_cost:g} a false reject, {target.accept_cost:g} a false "
-                f"accept, {target.uses_per_hour:g} uses per hour"
+                f"the lowest cost per hour, with {exact(target.miss_cost)} a false reject, "
+                f"{exact(target.accept_cost)} a false accept, {exact(target.uses_per_hour)} uses per hour"
             )
 
 
 def figures_text(found: PointFigures) -> str:
     """Both results with their counts and exact 95 % intervals."""
     rate = f"{number(found.per_hour)}/h ({number_interval(found.per_hour_interval)})"
-    accepts = f"{found.false_accepts} FA in {found.hours:.3f} h = {rate}" if found.hours else f"FA {NOTHING}"
+    accepts = f"{found.false_accepts} FA in {number(found.hours)} h = {rate}" if found.hours else f"FA {NOTHING}"
     share = f"{percent(found.false_rejects)} ({percent_interval(found.false_reject_interval)})"
     rejects = f"{found.misses} of {found.files} FR = {share}" if found.files else f"FR {NOTHING}"
     return f"{accepts}; {rejects}"
@@ -153,13 +153,12 @@ def chosen_lines(target: SweepTarget, found: ChosenPoint | None) -> Iterator[str
 
 
 def twv_lines(found: TermWeighted) -> Iterator[str]:
-    over = "the hours of false accepts" if found.speech_s is None else f"{found.speech_s:g} s of speech"
+    over = "the hours of false accepts" if found.speech_s is None else f"{exact(found.speech_s)} s of speech"
     if found.best is None or found.best_at is None:
-        yield f"MTWV n/a (beta {found.beta:g}, over {over})"
+        yield f"MTWV n/a (beta {exact(found.beta)}, over {over})"
         return
-    yield f"MTWV {found.best:.4f} at {point_text(found.best_at)} (beta {found.beta:g}, over {over})"
-    actual = "n/a" if found.actual is None else f"{found.actual:.4f}"
-    yield f"ATWV {actual} at {point_text(found.at_point)}"
+    yield f"MTWV {fixed(found.best, 4)} at {point_text(found.best_at)} (beta {exact(found.beta)}, over {over})"
+    yield f"ATWV {fixed(found.actual, 4)} at {point_text(found.at_point)}"
 
 
 def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: float) -> dict[str, Any]:
@@ -287,10 +286,10 @@ class DetScales:
         self.zero_y = float(ndtri(low)) - 0.22
         self.all_y = float(ndtri(high)) + 0.22
         decades = [float(one) for one in range(math.ceil(self.left), math.floor(self.right) + 1)]
-        self.x_ticks = [(self.zero_x, "0"), *((one, f"{10**one:g}") for one in decades)]
+        self.x_ticks = [(self.zero_x, "0"), *((one, exact(10**one)) for one in decades)]
         small = [one + math.log10(more) for one in [decades[0] - 1, *decades] for more in range(2, 10)]
         self.small_ticks = [one for one in small if self.left <= one <= self.right]
-        ticks = [(float(ndtri(one)), f"{100 * one:g}") for one in TICKS if low <= one <= high]
+        ticks = [(float(ndtri(one)), exact(100 * one)) for one in TICKS if low <= one <= high]
         self.y_ticks = [(self.zero_y, "0"), *ticks, (self.all_y, "100")]
 
     def x(self, rates: Floats) -> Floats:
@@ -341,7 +340,7 @@ class _Picture:
     def _curve(self, place: int) -> None:
         curve, above = self._curves[place], 3 - place / 100  # the main one above the others
         det, colour = curve.det, COLOURS[place % len(COLOURS)]
-        hours = f"{det.hours.max():.3g} h"
+        hours = f"{number(det.hours.max())} h"
         label = f"{curve.name}: {det.files} utterances, {hours} (band: 95 %)"
         if curve.own is not None:
             own_x, own_y = self._at.place(curve.own)
@@ -388,7 +387,7 @@ class _Picture:
                 color=RED, linewidth=2, capsize=5, zorder=5,
             )  # fmt: skip
         words = "reported" if chosen.reported is not None else f"chosen: threshold {threshold_text(shown.threshold)}"
-        label = f"{words}: {shown.false_accepts} FA in {shown.hours:.3g} h, {shown.misses} of {shown.files} FR"
+        label = f"{words}: {shown.false_accepts} FA in {number(shown.hours)} h, {shown.misses} of {shown.files} FR"
         self._axes.plot(x, y, "*", color=RED, markeredgecolor="black", markersize=16, zorder=6, clip_on=False,
                         linestyle="none", label=label)  # fmt: skip
 

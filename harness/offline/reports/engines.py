@@ -8,7 +8,7 @@ from typing import Any
 from harness.base.plain_json import plain
 from harness.base.text_file import safe_csv
 from harness.base.text_table import Column, note, text_table
-from harness.model.numbers import NOTHING, number, percent, points, probability
+from harness.model.numbers import NOTHING, exact, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, det_cells, figures_json
 from harness.statistics.text import points_interval, voices_interval
@@ -36,7 +36,7 @@ def accuracy_cells(one: EngineRow) -> list[str]:
         one.name,
         percent(own.false_rejects),
         number(own.per_hour),
-        NOTHING if equal is None or not equal.threshold else f"{equal.threshold:.5g}",
+        NOTHING if equal is None or not equal.threshold else exact(equal.threshold, 5),
         NOTHING if equal is None else percent(equal.false_rejects),
         NOTHING if equal is None else voices_interval(one.equal_interval),
         "" if apart is None else points(apart.difference),
@@ -51,10 +51,8 @@ COST_COLUMNS = (Column("engine"), Column("detections timed"), Column("delay p50"
 
 def cost_cells(one: EngineRow) -> list[str]:
     """One row, in the order of COST_COLUMNS."""
-    delays = [
-        NOTHING if found is None else f"{1000 * found.value_s:.0f} ms" for found in (one.delays.p50, one.delays.p95)
-    ]
-    memory = NOTHING if one.memory_mb is None else f"{one.memory_mb:.0f} MB"
+    delays = [NOTHING if found is None else seconds(found.value_s) for found in (one.delays.p50, one.delays.p95)]
+    memory = fixed(one.memory_mb, 0, "MB")
     return [one.name, f"{one.delays.total:,}", *delays, number(one.cpu_s_per_hour), memory]
 
 

@@ -14,8 +14,8 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
 from harness.base.processor import by_name
-from harness.model.numbers import counted
-from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReason
+from harness.model.numbers import counted, exact
+from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
 from harness.offline import wake_log
 from harness.offline.asked import DeclaredLimits
@@ -40,7 +40,7 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str
     span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
     extras: wake_log.Extras = () if spot.score is None else (("x-score", f"{spot.score:g}"),)
     if (label := fact.label) is not None:
-        extras += (("x-label-ms", f"{label.start_s * 1000:.0f}-{label.end_s * 1000:.0f}"),)
+        extras += (("x-label-ms", label_span(label)),)
         extras += (("x-label", label.phrase),) if label.phrase else ()
     match fact.key.value:
         case "INVTA" | "INVFA" | "OOVFA" as key:
@@ -65,6 +65,11 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str
             if outcome.rejected is None and verdict.rejected is RejectReason.REFERENCE:
                 detail = "it has no words"  # readable, but found to be empty only when compared
             return wake_log.Rejected(file, reason, (("x-detail", detail),) if detail else ())
+
+
+def label_span(label: LabelledPhrase) -> str:
+    """Start and end of a label in whole milliseconds: `1200-1850`."""
+    return f"{label.start_s * 1000:.0f}-{label.end_s * 1000:.0f}"
 
 
 def _ms(samples: int, rate_hz: int) -> float:
@@ -133,8 +138,8 @@ def write_log(
         for happening in happenings(one.outcome, verdict, one.listed):
             stream.write(wake_log.line_of(happening) + "\n")
         for label in silent_labels(one.outcome, counting):
-            span = f"{label.start_s * 1000:.0f}-{label.end_s * 1000:.0f}"
-            stream.write(wake_log.info_line("x-no-sound", f"{wake_log.quoted(one.listed)} {span}") + "\n")
+            silent = f"{wake_log.quoted(one.listed)} {label_span(label)}"
+            stream.write(wake_log.info_line("x-no-sound", silent) + "\n")
     found = figures(tally, counting)
     for name, detail in (*sound_info(found.counts), *_ending(run, found), *interval_info(found)):
         stream.write(wake_log.info_line(name, detail) + "\n")
@@ -257,16 +262,16 @@ def interval_info(found: Figures) -> Iterator[tuple[str, str]]:
             by_file = f"/ hr, bootstrap by file, seed {BOOTSTRAP_SEED}"
             yield from _interval("x-farate-interval-by-file", clustering.interval, 1, by_file)
             yield "x-warning", "false accepts come in clusters: Garwood's interval is too narrow"
-    for name, exact, score in (
+    for name, interval, score in (
         ("x-frratio-interval", found.false_rejects, found.false_rejects_wilson),
         ("x-fr+sbratio-interval", found.with_substitutions, found.with_substitutions_wilson),
     ):
-        if found.talkers and exact is None and found.counts.rejects_and_substitutions + found.counts.true_accepts:
+        if found.talkers and interval is None and found.counts.rejects_and_substitutions + found.counts.true_accepts:
             yield name, TOO_FEW_VOICES
         over = "Clopper-Pearson"
         if found.by_file or found.talkers:
             over = basis(found.talkers, found.unknown_talkers) if found.talkers else "by file"
-        yield from _interval(name, exact, 100, f"%, {over}")
+        yield from _interval(name, interval, 100, f"%, {over}")
         yield from _interval(f"{name}-wilson", score, 100, "%, Wilson")
     yield from _interval("x-wer-interval", found.word_errors, 100, "%, by file")
 
@@ -346,14 +351,14 @@ def clip_warnings(found: Figures) -> Iterator[str]:
     if early and 2 * early >= rejects > 0 and found.counting.lead_in_ms:
         yield (
             f"{counted(early, 'detection')} in recordings with the phrase came in the lead-in, or twice. If they "
-            f"begin with the phrase, set -s min-in-vocab-duration=0 (it is {found.counting.lead_in_ms:g} ms)"
+            f"begin with the phrase, set -s min-in-vocab-duration=0 (it is {exact(found.counting.lead_in_ms)} ms)"
         )
     if short := found.counts.without_tail:
         recordings = "is in a recording that ends" if short == 1 else "are in recordings that end"
         yield (
             f"{short} of {counted(found.counts.false_rejects, 'false reject')} {recordings} less than "
-            f"{NEEDED_TAIL_MS / 1000:g} s after the last speech. If that is the phrase, add silence with --tail 1, "
-            "since most engines need sound after it"
+            f"{exact(NEEDED_TAIL_MS / 1000)} s after the last speech. If that is the phrase, add silence with "
+            "--tail 1, since most engines need sound after it"
         )
 
 

@@ -6,19 +6,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from harness.base.foreign import plain_text
+from harness.base.table import Field, Table
 from harness.base.text_file import safe_csv
-from harness.base.text_table import Column, shown, text_table
-from harness.model.numbers import NOTHING, counted, number
+from harness.base.text_table import shown
+from harness.model.numbers import NOTHING, counted, fixed, number, p_is, points, probability
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
 from harness.statistics.intervals import LatencyFigures, garwood
 from harness.statistics.significance import Difference, Discordance, mcnemar
-from harness.statistics.text import number_interval, quantile
+from harness.statistics.text import number_interval, points_interval, quantile
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
 MOST_DIFFERING = 50
-CONDITIONS = ("condition", "n", "FR live", "offline", "only live", "only offline", "p")
+CONDITIONS: tuple[Field[tuple[str, Discordance]], ...] = (
+    Field("condition", "condition", lambda row: row[0]),
+    Field("trials", "n", lambda row: row[1].total),
+    Field("", "FR live", lambda row: row[1].only_second + row[1].neither),
+    Field("", "offline", lambda row: row[1].only_first + row[1].neither),
+    Field("both", "", lambda row: row[1].both),
+    Field("only_live", "only live", lambda row: row[1].only_first),
+    Field("only_offline", "only offline", lambda row: row[1].only_second),
+    Field("neither", "", lambda row: row[1].neither),
+    Field("p", "p", lambda row: row[1].p, lambda row: probability(row[1].p)),
+)
 CONDITIONS_WIDTH = 100
 
 
@@ -48,10 +59,10 @@ def _table(counts: Discordance, name: str, difference: Difference | None) -> Ite
     yield f"    {'live woke':14}{counts.both:>14}{counts.only_first:>10}    {woke} of {counts.total}"
     yield f"    {'did not':14}{counts.only_second:>14}{counts.neither:>10}    {not_woke} of {counts.total}"
     if difference is not None:
+        low, high = difference.interval
         yield (
-            f"    false rejects live minus offline: {-difference.difference * 100:+.2f} points"
-            f" (95 % interval {-difference.interval[1] * 100:+.2f} to {-difference.interval[0] * 100:+.2f});"
-            f" McNemar p = {_p(counts.p)}"
+            f"    false rejects live minus offline: {points(-difference.difference)} points"
+            f" (95 % interval {points_interval((-high, -low))}); McNemar {p_is(counts.p)}"
         )
 
 
@@ -59,12 +70,7 @@ def _conditions(found: DeviceComparison) -> Iterator[str]:
     if not found.conditions:
         return
     yield ""
-    rows = []
-    for name, cell in found.conditions:
-        live, offline = cell.only_second + cell.neither, cell.only_first + cell.neither
-        counts = (cell.total, live, offline, cell.only_first, cell.only_second)
-        rows.append((name, *map(str, counts), _p(cell.p)))
-    yield from (f"  {line}" for line in text_table(list(map(Column, CONDITIONS)), rows, CONDITIONS_WIDTH))
+    yield from (f"  {line}" for line in Table(CONDITIONS, found.conditions).lines(CONDITIONS_WIDTH))
 
 
 def _ambient(found: AmbientCounts) -> Iterator[str]:
@@ -75,7 +81,7 @@ def _ambient(found: AmbientCounts) -> Iterator[str]:
     yield f"    offline  {_rate(counts.both + counts.only_second, found.offline_s)}"
     yield (
         f"    of {counts.total} events both had {counts.both}, only live {counts.only_first}, only offline "
-        f"{counts.only_second}; equally many: p = {_p(mcnemar(counts.only_first, counts.only_second))}"
+        f"{counts.only_second}; equally many: {p_is(mcnemar(counts.only_first, counts.only_second))}"
     )
 
 
@@ -145,7 +151,7 @@ def _rate(count: int, exposure_s: float) -> str:
     if not hours:
         return f"{count} in 0 h: {NOTHING}"
     ends = number_interval(garwood(count, hours))
-    return f"{count} in {hours:.3f} h = {number(count / hours)}/h (95 % exact interval {ends})"
+    return f"{count} in {number(hours)} h = {number(count / hours)}/h (95 % exact interval {ends})"
 
 
 def _quantiles(of: LatencyFigures) -> str:
@@ -153,11 +159,7 @@ def _quantiles(of: LatencyFigures) -> str:
 
 
 def _score(side: Side) -> str:
-    return "" if side.score is None else f"{side.score:.3f}"
-
-
-def _p(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.3g}"
+    return "" if side.score is None else fixed(side.score, 3)
 
 
 FORMAT = 1
@@ -192,12 +194,12 @@ def _device_json(found: DeviceComparison) -> dict[str, object]:
         "through_air": found.through_air,
         "tables": {
             kind.value: {
-                **_table_json(found.counts(kind)),
+                **Table(CONDITIONS[1:], [(kind.value, found.counts(kind))]).json()[0],
                 "woke_live_less_offline": None if one is None else [one.difference, *one.interval],
             }
             for kind, one in difference.items()
         },
-        "conditions": [{"condition": name, **_table_json(cell)} for name, cell in found.conditions],
+        "conditions": Table(CONDITIONS, found.conditions).json(),
         "ambient": {
             "segments": ambient.segments,
             "live": _rate_json(counts.both + counts.only_first, ambient.live_s),
@@ -215,17 +217,6 @@ def _device_json(found: DeviceComparison) -> dict[str, object]:
         },
         "trials": [_trial_json(one) for one in found.trials],
         "left_out": [{"trial": trial_id, "why": why} for trial_id, why in found.left_out],
-    }
-
-
-def _table_json(counts: Discordance) -> dict[str, object]:
-    return {
-        "trials": counts.total,
-        "both": counts.both,
-        "only_live": counts.only_first,
-        "only_offline": counts.only_second,
-        "neither": counts.neither,
-        "p": counts.p,
     }
 
 
@@ -271,41 +262,34 @@ COLUMNS = (
 
 def table(found: Iterable[DeviceComparison]) -> str:
     """at_s: of an ambient event, in its segment. live, offline: 1 if it woke, 0 if not, "" if unknown."""
-    return safe_csv([COLUMNS, *(row for one in found for row in _rows(one))])
+    rows = ({"device": plain_text(one.device, 80)} | row for one in found for row in _rows(one))
+    return safe_csv([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
 
 
-def _rows(found: DeviceComparison) -> Iterator[tuple[str, ...]]:
-    device = plain_text(found.device, 80)
+def _rows(found: DeviceComparison) -> Iterator[dict[str, str]]:
+    """Cells by their column; absent ones are empty."""
     for one in found.trials:
-        yield (device, *_trial_row(one))
+        row = {
+            "trial": one.trial_id,
+            "kind": one.kind.value,
+            "conditions": " ".join(f"{axis}={plain_text(label, 80)}" for axis, label in one.conditions),
+            "clip": one.clip,
+            "differs": str(int(one.differs)),
+            "notes": plain_text("; ".join(one.notes)),
+        }
+        for name, side in (("live", one.live), ("offline", one.offline)):
+            row |= {name: str(int(side.woke)), f"{name}_extra": str(side.extra)}
+            if side.delay is not None:
+                row[f"{name}_delay_ms"] = f"{side.delay.value_s * 1000:.1f}"
+            if side.score is not None:
+                row[f"{name}_score"] = f"{side.score:.6g}"
+        yield row
     for event in found.ambient.events:
-        score = "" if event.score is None else f"{event.score:.6g}"
-        yield (
-            device, event.trial_id, "ambient", "", "", f"{event.offset_s:.4f}", _yes(event.live), _yes(event.offline),
-            _yes(event.live is not event.offline), "", "", score if event.live else "", "" if event.live else score,
-            "", "", "",
-        )  # fmt: skip
+        row = {"trial": event.trial_id, "kind": "ambient", "at_s": f"{event.offset_s:.4f}"}
+        row |= {"live": str(int(event.live)), "offline": str(int(event.offline))}
+        row["differs"] = str(int(event.live is not event.offline))
+        if event.score is not None:
+            row["live_score" if event.live else "offline_score"] = f"{event.score:.6g}"
+        yield row
     for trial_id, why in found.left_out:
-        yield (device, trial_id, "left out", *([""] * 12), plain_text(why))
-
-
-def _trial_row(one: ComparedTrial) -> tuple[str, ...]:
-    conditions = " ".join(f"{axis}={plain_text(label, 80)}" for axis, label in one.conditions)
-    return (
-        one.trial_id, one.kind.value, conditions, one.clip, "", _yes(one.live.woke), _yes(one.offline.woke),
-        _yes(one.differs), _delay_cell(one.live), _delay_cell(one.offline), _score_cell(one.live),
-        _score_cell(one.offline),
-        str(one.live.extra), str(one.offline.extra), plain_text("; ".join(one.notes)),
-    )  # fmt: skip
-
-
-def _yes(value: bool) -> str:
-    return str(int(value))
-
-
-def _delay_cell(side: Side) -> str:
-    return "" if side.delay is None else f"{side.delay.value_s * 1000:.1f}"
-
-
-def _score_cell(side: Side) -> str:
-    return "" if side.score is None else f"{side.score:.6g}"
+        yield {"trial": trial_id, "kind": "left out", "notes": plain_text(why)}

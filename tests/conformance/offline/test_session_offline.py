@@ -13,6 +13,7 @@ from harness.cli import group
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import SerialOptions
 from harness.engines.offline_loading import load_engine, task_of
+from harness.model.numbers import p_is
 from harness.model.offline import EngineFacts, EngineKind
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import DeviceComparison, compare_device
@@ -158,7 +159,7 @@ def test_a_device_that_hears_less_differs_where_it_misses(runs: Runs, board: Pos
     assert sum(cell.only_second for name, cell in cells.items() if name.startswith("noise=")) == counts.only_second
 
     text = "\n".join(lines(found, FACTS, "device:bench.yaml#wired", continuous=False))
-    assert f"McNemar p = {counts.p:.3g}" in text
+    assert f"McNemar {p_is(counts.p)}" in text
     assert all(one.trial_id in text and one.clip in text for one in differing)
 
     runner = CliRunner()

@@ -174,7 +174,7 @@ FAULTS = {
     "reversed": "start, sample 14400, after its end, sample 3200",
     "endless": "did not report where 'loud' ends",
     "stranger": "detected 'quiet', which is not in its hello: loud",
-    "flood": "lines in 1.0 s of sound",
+    "flood": "lines in 1.00 s of sound",
     "long line": "a line of more than",
     "error": "reported an error: the model is out of date",
     "wrong file": r"reported that another file is done \(\+5\)",
