@@ -53,6 +53,7 @@ FOR_MACHINES: dict[str, str] = {
     "harness/offline/reports/log.py": "the wake log",
     "harness/offline/reports/session.py:_rows": "CSV of trials",
     "harness/offline/wake_log.py": "the wake log, and the console line of the tool that it comes from",
+    "harness/report/wake_log_session.py": "the lines of a wake log",
     "harness/web/sounds.py:picture": "coordinates of an SVG",
 }
 """`file` or `file:function` (or class) whose numbers no person reads in a sentence or table, with the reason."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.pages import templates_of
+from harness.model.numbers import exact, fixed
 from harness.offline.reports.det import Curve, DetScales
 
 WIDTH, HEIGHT = 640, 220
@@ -85,17 +86,22 @@ def chart(
     def across(x: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * (x - x_start) / (x_end - x_start)
 
-    def at(x: float, y: float) -> str:
-        return f"{across(x):.1f},{_BOTTOM - (_BOTTOM - _TOP) * min(max(y, 0.0), y_end) / y_end:.1f}"
+    def up(y: float) -> float:
+        return _BOTTOM - (_BOTTOM - _TOP) * min(max(y, 0.0), y_end) / y_end
 
-    x_ticks = tuple((across(x), _label(x)) for x in _ticks(x_end, x_start))
-    y_ticks = tuple((_BOTTOM - (_BOTTOM - _TOP) * y / y_end, _label(y)) for y in _ticks(y_end))
-    return Chart(id, title, x_name, _drawn_curves(curves, at), x_ticks, y_ticks, words)
+    x_ticks = tuple((across(x), exact(x)) for x in _ticks(x_end, x_start))
+    y_ticks = tuple((up(y), exact(y)) for y in _ticks(y_end))
+    return Chart(id, title, x_name, _drawn_curves(curves, across, up), x_ticks, y_ticks, words)
 
 
 def _drawn_curves(
-    curves: Sequence[tuple[str, Sequence[Point], Sequence[Band]]], at: Callable[[float, float], str]
+    curves: Sequence[tuple[str, Sequence[Point], Sequence[Band]]],
+    across: Callable[[float], float],
+    up: Callable[[float], float],
 ) -> tuple[DrawnCurve, ...]:
+    def at(x: float, y: float) -> str:
+        return f"{fixed(across(x), 1)},{fixed(up(y), 1)}"
+
     drawn = []
     for number, (name, line, band) in enumerate(curves):
         around = [at(x, low) for x, low, _ in band] + [at(x, high) for x, _, high in reversed(band)]
@@ -129,7 +135,7 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
         id,
         title,
         "false accepts per hour",
-        _drawn_curves(drawn, lambda x, y: f"{across(x):.1f},{up(y):.1f}"),
+        _drawn_curves(drawn, across, up),
         tuple((across(x), label) for x, label in scales.x_ticks),
         tuple((up(y), label) for y, label in scales.y_ticks),
         words,
@@ -164,10 +170,6 @@ def _ticks(end: float, start: float = 0.0) -> list[float]:
     size = 10 ** math.floor(math.log10(rough))
     step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough * 0.999)
     return [step * number for number in range(math.ceil(start / step - 1e-9), int(end / step + 1e-9) + 1)]
-
-
-def _label(value: float) -> str:
-    return f"{value:.6g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ def picture(samples: npt.NDArray[np.float32], rate_hz: int) -> SoundPicture:
     edges = np.linspace(0, len(samples), PICTURE + 1).astype(int)
     ends = [samples[low:high] if high > low else np.zeros(1) for low, high in pairwise(edges)]
     wave = "".join(
-        f"M{x} {20 - 19 * float(np.max(one)):.1f}V{20 - 19 * float(np.min(one)) + 0.3:.1f}"
+        f"M{x} {fixed(20 - 19 * float(np.max(one)), 1)}V{fixed(20.3 - 19 * float(np.min(one)), 1)}"
         for x, one in enumerate(ends)
     )
     padded = np.pad(samples, (0, max(0, _WINDOW - len(samples))))

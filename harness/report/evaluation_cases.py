@@ -13,6 +13,7 @@ import soundfile
 from harness.base.foreign import plain_text
 from harness.devices.playing import quantised
 from harness.model.errors import HarnessError
+from harness.model.numbers import exact, fixed
 from harness.model.offline import FileOutcome, LabelledPhrase, OfflineSpot, ScoreTrack
 from harness.offline.figures.counts import MISSED, MISTAKEN, Key, judged
 from harness.offline.figures.engines import EvaluatedEngine
@@ -46,15 +47,15 @@ class FileError:
     def details(self) -> Iterator[str]:
         if self.spot is not None:
             rate_hz = self.outcome.engine_rate_hz
-            yield f"“{plain_text(self.spot.phrase, 80)}” at {self.spot.end / rate_hz:.2f} s"
+            yield f"“{plain_text(self.spot.phrase, 80)}” at {fixed(self.spot.end / rate_hz, 2)} s"
         if self.label is not None:
             traits = "".join(f", {plain_text(name, 40)} {plain_text(value, 80)}" for name, value in self.label.traits)
-            yield f"“{plain_text(self.label.phrase, 80)}” at {self.label.start_s:.2f} s{traits}"
+            yield f"“{plain_text(self.label.phrase, 80)}” at {fixed(self.label.start_s, 2)} s{traits}"
         if self.outcome.reference:
             yield f"said: {plain_text(self.outcome.reference, 300)}"
             yield f"heard: {plain_text(self.said, 300) or 'nothing'}"
         if self.score is not None:
-            yield f"score {self.score:.3f}" if self.spot is not None else f"highest score {self.score:.3f}"
+            yield f"{'' if self.spot is not None else 'highest '}score {fixed(self.score, 3)}"
 
     @property
     def line(self) -> str:
@@ -122,7 +123,7 @@ class EvaluationCases:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         flac = io.BytesIO()
         soundfile.write(flac, samples, rate_hz, format="FLAC", subtype="PCM_16")
-        span = f"{first / rate_hz:.2f} s to {(first + len(samples)) / rate_hz:.2f} s"
+        span = f"{fixed(first / rate_hz, 2)} s to {fixed((first + len(samples)) / rate_hz, 2)} s"
         name = f"{kind}-{self._number}-{at + 1}.flac"
         sound = self._sounds.placed(span, name, flac.getvalue(), (samples / 32768).astype(np.float32), rate_hz)
         return ListedCase(title, lines, sound, curve)
@@ -193,8 +194,8 @@ def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: fl
     edges = np.unique(np.linspace(0, len(scores), min(len(scores), PICTURE) + 1).astype(int))
     highest = np.maximum.reduceat(scores, edges[:-1])
     places = (track.first_end + (low + edges[:-1]) * track.step - first) * PICTURE / max(1, last - first)
-    points: Sequence[str] = [f"{x:.1f} {_up(float(y)):.1f}" for x, y in zip(places, highest, strict=True)]
-    words = f"score of “{plain_text(track.phrase, 80)}”, 0 to 1; dashed: threshold {threshold:.4g}"
+    points: Sequence[str] = [f"{fixed(x, 1)} {fixed(_up(float(y)), 1)}" for x, y in zip(places, highest, strict=True)]
+    words = f"score of “{plain_text(track.phrase, 80)}”, 0 to 1; dashed: threshold {exact(threshold)}"
     return ScoreCurve(f"M{'L'.join(points)}", _up(threshold), words)
 
 

@@ -14,7 +14,7 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import restored
 from harness.base.whole_file import write_whole
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact
 from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import OfflineCounts
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
@@ -140,7 +140,7 @@ def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     if declared:
         yield Suite(f"{name}.limits", tuple(_limit_case(limit, f"{name}.limits") for limit in declared))
     figures = dict(interval_info(engine.counted))
-    totals = tuple((key, f"{value:g}") for key, value in engine.counted.totals.items())
+    totals = tuple((key, exact(value)) for key, value in engine.counted.totals.items())
     cases = list(_error_cases(engine, {limit.name for limit in declared}))
     left = len(cases) - MOST_CASES
     more = (("errors_not_listed", str(left)),) if left > 0 else ()

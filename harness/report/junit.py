@@ -14,6 +14,7 @@ from harness.base.foreign import plain_text
 from harness.base.whole_file import write_whole
 from harness.model.choices import Grouping
 from harness.model.errors import HarnessError
+from harness.model.numbers import NOTHING, counted, exact, fixed, moment
 from harness.model.observation import weakness
 from harness.model.record import EndReason, Entry
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
@@ -227,7 +228,7 @@ class _Reporting:
             if verdict.verdict is LimitVerdict.FAIL and "false_accepts" in verdict.name
         ]
         if reason is None and false and broken:
-            message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
+            message = f"{counted(len(false), 'false accept')}, and {', '.join(broken)} does not hold"
             reason = Reason(CaseVerdict.FAILURE, "false_accept", message, "\n".join(said))
         return self._case(one, device, kind, reason, said)
 
@@ -252,7 +253,7 @@ def _figures(kind: str, of: DeviceWake | None) -> Properties:
             return (*counts, *unknown, ("share_interval_95", TOO_FEW_VOICES))
         return (*counts, *unknown, *_interval("share", rejects.interval))
     accepts = of.after_review
-    counts = (("false_accepts", str(accepts.count)), ("exposure_hours", f"{accepts.hours:.6f}"))
+    counts = (("false_accepts", str(accepts.count)), ("exposure_hours", fixed(accepts.hours, 6)))
     return (*counts, *_interval("per_hour", accepts.interval))
 
 
@@ -273,7 +274,7 @@ def _words(of: HeardWords, normalisation: str) -> Properties:
     for name, words in (("first_attempt", of.first), ("final_attempt", of.final)):
         counts = words.counts
         found.append((f"{name}_word_errors", f"{counts.errors} of {counts.words}"))
-        found.append((f"{name}_wer", "n/a" if counts.wer is None else f"{counts.wer:.6g}"))
+        found.append((f"{name}_wer", NOTHING if counts.wer is None else exact(counts.wer)))
         if words.interval is not None:
             found += _interval(f"{name}_wer", words.interval)
             found.append((f"{name}_wer_interval_over", words.unit.value))
@@ -284,13 +285,13 @@ def _words(of: HeardWords, normalisation: str) -> Properties:
 
 
 def _interval(name: str, interval: Interval | None) -> Properties:
-    return () if interval is None else ((f"{name}_interval_95", f"{interval[0]:.6g} to {interval[1]:.6g}"),)
+    return () if interval is None else ((f"{name}_interval_95", f"{exact(interval[0])} to {exact(interval[1])}"),)
 
 
 def _sequential(one: DeclaredLimit, stopping: Stopping, class_name: str) -> Case:
     figure = one.name.partition("_test[")[0]
     test: SequentialTest | None = getattr(stopping, figure)
-    declared = "" if test is None else f"good {test.good:g}, bad {test.bad:g}"
+    declared = "" if test is None else f"good {exact(test.good)}, bad {exact(test.bad)}"
     reason = None
     if one.found is None:
         verdict = CaseVerdict.FAILURE if one.fails_run else CaseVerdict.SKIPPED
@@ -348,7 +349,7 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
         weak = weakness(plain_text(reading.hit.inferred, 60), ", ") if reading.hit else ""
         yield f"woke{delay}{weak}" if reading.hit else "did not wake"
     else:
-        yield f"exposure: {reading.exposure_s:.3f} s, unproven: {reading.unproven_s:.3f} s"
+        yield f"exposure: {moment(reading.exposure_s)}, unproven: {moment(reading.unproven_s)}"
     if play.kind is TrialKind.COMMAND:
         yield f"said: {plain_text(play.trial.reference)}"
         yield f"heard: {plain_text(reading.heard) if reading.command is not CommandWord.MISSING else 'nothing'}"
@@ -361,16 +362,16 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
 
 
 def _event(play: Play, event: HeardWake, dressed: UnmatchedWake | None) -> str:
-    score = "" if event.score is None else f", score {event.score:g}"
+    score = "" if event.score is None else f", score {exact(event.score)}"
     score += weakness(plain_text(event.inferred, 60), ", ")
     clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
     word = "unreviewed" if dressed is None or dressed.word is None else dressed.word.value
     at_s = play.place(event) - play.start_s
-    return f"unmatched event at {at_s:.3f} s: {plain_text(event.phrase, 80)}{score}, {word}{clip}"
+    return f"unmatched event at {moment(at_s)}: {plain_text(event.phrase, 80)}{score}, {word}{clip}"
 
 
 def _milliseconds(value: Measured) -> str:
-    return f"{value.value_s * 1000:.0f} ms ± {value.error_s * 1000:.1f} ms"
+    return f"{fixed(value.value_s * 1000, 0)} ms ± {fixed(value.error_s * 1000, 1)} ms"
 
 
 def _frames_said(one: TrialProgress) -> Iterator[str]:
@@ -424,7 +425,4 @@ def _of_attempt(trial: Trial, attempt: AttemptProgress) -> Iterator[str]:
 
 
 def _share_in_words(name: str, share: Share) -> Properties:
-    if share.interval is None:
-        return ((name, "n/a"),)
-    low, high = share.interval
-    return ((name, f"{share.count} of {share.total}"), (f"{name}_interval_95", f"{low:.6g} to {high:.6g}"))
+    return ((name, f"{share.count} of {share.total}" if share.total else NOTHING), *_interval(name, share.interval))

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from xml.etree import ElementTree
 
+from harness.model.numbers import fixed
+
 Properties = tuple[tuple[str, str], ...]
 # Characters that XML 1.0 cannot hold, even as references, and line ends that a parser would change.
 _INVALID = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -123,4 +125,4 @@ def _attributes(**texts: str) -> dict[str, str]:
 
 
 def _seconds(value_s: float) -> str:
-    return f"{max(0.0, value_s):.3f}"
+    return fixed(max(0.0, value_s), 3)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from harness.base.foreign import plain_text
+from harness.model.numbers import exact
 from harness.model.scenario import Scenario
 from harness.report.session import WholeSession
 from harness.report.verdict import limits_of, verdict_of
@@ -114,4 +115,4 @@ def _durations(name: str, device: str, found: LatencyFigures) -> Iterator[tuple[
         yield "duration_of", labels, found.total
     for one in (found.p50, found.p95, found.p99):
         if one is not None:
-            yield "duration_seconds", {**labels, "quantile": f"{one.share:g}"}, one.value_s
+            yield "duration_seconds", {**labels, "quantile": exact(one.share)}, one.value_s

@@ -16,6 +16,7 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
+from harness.model.numbers import fixed
 from harness.model.record import AttemptFinished, Clip
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
@@ -236,7 +237,7 @@ def _differing(
 
 
 def _event(one: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
-    score = "" if one.score is None else f", score {one.score:.2f}"
+    score = "" if one.score is None else f", score {fixed(one.score, 3)}"
     word = "not reviewed" if one.word is None else REVIEW_WORDS[one.word]
     why = f" ({plain_text(one.why, 200)})" if one.why else ""
     weak = f"; weak evidence, inferred from {plain_text(one.inferred, 60)}" if one.inferred else ""

@@ -16,6 +16,7 @@ from harness.base.findings import nearest
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.model.errors import HarnessError, InputError, did_you_mean
+from harness.model.numbers import hundredths
 from harness.model.record import EndReason
 from harness.model.time import Measured
 from harness.rating.figures.judged import rated_trials, read_sessions
@@ -39,7 +40,7 @@ class FollowedMeasure:
 
     @property
     def name(self) -> str:
-        return self.measure.value + (f" p{100 * self.quantile:.0f}" if self.quantile else "")
+        return self.measure.value + (f" p{hundredths(self.quantile, 0)}" if self.quantile else "")
 
 
 FOLLOWED = tuple(

@@ -44,19 +44,19 @@ def cell(trend: Trend, one: FollowedValue | None) -> str:
         case _ if one is None:
             return numbers.NOTHING
         case Counted.RATE:
-            return f"{numbers.number(one.value)}/h ({one.of:.3f} h)"
+            return f"{numbers.number(one.value)}/h ({numbers.fixed(one.of, 3)} h)"
         case Counted.TIME:
-            return f"{numbers.seconds(one.value)} ({one.of:.0f})"
+            return f"{numbers.seconds(one.value)} ({numbers.fixed(one.of, 0)})"
         case _:
-            return f"{numbers.percent(one.value)} ({one.of:.0f})"
+            return f"{numbers.percent(one.value)} ({numbers.fixed(one.of, 0)})"
 
 
 def ends(trend: Trend, one: FollowedValue | None) -> str:
-    """The interval of a session's value, in its unit; `?` for an end of too few durations."""
+    """The interval of a session's value, in its unit."""
     if one is None or one.interval is None:
         return ""
     if trend.followed.measure.counted is Counted.TIME:
-        return "–".join("?" if end is None else f"{1000 * end:.0f}" for end in one.interval)
+        return text.seconds_interval(*one.interval)
     low, high = (math.nan if end is None else end for end in one.interval)
     rate = trend.followed.measure.counted is Counted.RATE
     return text.number_interval((low, high)) if rate else text.percent_interval((low, high))
