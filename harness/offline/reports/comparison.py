@@ -11,7 +11,7 @@ from typing import Any
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
 from harness.model.errors import InputError
-from harness.model.numbers import counted, number, p_is, percent, points, signed
+from harness.model.numbers import counted, exact, fixed, number, p_is, percent
 from harness.model.offline import Counting, ListKind
 from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
@@ -30,9 +30,11 @@ from harness.offline.journal_lines import outcome_of
 from harness.offline.reports.log import host_info, label_span
 from harness.offline.wake_log import CommandHeard, Happening, LineSums, Missed, Spot, Words, computed
 from harness.offline.wake_log_reading import Entry, demand_numbers, entries, entry_at, names_escaped, without_happenings
+from harness.statistics.comparison import Counted, sentence
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Difference
 from harness.statistics.text import number_interval, percent_interval
+from harness.statistics.word_intervals import rates_apart
 
 JOURNAL = ".jsonl"
 _SETTINGS = {
@@ -96,13 +98,13 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
         notes.append(f"rejected: {counted(counts.rejected_files, 'file')}")
     rule = header.facts.rule
     told = {
-        "x-lead-in-ms": f"{counting.lead_in_ms:g}",
+        "x-lead-in-ms": exact(counting.lead_in_ms),
         "x-lead-in-ref": counting.lead_in_ref.value,
         "x-count-in-vocabulary": "yes" if counting.count_in_vocabulary else "no",
-        "x-refractory-ms": None if rule is None else f"{rule.refractory_samples * 1000 / header.facts.rate_hz:g}",
+        "x-refractory-ms": None if rule is None else exact(rule.refractory_samples * 1000 / header.facts.rate_hz),
         "x-normalisation": "plain" if counting.normalise else "verbatim",
         "x-resample": "yes" if header.evaluation.resample else "no",
-        "x-tail-s": f"{header.evaluation.tail_s:g}",
+        "x-tail-s": exact(header.evaluation.tail_s),
         "x-continuous": "yes" if header.evaluation.continuous else "no",
         **dict(host_info(journal.used)),
     }
@@ -254,14 +256,14 @@ def _same(found: OnSameFiles) -> Iterator[str]:
     )
     if found.difference is not None:
         over = f"over {found.clusters:,} clusters" if found.clusters else "over files"
-        yield f"  A minus B, {over}: {_difference(found.difference, points, ' points')}"
+        yield f"  {_sentence(found.difference, Counted.SHARE)}, {over}"
         if found.clusters:
             yield "  (McNemar's test assumes independent files; if clusters matter, use the line above)"
     if found.words is not None:
         first, second, words = found.word_errors
         yield (
-            f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words; A minus B "
-            f"{_difference(found.words, points, ' points')}"
+            f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words: "
+            f"{_sentence(found.words, Counted.WORDS)}"
         )
     for one in found.differing[:MOST_NAMED]:
         yield f"  differs: {plain_text(one.file, 120)}  A {_word(one.first)}, B {_word(one.second)}"
@@ -276,17 +278,17 @@ def _rates(found: FalseAccepts) -> Iterator[str]:
         ("B", found.second, found.interval(second=True)),
     ):
         rate = f"{number(count / hours)}/h{_between(number_interval, interval)}"
-        yield f"  {name}: {count:,} in {number(hours)} h, {rate}"
+        yield f"  {name}: {count:,} in {fixed(hours, 3)} h, {rate}"
     audio = "the same audio" if found.same_audio else "the audio may differ"
-    yield f"  exact conditional {p_is(found.p)} (two Poisson rates; {audio})"
+    rates = rates_apart(*found.first, *found.second)
+    if rates is not None:
+        yield f"  {_sentence(rates, Counted.RATE)} (two Poisson rates; {audio})"
     if found.difference is not None:
-        yield f"  A minus B, over the same files: {_difference(found.difference, signed, '/h')}"
+        yield f"  {_sentence(found.difference, Counted.RATE)}, over the same files"
 
 
-def _difference(found: Difference, written: Callable[[float], str], unit: str) -> str:
-    low, high = map(written, found.interval)
-    exact = "exact " if found.exact else ""
-    return f"{written(found.difference)}{unit} ({low} to {high}), {exact}{p_is(found.p)}"
+def _sentence(apart: Difference, counted: Counted) -> str:
+    return sentence("A", "B", apart, counted, more_is_better=False) + (" (exact)" if apart.exact else "")
 
 
 def _between(written: Callable[[Interval], str], interval: Interval | None) -> str:
