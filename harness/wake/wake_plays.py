@@ -232,6 +232,8 @@ class Play:
     @property
     def other_windows(self) -> tuple[Window, ...]:
         """The windows for the events of further phrases, which count nowhere."""
+        if not self.row.other_phrases:
+            return ()
         before_s, after_s, origin_s = self.settings.window_before_s, self.settings.window_after_s, self.start_s
         return tuple(
             Window(origin_s + begins_s - before_s, origin_s + ends_s + after_s, origin_s + ends_s)
@@ -247,7 +249,9 @@ class Play:
     def from_s(self) -> float:
         """The earliest place of an event of its own: a window may begin before the sound."""
         window = self.window
-        return min([self.start_s, *(one.start_s for one in (*([window] if window else []), *self.other_windows))])
+        if window is None:
+            return self.start_s
+        return min(self.start_s, *(span.start_s for span in (window, *self.other_windows)))
 
     @property
     def reach_s(self) -> float:
@@ -299,7 +303,9 @@ class Play:
     def reaches(self, event: HeardWake) -> bool:
         """Whether one of its reports lies in the play: the best time may lie just beyond what it reaches."""
         from_s, reach_s = self.from_s, self.reach_s
-        return any(from_s <= self.place(report) <= reach_s for report in (event, *event.reports))
+        if from_s <= self.place(event) <= reach_s:
+            return True
+        return any(from_s <= self.place(report) <= reach_s for report in event.reports)
 
     @property
     def separate(self) -> tuple[HeardWake, ...]:
