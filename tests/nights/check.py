@@ -63,9 +63,10 @@ def observations_once(rows: Rows, night: Any) -> Iterator[str]:
     counts: Counter[str] = Counter()
     for row in rows.seen:
         seen = row["body"]["observation"]
-        counts[f"{sorted(seen.items())}"] += 1
+        text = f"{sorted(seen.items())}"
+        counts[text] += 1
         often = max(1, arrived[seen["kind"], seen["source"], seen["at"]["at_s"]])
-        if counts[f"{sorted(seen.items())}"] > often:
+        if counts[text] > often:
             yield f"row {row['seq']} says again: {seen['kind']} of {seen['source']} at {seen['at']['at_s']:.3f}"
 
 

@@ -189,8 +189,10 @@ class Recount:
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = list(rows)
         self.of = defaultdict[str, list[Row]](list)
+        self._of_kind = defaultdict[str, list[Row]](list)
         for row in self.rows:
             self.of[row.attempt[0]].append(row)
+            self._of_kind[row.kind].append(row)
         self.plan: dict[str, Json] = {
             trial["id"]: trial for row in self._all("session_started") for trial in row.body["trials"]
         }
@@ -211,6 +213,7 @@ class Recount:
         self._device_of = {source: target["device"] for target, _ in reversed(targets) for source in _sources(target)}
         lines = {name: defaultdict[tuple[int, int], list[_Heard]](list) for name in self.devices}
         boot, boots = 0, ["", *(row.body["boot_id"] for row in engines)]
+        in_rooms = [row for row in self._all("observed") if row.seen["kind"] == "stimulus_heard"]
         for run in range(len(engines) + 1):
             boot += boots[run] != boots[run - 1]
             seen = [row for row in self._all("observed") if self._run[row.seq] == run]
@@ -218,12 +221,9 @@ class Recount:
             starts = [row for row in self._all("attempt_started") if row.attempt[0] in self._listening]
             starts = [row for row in starts if self._run[row.seq] == run]
             # The microphone may report a sound to a later run of the same start of the host.
-            in_room = [
-                row.seen
-                for row in self._all("observed")
-                if row.seen["kind"] == "stimulus_heard" and boots[self._run[row.seq]] == boots[run]
-            ]
-            plays = [play for row in starts for play in self._plays(row, in_room, run == len(engines))]
+            in_room = [row.seen for row in in_rooms if boots[self._run[row.seq]] == boots[run]]
+            stalls = [row.seen for row in seen if row.seen["kind"] == "host_stalled"]
+            plays = [play for row in starts for play in self._plays(row, in_room, stalls, run == len(engines))]
             for name, line in lines.items():
                 own = [row for row in seen if self._device_of.get(row.seen["source"]) == name]
                 heard = [play for play in plays if play.target["device"] == name]
@@ -242,9 +242,9 @@ class Recount:
                 self._tally(self.devices[name], plays, events)
 
     def _all(self, kind: str) -> list[Row]:
-        return [row for row in self.rows if row.kind == kind]
+        return self._of_kind[kind]
 
-    def _plays(self, start: Row, in_room: Sequence[Json], last_run: bool) -> Iterator[Play]:
+    def _plays(self, start: Row, in_room: Sequence[Json], stalls: list[Json], last_run: bool) -> Iterator[Play]:
         """What each device heard of an attempt."""
         trial = self.plan[start.attempt[0]]
         later = [row for row in self.of[trial["id"]] if row.seq > start.seq]
@@ -266,9 +266,6 @@ class Recount:
             for row in later
         )
         heard = [seen for seen in in_room if seen["play_id"] == start.body["play_id"]]
-        run = self._run[start.seq]
-        stalls = [row.seen for row in self._all("observed")
-                  if row.seen["kind"] == "host_stalled" and self._run[row.seq] == run]  # fmt: skip
         for target in trial["listening"]["targets"]:
             sound = {row.seen["kind"]: row.seen for row in own if row.seen["source"] == target["player"]}
             said = [row.seen for row in own if row.seen["source"] in _sources(target)]

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -27,6 +27,8 @@ from harness.session.conductor import Conductor
 from harness.session.engine.assemble import Resolved, stage_of
 from harness.session.figures.live import LiveFigures
 from harness.session.log.database import SqliteLog
+from harness.session.log.rows_file import open_for_reading
+from harness.session.log.rows_file import rows as entries_of
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
 from harness.session.simulated.bench import (
@@ -167,6 +169,7 @@ class Night:
             "stopping": asdict(stopping),
             "life_check_after": self.scenario.defaults.life_check_after,
         }
+        self._compare(self._replayed(folder / "log.sqlite"))
         rows = rows_of(folder / "log.sqlite")
         self._mark_reported(rows)
         totals, limits = self.last.session().totals, self.scenario.limits
@@ -201,6 +204,7 @@ class Night:
             else:
                 for entry in history:
                     figures.add(entry)
+                self._compare(figures)
             drivers: dict[str, Any] = {part.id: part for part in self._parts()}
             stage = stage_of(
                 Resolved(self.scenario, self.bench), drivers, log, clock, figures,
@@ -225,8 +229,8 @@ class Night:
             if log.dead:
                 _cut_off(real)
             else:
-                self._compare(figures, real)
                 real.close()
+            self.last = figures
 
     def _parts(self) -> list[Any]:
         return [*self.room.speakers, self.room.ear, *self.room.devices]
@@ -244,15 +248,18 @@ class Night:
 
         return committed
 
-    def _compare(self, live: LiveFigures, log: SqliteLog) -> None:
-        """Figures that grew with the rows are those of the rows."""
-        replayed = LiveFigures(self.scenario)
-        for entry in log.entries():
-            replayed.add(entry)
-        self.last = live
-        if live.wake() != replayed.wake():
+    def _replayed(self, path: Path) -> LiveFigures:
+        figures = LiveFigures(self.scenario)
+        with closing(open_for_reading(path)) as connection:
+            for entry in entries_of(connection, path, 0):
+                figures.add(entry)
+        return figures
+
+    def _compare(self, replayed: LiveFigures) -> None:
+        """Figures that grew with the rows in the last life are those of the rows."""
+        if self.last.wake() != replayed.wake():
             self.room.truth.replayed["wake figures differ from a replay"] += 1
-        if live.session() != replayed.session():
+        if self.last.session() != replayed.session():
             self.room.truth.replayed["session figures differ from a replay"] += 1
 
     def _alive(self, log: MortalLog) -> Callable[[], None]:

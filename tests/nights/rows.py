@@ -42,14 +42,14 @@ class Rows:
             if seen["kind"].startswith("stimulus_"):
                 self.sound[seen["play_id"]].setdefault(seen["kind"], seen)
 
+        self._rows = [model.Row(**row) for row in rows]
         self._recounts: dict[int, model.Recount] = {}
 
     def recount(self, last: int | None = None) -> model.Recount:
         """Of the rows up to that one; of all without one."""
         last = self.all[-1]["seq"] if last is None else last
         if last not in self._recounts:
-            rows = (model.Row(**row) for row in self.all if row["seq"] <= last)
-            self._recounts[last] = model.Recount(rows)
+            self._recounts[last] = model.Recount(row for row in self._rows if row.seq <= last)
         return self._recounts[last]
 
     def run_at(self, at_s: float) -> tuple[float, float]:
