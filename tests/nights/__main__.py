@@ -6,6 +6,7 @@ A broken night is reduced, and printed as the command that repeats it.
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import os
@@ -114,6 +115,7 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     first, _, last = asked.seeds.partition(":")
     seeds = range(int(first), int(last) if last else int(first) + 1)
+    gc.freeze()  # what is imported stays: each collection would go through all of it
     if asked.without or asked.templates:
         without = [int(number) for number in asked.without.split(",") if number]
         templates = [int(number) for number in asked.templates.split(",")] if asked.templates else None
