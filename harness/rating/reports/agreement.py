@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from harness.base.gathering import gathered
 from harness.base.plain_json import picked, plain
-from harness.base.text_table import Column, shown, text_table
+from harness.base.table import Field, Table
+from harness.base.text_table import shown
+from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, counted, fixed, percent, seconds
-from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures, Votes
+from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures, Votes, VotesFigures
 from harness.rating.guide import LABELS
-from harness.statistics.agreement import DOUBTFUL, Figure, confusions
+from harness.statistics.agreement import DOUBTFUL, CategoryAgreement, Figure, PairAgreement, confusions
 from harness.statistics.intervals import Share
 from harness.statistics.text import coefficient, coefficient_interval, percent_interval, seconds_interval, share
 
 Json = dict[str, Any]
-TextTable = tuple[Sequence[str], Sequence[Sequence[str]]]
-"""Titles, and rows of cells."""
 
 
 def as_json(figures: AgreementFigures) -> Json:
     """Counts, and coefficients with intervals. A missing value is null, with its reason in why_not."""
     table = figures.agreement
     model = figures.model
-    names = (*figures.names, *figures.programs)
     return {
         "sessions": list(figures.sessions),
         "responses": figures.responses,
@@ -45,26 +46,9 @@ def as_json(figures: AgreementFigures) -> Json:
             },
             "confusion": _cells(table.confusion, symmetric=True),
         },
-        "pairs": [
-            {
-                "raters": [names[one.first], names[one.second]],
-                "agreed": _share(one.agreed),
-                "kappa": _figure(one.kappa),
-                "confusion": _cells(one.confusion),
-            }
-            for one in figures.pairs
-        ],
+        "pairs": _pairs_table(figures).json(),
         "consensus": {
-            "votes": [
-                {
-                    "votes": votes,
-                    "raters": raters,
-                    "items": one.items,
-                    "doubtful": one.doubtful,
-                    "gold": _share(one.right),
-                }
-                for (votes, raters), one in figures.by_votes.items()
-            ],
+            "votes": agreed(figures).json(),
             "model": "dawid_skene",
             "least_probability": DOUBTFUL,
             "rounds": model.rounds,
@@ -87,7 +71,7 @@ def as_json(figures: AgreementFigures) -> Json:
                 for name, matrix in zip(figures.names, model.confusion, strict=True)
             },
         },
-        "raters": [_rater(one) for one in figures.raters],
+        "raters": Table((_RATER, *_COUNTS, *_SHARES), figures.raters).json(),
         "sub_flags": {flag.value: plain(one) for flag, one in figures.sub_flags},
         "items": [
             {
@@ -102,12 +86,6 @@ def as_json(figures: AgreementFigures) -> Json:
 
 
 _OF_ITEM = ("majority", "consensus", "consensus_raters", "probability", "settled", "gold", "disputed")
-_OF_RATER = ("submitted", "skipped", "flagged", "held", "withdrawn", "outdated")
-_SHARES_OF_RATER = {
-    "too_fast": "too_fast", "heard_whole": "heard_whole", "transcript_shown": "transcript_shown", "gold": "gold",
-    "exercises": "exercises", "as_the_others": "others", "as_the_others_first_half": "first_half",
-    "as_the_others_second_half": "second_half",
-}  # fmt: skip
 
 
 _CELLS = (
@@ -161,23 +139,41 @@ def _cells(confusion: Any, *, symmetric: bool = False) -> list[Json]:
     ]
 
 
-def _rater(one: RaterFigures) -> Json:
-    at = one.pace.quartiles
-    pace = at and {"low": at.low_s, "median": at.median_s, "high": at.high_s, "of": one.pace.times}
-    return {
-        **picked(one, "rater", "program", *_OF_RATER),
-        "time_to_answer_s": pace,
-        "per_hour": one.pace.per_hour,
-        **{name: _share(getattr(one, field)) for name, field in _SHARES_OF_RATER.items()},
-    }
-
-
 _PROGRAM = "* "
 """Marks a program in the tables."""
 
 
 def _name(one: RaterFigures) -> str:
     return f"{_PROGRAM}{one.rater}" if one.program else one.rater
+
+
+def _pace(one: RaterFigures) -> Json | None:
+    at = one.pace.quartiles
+    return None if at is None else {"low": at.low_s, "median": at.median_s, "high": at.high_s, "of": one.pace.times}
+
+
+def _pace_in_words(one: RaterFigures) -> str:
+    at = one.pace.quartiles
+    return NOTHING if at is None else f"{seconds(at.median_s)} ({seconds_interval(at.low_s, at.high_s)})"
+
+
+_RATER: Field[RaterFigures] = Field("rater", "rater", attrgetter("rater"), _name)
+_COUNTS: tuple[Field[RaterFigures], ...] = (
+    *(
+        Field(key, title, attrgetter(key))
+        for key, title in {
+            "program": "", "submitted": "judged", "skipped": "skip", "flagged": "flag", "held": "held",
+            "withdrawn": "undone", "outdated": "old",
+        }.items()
+    ),
+    Field("time_to_answer_s", "median (quartiles)", _pace, _pace_in_words),
+    Field("per_hour", "per h", lambda one: one.pace.per_hour, lambda one: fixed(one.pace.per_hour, 0)),
+)  # fmt: skip
+
+
+def _share_column(key: str, title: str, text: Callable[[Share], str], name: str = "") -> Field[RaterFigures]:
+    share_of: Callable[[RaterFigures], Share] = attrgetter(name or key)
+    return Field(key, title, lambda one: _share(share_of(one)), lambda one: text(share_of(one)))
 
 
 WIDTH = 80
@@ -191,11 +187,11 @@ def lines(figures: AgreementFigures) -> Iterator[str]:
     """The report without disputed items."""
     yield from _head(figures)
     yield ""
-    yield from _table(*coefficients(figures))
+    yield from coefficients(figures).lines(WIDTH)
     yield from care_in_words(figures)
     if figures.by_votes:
         yield ""
-        yield from _table(*agreed(figures))
+        yield from agreed(figures).lines(WIDTH)
         yield from agreed_in_words(figures)
     yield ""
     yield from _raters(figures)
@@ -203,7 +199,7 @@ def lines(figures: AgreementFigures) -> Iterator[str]:
     yield from _care(figures.raters)
     if figures.agreement.shared:
         yield ""
-        yield from _table(*said_again(figures))
+        yield from said_again(figures).lines(WIDTH)
         yield SAID_AGAIN
         yield ""
         yield from _confusions(figures)
@@ -279,13 +275,14 @@ def counts_in_words(figures: AgreementFigures) -> Iterator[str]:
         yield f"agreement over {table.shared} items with {table.shared_labels} labels of two raters or more"
 
 
-def coefficients(figures: AgreementFigures) -> TextTable:
+def coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
     """Raw agreement, alpha and AC1, with intervals."""
     table = figures.agreement
     rows = [("raw", percent(table.raw.value), percent_interval(table.raw.interval))]
     for name, figure in (("Krippendorff's alpha", table.alpha), ("Gwet's AC1", table.ac1)):
         rows.append((name, coefficient(figure.value), coefficient_interval(figure.interval)))
-    return ("agreement", "value", "95 % interval"), rows
+    titles = ("agreement", "value", "95 % interval")
+    return Table([Field("", title, itemgetter(at)) for at, title in enumerate(titles)], rows)
 
 
 def care_in_words(figures: AgreementFigures) -> Iterator[str]:
@@ -302,13 +299,18 @@ def care_in_words(figures: AgreementFigures) -> Iterator[str]:
         yield "Alpha corrects for this. Compare it with AC1 and the categories below."
 
 
-def agreed(figures: AgreementFigures) -> TextTable:
+def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
     """The responses with a consensus by how many raters agree, and how often such raters are right on gold items."""
-    rows = [
-        (votes_in_words(votes), str(one.items), str(one.doubtful), _of(one.right), percent_interval(one.right.interval))
-        for votes, one in figures.by_votes.items()
-    ]
-    return ("consensus", "items", "doubtful", "known answers right", "95 %"), rows
+    fields: tuple[Field[tuple[Votes, VotesFigures]], ...] = (
+        Field("", "consensus", lambda row: votes_in_words(row[0])),
+        Field("votes", "", lambda row: row[0][0]),
+        Field("raters", "", lambda row: row[0][1]),
+        Field("items", "items", lambda row: row[1].items),
+        Field("doubtful", "doubtful", lambda row: row[1].doubtful),
+        Field("gold", "known answers right", lambda row: _share(row[1].right), lambda row: _of(row[1].right)),
+        Field("", "95 %", lambda row: percent_interval(row[1].right.interval)),
+    )
+    return Table(fields, list(figures.by_votes.items()))
 
 
 def agreed_in_words(figures: AgreementFigures) -> Iterator[str]:
@@ -337,14 +339,7 @@ def _paradox(raw: Figure, alpha: Figure) -> bool:
 
 def _raters(figures: AgreementFigures) -> Iterator[str]:
     raters = figures.raters
-    heads = ("rater", "judged", "skip", "flag", "held", "undone", "old", "median", "quartiles", "per h")
-    rows = []
-    for one in raters:
-        at = one.pace.quartiles
-        pace = (NOTHING, NOTHING) if at is None else (seconds(at.median_s), seconds_interval(at.low_s, at.high_s))
-        counts = (str(getattr(one, name)) for name in _OF_RATER)
-        rows.append((_name(one), *counts, *pace, fixed(one.pace.per_hour, 0)))
-    yield from _table(heads, rows)
+    yield from Table((_RATER, *_COUNTS), raters).lines(WIDTH)
     if any(one.outdated for one in raters):
         yield "old: on responses that no longer count, since their trial was run again"
     if figures.programs:
@@ -352,25 +347,9 @@ def _raters(figures: AgreementFigures) -> Iterator[str]:
 
 
 def _care(raters: Sequence[RaterFigures]) -> Iterator[str]:
-    yield from _table(
-        ("rater", "as the others say", "gold right", "exercises right"),
-        [(_name(one), _with_interval(one.others), _with_interval(one.gold), _of(one.exercises)) for one in raters],
-    )
+    yield from Table((_RATER, *_SHARES[3:6]), raters).lines(WIDTH)
     yield ""
-    yield from _table(
-        ("rater", "1st half", "2nd half", "too fast", "heard whole", "read"),
-        [
-            (
-                _name(one),
-                percent(one.first_half.value),
-                percent(one.second_half.value),
-                _of(one.too_fast),
-                _of(one.heard_whole),
-                percent(one.transcript_shown.value),
-            )
-            for one in raters
-        ],
-    )
+    yield from Table((_RATER, *_SHARES[6:], *_SHARES[:3]), raters).lines(WIDTH)
     yield "1st, 2nd half: as the others say, in the order of judging. too fast: answered in"
     yield "less time than the response lasts. read: its transcript was shown."
 
@@ -378,20 +357,17 @@ def _care(raters: Sequence[RaterFigures]) -> Iterator[str]:
 SAID_AGAIN = "said again: when one rater says it, how often another one says it, too"
 
 
-def said_again(figures: AgreementFigures) -> TextTable:
+def said_again(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgreement]]:
     """Agreement on each category that somebody gave."""
-    rows = [
-        (
-            LABELS[category],
-            str(one.labels),
-            str(one.items),
-            percent(one.agreement.value),
-            percent_interval(one.agreement.interval),
-        )
-        for category, one in zip(CATEGORIES, figures.agreement.categories, strict=True)
-        if one.labels
-    ]
-    return ("category", "labels", "items", "said again", "95 %"), rows
+    fields: tuple[Field[tuple[Category, CategoryAgreement]], ...] = (
+        Field("", "category", lambda row: LABELS[row[0]]),
+        Field("", "labels", lambda row: row[1].labels),
+        Field("", "items", lambda row: row[1].items),
+        Field("", "said again", lambda row: percent(row[1].agreement.value)),
+        Field("", "95 %", lambda row: percent_interval(row[1].agreement.interval)),
+    )
+    categories = zip(CATEGORIES, figures.agreement.categories, strict=True)
+    return Table(fields, [row for row in categories if row[1].labels])
 
 
 def _confusions(figures: AgreementFigures) -> Iterator[str]:
@@ -408,14 +384,27 @@ def _confusions(figures: AgreementFigures) -> Iterator[str]:
         yield f"{rest:6}  in {len(found) - LISTED_CONFUSIONS} other ways"
 
 
+def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
+    names = (*figures.names, *figures.programs)
+    marked = (*figures.names, *(f"{_PROGRAM}{one}" for one in figures.programs))
+    fields: tuple[Field[PairAgreement], ...] = (
+        Field(
+            "raters",
+            "two raters",
+            lambda pair: [names[pair.first], names[pair.second]],
+            lambda pair: f"{shown(marked[pair.first], 20)}, {shown(marked[pair.second], 20)}",
+        ),
+        Field("", "shared", lambda pair: pair.agreed.total),
+        Field("agreed", "agree", lambda pair: _share(pair.agreed), lambda pair: _with_interval(pair.agreed)),
+        Field("kappa", "kappa", lambda pair: _figure(pair.kappa), lambda pair: coefficient(pair.kappa.value)),
+        Field("confusion", "", lambda pair: _cells(pair.confusion)),
+    )
+    return Table(fields, figures.pairs)
+
+
 def _pairs(figures: AgreementFigures) -> Iterator[str]:
-    everybody = [*figures.names, *(f"{_PROGRAM}{one}" for one in figures.programs)]
     least = sorted(figures.pairs, key=lambda one: one.agreed.value or 0.0)
-    rows = []
-    for one in least[:LISTED_PAIRS]:
-        names = f"{shown(everybody[one.first], 20)}, {shown(everybody[one.second], 20)}"
-        rows.append((names, str(one.agreed.total), _with_interval(one.agreed), coefficient(one.kappa.value)))
-    yield from _table(("two raters", "shared", "agree", "kappa"), rows)
+    yield from replace(_pairs_table(figures), rows=least[:LISTED_PAIRS]).lines(WIDTH)
     if len(least) > LISTED_PAIRS:
         yield f"and {len(least) - LISTED_PAIRS} pairs that agree more"
 
@@ -431,9 +420,21 @@ def _with_interval(of: Share) -> str:
     return NOTHING if of.value is None else f"{_of(of)}, {percent_interval(of.interval)}"
 
 
+def _percent(of: Share) -> str:
+    return percent(of.value)
+
+
 def _of(of: Share) -> str:
     return NOTHING if of.value is None else f"{of.count}/{of.total} {percent(of.value)}"
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield from text_table([Column(title, left=not at) for at, title in enumerate(titles)], rows, WIDTH)
+_SHARES = (
+    _share_column("too_fast", "too fast", _of),
+    _share_column("heard_whole", "heard whole", _of),
+    _share_column("transcript_shown", "read", _percent),
+    _share_column("gold", "gold right", _with_interval),
+    _share_column("exercises", "exercises right", _of),
+    _share_column("as_the_others", "as the others say", _with_interval, "others"),
+    _share_column("as_the_others_first_half", "1st half", _percent, "first_half"),
+    _share_column("as_the_others_second_half", "2nd half", _percent, "second_half"),
+)
