@@ -34,7 +34,7 @@ from harness.transcripts.groups import (
     unit_of,
 )
 from harness.transcripts.reports.scoring_json import Scored
-from harness.transcripts.reports.text import NO_LABEL, TESTS
+from harness.transcripts.reports.text import NO_LABEL, TESTS, confidence_table, entity_table
 from harness.transcripts.scoring import Confusions, ScoredUtterance, Scoring, confusions
 
 MOST_STEPS = 1000
@@ -385,6 +385,8 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         other_forms=any(_has_other_form(block) for one in utterances for block in one.blocks),
         most_ids=MOST_IDS,
         per_cent=lambda value, digits=2: percent(value, digits),
+        confidence_table=confidence_table,
+        entity_table=entity_table,
         deviate=deviate,
         det_ticks=DET_TICKS,
         points_interval=points_interval,

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.table import Field, Table
 from harness.base.text_table import GAP, LEAST_LABEL, Column, note, padded, shown, text_table, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, Aligned, TextUnit
 from harness.model.numbers import NOTHING, fixed, p_is, percent, points, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
-from harness.statistics.confidence import ConfidenceFigures
+from harness.statistics.confidence import ConfidenceBin, ConfidenceFigures
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.significance import Discordance, paired_difference
 from harness.statistics.text import percent_interval, points_interval
@@ -61,7 +62,6 @@ _SPEAKERS = (
     Column("err"),
     Column("sent.err", gives_way=4),
 )
-_GROUPS = (Column("95 % interval"), Column("over", gives_way=2), Column("sent.err", gives_way=3))
 _DIFFERENCES = (
     Column("sentences", gives_way=4),
     Column("first", gives_way=1),
@@ -166,16 +166,22 @@ def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[s
     yield from note("empty references", f"{scoring.empty_references:,}", width)
 
 
+def entity_table(of: EntityErrors, *, with_all: bool = True) -> Table[tuple[str, Share]]:
+    """A row for each tag, then all together."""
+    fields: tuple[Field[tuple[str, Share]], ...] = (
+        Field("", "tag", lambda row: row[0]),
+        Field("", "entities", lambda row: row[1].total),
+        Field("", "with error", lambda row: row[1].count),
+        Field("", "error", lambda row: percent(row[1].value, 2), main=True),
+        Field("", "95 % interval", lambda row: percent_interval(row[1].interval, 2)),
+    )
+    return Table(fields, (*of.by_tag, (ALL, of.total)) if with_all else of.by_tag)
+
+
 def entities(of: EntityErrors, width: int) -> Iterator[str]:
     """The errors of marked spans, by tag."""
-
-    def row(tag: str, found: Share) -> tuple[str, ...]:
-        rate, interval = percent(found.value, 2), percent_interval(found.interval, 2)
-        return shown(tag), str(found.total), str(found.count), rate, interval
-
-    columns = (Column("tag"), Column("entities"), Column("with error"), Column("error"), Column("95 % interval"))
-    ends = [row("all", of.total)] if len(of.by_tag) > 1 else []
-    yield from text_table(columns, [row(*one) for one in of.by_tag], width, ends=ends)
+    ends = entity_table(of).cells[-1:] if len(of.by_tag) > 1 else []
+    yield from entity_table(of, with_all=False).lines(width, ends=ends)
     if of.left_out:
         yield ""
         yield from note("entities left out", f"{of.left_out:,}", width)
@@ -188,20 +194,21 @@ def talkers(of: Sequence[TalkerPair], width: int) -> Iterator[str]:
     yield from text_table(columns, rows, width)
 
 
+def confidence_table(of: ConfidenceFigures, what: str) -> Table[ConfidenceBin]:
+    """What the confidences of words, or what else there is, are worth."""
+    fields: tuple[Field[ConfidenceBin], ...] = (
+        Field("", "confidence", lambda row: f"{fixed(row.low, 1)}–{fixed(row.high, 1)}"),
+        Field("", what, lambda row: row.correct.total),
+        Field("", "mean", lambda row: percent(row.mean, 1)),
+        Field("", "correct", lambda row: percent(row.correct.value, 1), main=True),
+        Field("", "95 % interval", lambda row: percent_interval(row.correct.interval, 1)),
+    )
+    return Table(fields, of.bins)
+
+
 def confidence(of: ConfidenceFigures, width: int, what: str = "words") -> Iterator[str]:
-    """A reliability table of the confidences of words, or what else there is, and what they are worth."""
-    rows = [
-        (
-            f"{fixed(one.low, 1)}–{fixed(one.high, 1)}",
-            str(one.correct.total),
-            percent(one.mean, 1),
-            percent(one.correct.value, 1),
-            percent_interval(one.correct.interval, 1),
-        )
-        for one in of.bins
-    ]
-    columns = (Column("confidence"), Column(what), Column("mean"), Column("correct"), Column("95 % interval"))
-    yield from text_table(columns, rows, width)
+    """A reliability table, and what it comes to."""
+    yield from confidence_table(of, what).lines(width)
     yield ""
     yield from note("NCE", f"{fixed(of.nce, 3)} (1: perfect; 0: no better than the share of correct {what})", width)
     yield from note("calibration error", percent(of.calibration_error, 1), width)
@@ -253,23 +260,18 @@ def groups(found: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD) -> I
 
 
 def _grouped(one: Grouped, width: int, unit: TextUnit) -> Iterator[str]:
-    columns = (
-        Column("sentences", gives_way=5),
-        Column(f"{UNIT_NOUNS[unit]}s", gives_way=1),
-        Column("errors", gives_way=4),
-        Column(ERROR_RATES[unit]),
-        *_GROUPS,
-    )
     alike = len({words.unit for _, words in one.values}) == 1
-    kept = [at for at, column in enumerate(columns) if not (alike and column.title == "over")]
-    rows = []
-    for label, words in one.values:
-        counts = words.counts
-        figures = (str(counts.sentences), str(counts.words), str(counts.errors), percent(counts.wer, 2))
-        rest = (percent_interval(words.interval, 1), words.unit.value, _decimal(_sentence_errors(counts)))
-        cells = (*figures, *rest)
-        rows.append((label or NO_LABEL, *(cells[at] for at in kept)))
-    yield from text_table((Column(f"by {one.by}"), *(columns[at] for at in kept)), rows, width, most=MOST_ROWS)
+    fields: tuple[Field[tuple[str, GroupWords]], ...] = (
+        Field("", f"by {one.by}", lambda row: row[0] or NO_LABEL),
+        Field("", "sentences", lambda row: row[1].counts.sentences, gives_way=5),
+        Field("", f"{UNIT_NOUNS[unit]}s", lambda row: row[1].counts.words, gives_way=1),
+        Field("", "errors", lambda row: row[1].counts.errors, gives_way=4),
+        Field("", ERROR_RATES[unit], lambda row: percent(row[1].counts.wer, 2)),
+        Field("", "95 % interval", lambda row: percent_interval(row[1].interval, 1)),
+        Field("", "" if alike else "over", lambda row: row[1].unit.value, gives_way=2),
+        Field("", "sent.err", lambda row: _decimal(_sentence_errors(row[1].counts)), gives_way=3),
+    )
+    yield from Table(fields, one.values).lines(width, most=MOST_ROWS)
 
 
 def _crossed(one: Crossed, width: int, unit: TextUnit) -> Iterator[str]:

@@ -12,6 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
+from harness.transcripts.reports.text import confidence_table
 from harness.understanding.comparison import FrameComparison
 from harness.understanding.counts import Rule, SlotItem, items
 from harness.understanding.figures import IntentFigures
@@ -92,6 +93,7 @@ def page(
         most_ids=MOST_IDS,
         per_cent=per_cent,
         between=between,
+        confidence_table=confidence_table,
         deviate=deviate,
         det_ticks=DET_TICKS,
     )
