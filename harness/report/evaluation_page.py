@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import restored
+from harness.base.table import Table
 from harness.base.whole_file import write_whole
 from harness.model.numbers import counted, exact
 from harness.offline.asked import DeclaredLimits
@@ -74,7 +75,8 @@ def write_evaluations(
         det=_det(engines),
         table=table,
         tables=tables,
-        columns=tables.accuracy_columns(table),
+        equal=tables.accuracy(table),
+        costs=Table(tables.COST, table.rows).cells,
         sounds=sounds,
         no_sounds=SoundsIn.NONE,
         missing_sounds=shelf.missing,

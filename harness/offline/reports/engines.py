@@ -5,62 +5,78 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.base.plain_json import plain
+from harness.base.table import Field, Table
 from harness.base.text_file import safe_csv
-from harness.base.text_table import Column, note, text_table
+from harness.base.text_table import note
 from harness.model.numbers import NOTHING, exact, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, det_cells, figures_json
 from harness.statistics.text import points_interval, voices_interval
 
 
-def accuracy_columns(table: EnginesTable) -> list[Column]:
+def accuracy(table: EnginesTable) -> Table[EngineRow]:
+    """False rejects as run, and at one rate of false accepts with the difference from the first engine."""
     equal = "FR" if table.per_hour is None else f"FR at ≤ {number(table.per_hour)}/h"
-    return [
-        Column("engine"),
-        Column("FR as run", gives_way=3),
-        Column("FA/h as run", gives_way=3),
-        Column("threshold", gives_way=4),
-        Column(equal),
-        Column("95 % interval", gives_way=2),
-        Column("less the first"),
-        Column("95 % interval", gives_way=1),
-        Column("p"),
-    ]
+    return Table(
+        (
+            Field("engine", "engine", lambda row: row.name),
+            Field(
+                "as_run",
+                "FR as run",
+                lambda row: figures_json(row.own),
+                lambda row: percent(row.own.false_rejects),
+                gives_way=3,
+            ),
+            Field("", "FA/h as run", lambda row: number(row.own.per_hour), gives_way=3),
+            Field("", "threshold", _threshold, gives_way=4),
+            Field(
+                "at_most", equal, _equal_json, lambda row: percent(row.equal.false_rejects) if row.equal else NOTHING
+            ),
+            Field(
+                "",
+                "95 % interval",
+                lambda row: voices_interval(row.equal_interval) if row.equal else NOTHING,
+                gives_way=2,
+            ),
+            Field(
+                "less_the_first",
+                "less the first",
+                lambda row: row.apart,
+                lambda row: points(row.apart.difference) if row.apart else "",
+            ),
+            Field(
+                "", "95 % interval", lambda row: points_interval(row.apart.interval) if row.apart else "", gives_way=1
+            ),
+            Field("", "p", lambda row: probability(row.apart.p) if row.apart else ""),
+            Field("wer", "", lambda row: row.wer),
+        ),
+        table.rows,
+    )
 
 
-def accuracy_cells(one: EngineRow) -> list[str]:
-    """One row, in the order of the columns."""
-    own, equal, apart = one.own, one.equal, one.apart
-    return [
-        one.name,
-        percent(own.false_rejects),
-        number(own.per_hour),
-        NOTHING if equal is None or not equal.threshold else exact(equal.threshold, 5),
-        NOTHING if equal is None else percent(equal.false_rejects),
-        NOTHING if equal is None else voices_interval(one.equal_interval),
-        "" if apart is None else points(apart.difference),
-        "" if apart is None else points_interval(apart.interval),
-        "" if apart is None else probability(apart.p),
-    ]
+def _threshold(row: EngineRow) -> str:
+    return exact(row.equal.threshold, 5) if row.equal and row.equal.threshold else NOTHING
 
 
-COST_COLUMNS = (Column("engine"), Column("detections timed"), Column("delay p50"), Column("p95"), Column("CPU s/h"),
-                Column("memory"))  # fmt: skip
+def _equal_json(row: EngineRow) -> dict[str, Any] | None:
+    return figures_json(row.equal) | {"fr_95": row.equal_interval} if row.equal else None
 
 
-def cost_cells(one: EngineRow) -> list[str]:
-    """One row, in the order of COST_COLUMNS."""
-    delays = [NOTHING if found is None else seconds(found.value_s) for found in (one.delays.p50, one.delays.p95)]
-    memory = fixed(one.memory_mb, 0, "MB")
-    return [one.name, f"{one.delays.total:,}", *delays, number(one.cpu_s_per_hour), memory]
+COST: tuple[Field[EngineRow], ...] = (
+    Field("", "engine", lambda row: row.name),
+    Field("delay", "detections timed", lambda row: row.delays, lambda row: f"{row.delays.total:,}"),
+    Field("", "delay p50", lambda row: seconds(row.delays.p50.value_s if row.delays.p50 else None)),
+    Field("", "p95", lambda row: seconds(row.delays.p95.value_s if row.delays.p95 else None)),
+    Field("cpu_s_per_hour", "CPU s/h", lambda row: row.cpu_s_per_hour, lambda row: number(row.cpu_s_per_hour)),
+    Field("peak_memory_mb", "memory", lambda row: row.memory_mb, lambda row: fixed(row.memory_mb, 0, "MB")),
+)
 
 
 def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
     """Two tables with their notes: accuracy, then delays and cost."""
-    for columns, cells in ((accuracy_columns(table), accuracy_cells), (COST_COLUMNS, cost_cells)):
+    for of in (accuracy(table), Table(COST, table.rows)):
         yield ""
-        yield from text_table(columns, [cells(one) for one in table.rows], width)
+        yield from of.lines(width)
     yield ""
     for title, text in notes(table):
         yield from note(title, text, width)
@@ -82,17 +98,7 @@ def table_json(table: EnginesTable) -> dict[str, Any]:
         "clustered_by": table.clustered_by or None,
         "delay_from": "label" if table.ends_are_labels else "end of speech",
         "engines": [
-            {
-                "engine": one.name,
-                "as_run": figures_json(one.own),
-                "at_most": None if one.equal is None else figures_json(one.equal) | {"fr_95": one.equal_interval},
-                "less_the_first": None if one.apart is None else plain(one.apart),
-                "wer": one.wer,
-                "delay": plain(one.delays),
-                "cpu_s_per_hour": one.cpu_s_per_hour,
-                "peak_memory_mb": one.memory_mb,
-            }
-            for one in table.rows
+            row | cost for row, cost in zip(accuracy(table).json(), Table(COST, table.rows).json(), strict=True)
         ],
     }
 

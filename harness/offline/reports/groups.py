@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.base.text_table import Column, note, shown, text_table
+from harness.base.table import Field, Table
+from harness.base.text_table import note, shown
 from harness.model.numbers import NOTHING, number, percent, points, probability
-from harness.offline.figures.groups import FileBreakdown, GroupGap
+from harness.offline.figures.groups import FileBreakdown, FileGroup, GroupGap
 from harness.statistics.text import number_interval, points_interval, voices_interval
 
 _MOST_GROUPS = 40
-_REJECTS = (Column("FR"), Column("95 % interval", gives_way=2), Column("p", gives_way=1))
-_ACCEPTS = (
-    Column("hours", gives_way=5),
-    Column("FA/h"),
-    Column("95 % interval", gives_way=4),
-    Column("p", gives_way=3),
-)
 
 
 def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
@@ -24,26 +18,23 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
     rejects = any(one.rejects.total for one in of.groups)
     accepts = any(one.hours for one in of.groups)
     trials = "phrases" if of.labelled else "files"
-    rows = []
-    for one in of.groups:
-        row = [shown(one.label, 40)]
-        if rejects:
-            share = (
-                percent(one.rejects.value, 2),
-                NOTHING if one.rejects.value is None else voices_interval(one.rejects_interval, 2),
-            )
-            row += [f"{one.rejects.total:,}", *share, probability(one.rejects_p)]
-        if accepts:
-            ends = number_interval(one.accepts_interval)
-            row += [number(one.hours), number(one.accepts_per_hour), ends, probability(one.accepts_p)]
-        rows.append(row)
+    fields: list[Field[FileGroup]] = [Field("", shown(of.by, 40), lambda one: shown(one.label, 40))]
+    if rejects:
+        fields += [
+            Field("", trials, lambda one: f"{one.rejects.total:,}"),
+            Field("", "FR", lambda one: percent(one.rejects.value)),
+            Field("", "95 % interval", _rejects_interval, gives_way=2),
+            Field("", "p", lambda one: probability(one.rejects_p), gives_way=1),
+        ]
+    if accepts:
+        fields += [
+            Field("", "hours", lambda one: number(one.hours), gives_way=5),
+            Field("", "FA/h", lambda one: number(one.accepts_per_hour)),
+            Field("", "95 % interval", lambda one: number_interval(one.accepts_interval), gives_way=4),
+            Field("", "p", lambda one: probability(one.accepts_p), gives_way=3),
+        ]
     yield ""
-    columns = (
-        Column(shown(of.by, 40)),
-        *((Column(trials), *_REJECTS) if rejects else ()),
-        *(_ACCEPTS if accepts else ()),
-    )
-    yield from text_table(columns, rows, width, most=_MOST_GROUPS)
+    yield from Table(fields, of.groups).lines(width, most=_MOST_GROUPS)
     yield ""
     if rejects:
         clusters = (
@@ -55,6 +46,10 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
     yield from note("p", "of the difference from all other groups together, corrected for all groups (Holm)", width)
     for title, text in gap_texts(of):
         yield from note(title, text, width)
+
+
+def _rejects_interval(of: FileGroup) -> str:
+    return NOTHING if of.rejects.value is None else voices_interval(of.rejects_interval)
 
 
 def gap_texts(of: FileBreakdown) -> Iterator[tuple[str, str]]:
