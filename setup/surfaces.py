@@ -1,0 +1,115 @@
+"""Counts the surfaces of harness/, from the syntax tree: files that render results for people, and comparators.
+
+- A file renders results when it takes them from a room of RESULTS, or stands in one, and gives them to people: it
+  defines a function that returns lines (`Iterator[str]`, `Iterable[str]`) or cells (`list[list[str]]`, …), or calls a
+  layout of LAYOUTS. Rooms below the results (base, devices, engines, model, scenario, sound, statistics) do not count.
+- A comparator answers "is B worse than A?": outside statistics/ and wake/, which have the tests and the pairs, it calls
+  a test or an interval of a difference (TESTS).
+
+Run by hand: `python setup/surfaces.py [--list] [FOLDER]`, FOLDER with a harness/ (default: this tree).
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+RESULTS = (
+    "harness.annotation",
+    "harness.offline",
+    "harness.rating",
+    "harness.report",
+    "harness.session.figures",
+    "harness.session.summary",
+    "harness.session.wording",
+    "harness.statistics",
+    "harness.transcripts",
+    "harness.understanding",
+    "harness.wake",
+)
+BELOW = ("base", "devices", "engines", "model", "scenario", "sound", "statistics")
+RENDERED = {
+    "Iterable[str]",
+    "Iterator[str]",
+    "Iterator[Sequence[str]]",
+    "Iterator[list[str]]",
+    "Iterator[tuple[str, ...]]",
+    "Sequence[Sequence[str]]",
+    "list[list[str]]",
+    "list[tuple[str, ...]]",
+}
+"""Types of functions."""
+LAYOUTS = {"Table", "filled_page", "note", "text_table"}
+TESTS = {
+    "holm",
+    "matched_pairs",
+    "paired_difference",
+    "paired_shift",
+    "poisson_rates",
+    "rates_apart",
+    "share_difference",
+    "shares_apart",
+    "signed_ranks",
+    "stratified_difference",
+    "swapped",
+    "swapped_together",
+    "unpaired_shift",
+    "wer_difference",
+    "wers_apart",
+}
+WITHOUT_COMPARATORS = ("statistics", "wake")
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    return (node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module)
+
+
+def _called(tree: ast.Module) -> set[str]:
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return {call.attr if isinstance(call, ast.Attribute) else ast.unparse(call) for call in calls}
+
+
+def renders(module: str, tree: ast.Module) -> bool:
+    """module: its full name."""
+    if module.split(".")[1] in BELOW or not any(name.startswith(RESULTS) for name in (module, *_imported(tree))):
+        return False
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.returns is not None)
+    given = {ast.unparse(node.returns) for node in functions if node.returns is not None}
+    return bool(given & RENDERED or _called(tree) & LAYOUTS)
+
+
+def compares(module: str, tree: ast.Module) -> bool:
+    return module.split(".")[1] not in WITHOUT_COMPARATORS and bool(_called(tree) & TESTS)
+
+
+def surfaces(root: Path, counts: Callable[[str, ast.Module], bool]) -> dict[str, int]:
+    """The lines of each file that counts, by its place below root."""
+    found = {}
+    for path in sorted((root / "harness").rglob("*.py")):
+        content = path.read_text(encoding="utf-8")
+        module = ".".join(path.relative_to(root).with_suffix("").parts)
+        if counts(module, ast.parse(content)):
+            found[str(path.relative_to(root))] = len(content.splitlines())
+    return found
+
+
+def lines(root: Path, *, listed: bool = False) -> Iterator[str]:
+    """Two, and with `listed` the files below each."""
+    for what, counts in (("files that render results", renders), ("comparators", compares)):
+        found = surfaces(root, counts)
+        yield f"{what}: {len(found)}, {sum(found.values())} lines"
+        if listed:
+            yield from (f"  {length:4}  {name}" for name, length in found.items())
+
+
+def main(arguments: Iterable[str]) -> int:
+    folders = [Path(one) for one in arguments if one != "--list"]
+    root = folders[0] if folders else Path(__file__).resolve().parent.parent
+    sys.stdout.write("".join(f"{line}\n" for line in lines(root, listed="--list" in arguments)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
