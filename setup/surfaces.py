@@ -1,10 +1,10 @@
 """Counts the surfaces of harness/, from the syntax tree: files that render results for people, and comparators.
 
-- A file renders results when it takes them from a room of RESULTS, or stands in one, and gives them to people: it
-  defines a function that returns lines (`Iterator[str]`, `Iterable[str]`) or cells (`list[list[str]]`, …), or calls a
-  layout of LAYOUTS. Rooms below the results (base, devices, engines, model, scenario, sound, statistics) do not count.
-- A comparator answers "is B worse than A?": outside statistics/ and wake/, which have the tests and the pairs, it calls
-  a test or an interval of a difference (TESTS).
+- A file renders results when it stands in a room of RESULTS or imports from it, and gives them to people. It defines a
+  function that returns lines (`Iterator[str]`) or cells (`list[list[str]]`; see RENDERED), or calls one of LAYOUTS.
+  Rooms below the results (BELOW) do not count.
+- A comparator answers "is B worse than A?". It calls a test or an interval of a difference (TESTS). The rooms
+  statistics and wake, which have the tests and the pairs, do not count.
 
 Run by hand: `python setup/surfaces.py [--list] [FOLDER]`, FOLDER with a harness/ (default: this tree).
 """

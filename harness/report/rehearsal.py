@@ -156,7 +156,7 @@ class RehearsedLimit:
 
     @property
     def holds(self) -> float:
-        return self.verdicts.get(LimitVerdict.PASS, 0.0) + self.verdicts.get(LimitVerdict.MARGINAL, 0.0)
+        return _held(self.verdicts)
 
 
 class Rehearsal:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,10 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
-from harness.model.numbers import fixed
+from harness.model.numbers import counted, fixed
 from harness.model.record import AttemptFinished, Clip
 from harness.model.scenario import TrialKind
-from harness.model.trial import Outcome
+from harness.model.trial import Outcome, Trial
 from harness.rating.figures.agreement import AgreedItem, AgreementFigures, agreement_figures
 from harness.rating.figures.categories import CategoryFigures, figures_of
 from harness.rating.figures.judged import JudgedResponse, RatedSession, rated_trials, read_sessions
@@ -37,6 +38,7 @@ from harness.wake.reports.figures_text import REVIEW_WORDS
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import UnmatchedWake
 
+T = TypeVar("T")
 MOST_LISTED = 100
 """Trials and events listed with their sounds; the rest are counted."""
 EMBEDDED_BYTES = 6_000_000
@@ -183,11 +185,11 @@ def misheard_in(trials: Sequence[HeardTrial]) -> Misheard:
     """First attempts whose words are not those that were said, most errors first."""
     found = [one for one in trials if one.first.counts is not None and one.first.counts.errors]
     found.sort(key=lambda one: -(one.first.counts.errors if one.first.counts else 0))
-    return Misheard(tuple((_name_of(one), _aligned(one)) for one in found[:MOST_LISTED]), len(found))
+    return Misheard(tuple((_title(one.trial.id, one.device), _aligned(one)) for one in found[:MOST_LISTED]), len(found))
 
 
-def _name_of(one: HeardTrial) -> str:
-    return f"{plain_text(one.trial.id, 120)}, {plain_text(one.device, 80)}"
+def _title(trial_id: str, device: str) -> str:
+    return f"{plain_text(trial_id, 120)}, {plain_text(device, 80)}"
 
 
 def _aligned(one: HeardTrial) -> list[AlignedBlock]:
@@ -198,42 +200,48 @@ def _aligned(one: HeardTrial) -> list[AlignedBlock]:
 def cases_of(
     session: WholeSession, rated: SessionRatings | None, folder: SessionFolder, number: int, sounds: PageSounds
 ) -> Iterator[Cases]:
+    def cases(id: str, title: str, found: Sequence[T], case: Callable[[T], ListedCase]) -> Cases:
+        return Cases(f"{id}-{number}", title, tuple(case(one) for one in found[:MOST_LISTED]), len(found))
+
     events = [one for device in session.devices for one in session.wake.unmatched(device)]
-    listed = tuple(_event(one, folder, sounds) for one in events[:MOST_LISTED])
-    yield Cases(f"unmatched-{number}", "Wake events that match no stimulus", listed, len(events))
-    missed = [
-        one
-        for device in session.devices
-        for one in session.wake.plays(device)
-        if one.kind is TrialKind.WAKE and one.reading.hit is None
-    ]
-    listed = tuple(_false_reject(one, session, folder, sounds) for one in missed[:MOST_LISTED])
-    yield Cases(f"missed-{number}", "False rejects", listed, len(missed))
+    yield cases("unmatched", "Wake events that match no stimulus", events, lambda one: _event(one, folder, sounds))
+    plays = (one for device in session.devices for one in session.wake.plays(device))
+    missed = [one for one in plays if one.kind is TrialKind.WAKE and one.reading.hit is None]
+    yield cases("missed", "False rejects", missed, lambda one: _false_reject(one, session, folder, sounds))
     wrong = [
         one
         for one in session.progress.trials
         if one.trial.listening is None and one.outcome is not None and KIND_OF.get(one.outcome) is None
     ]
-    listed = tuple(_wrong(one, folder, sounds) for one in wrong[:MOST_LISTED])
-    yield Cases(f"wrong-{number}", "Queries that failed", listed, len(wrong))
+    yield cases("wrong", "Queries that failed", wrong, lambda one: _wrong(one, folder, sounds))
     if rated is not None:
-        differing = (one for one in rated.agreement.items if one.differing)
+        figures = rated.agreement
+        differing = (one for one in figures.items if one.differing)
         items = sorted(differing, key=lambda one: (not one.disputed, one.review_order))
         responses = {one.trial.trial.id: one for one in rated.session.responses}
-        listed = tuple(
-            _differing(one, rated.agreement, responses[one.trial_id], folder, sounds) for one in items[:MOST_LISTED]
+        yield cases(
+            "differing",
+            "Responses on which raters differ",
+            items,
+            lambda one: _differing(one, figures, responses[one.trial_id], folder, sounds),
         )
-        yield Cases(f"differing-{number}", "Responses on which raters differ", listed, len(items))
+
+
+def _words(trial: Trial, heard: str | None, transcript: str | None) -> Iterator[str]:
+    """What was said, what the device heard, and what it answered, as far as it is known."""
+    yield f"said: {plain_text(trial.reference, 300)}"
+    if heard:
+        yield f"heard: {plain_text(heard, 300)}"
+    if transcript:
+        yield f"answered (our transcription): {plain_text(transcript, 300)}"
 
 
 def _differing(
     item: AgreedItem, figures: AgreementFigures, of: JudgedResponse, folder: SessionFolder, sounds: PageSounds
 ) -> ListedCase:
-    lines = [f"said: {plain_text(of.trial.trial.reference, 300)}"]
-    if of.response.transcript:
-        lines.append(f"answered (our transcription): {plain_text(of.response.transcript, 300)}")
-    title = f"{plain_text(item.trial_id, 120)}, {plain_text(of.trial.trial.device, 80)}"
-    return ListedCase(title, (*lines, *said_of(item, figures)), sounds.of(folder, of.response.clip))
+    trial = of.trial.trial
+    lines = (*_words(trial, None, of.response.transcript), *said_of(item, figures))
+    return ListedCase(_title(item.trial_id, trial.device), lines, sounds.of(folder, of.response.clip))
 
 
 def _event(one: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
@@ -254,23 +262,15 @@ def _false_reject(one: Play, session: WholeSession, folder: SessionFolder, sound
     conditions = ", ".join(f"{plain_text(axis, 40)} {plain_text(label, 80)}" for axis, label in one.trial.conditions)
     lines = (f"conditions: {conditions or 'none'}", "the sound is what was played")
     clip = session.clips.get(one.row.stimulus_sha256)
-    title = f"{plain_text(one.trial.id, 120)}, {plain_text(one.target.device, 80)}"
-    return ListedCase(title, lines, sounds.of(folder, clip))
+    return ListedCase(_title(one.trial.id, one.target.device), lines, sounds.of(folder, clip))
 
 
 def _wrong(one: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
-    verdict = last_verdict(one)
-    answer = one.latest_response
-    lines = [
-        f"{outcome_in_words(one)}, after {len(one.counting.attempts) if one.counting else 0} attempts",
-        f"said: {plain_text(one.trial.reference, 300)}",
-    ]
-    if verdict is not None and verdict.heard:
-        lines.append(f"heard: {plain_text(verdict.heard, 300)}")
-    if answer is not None and answer.transcript:
-        lines.append(f"answered (our transcription): {plain_text(answer.transcript, 300)}")
-    title = f"{plain_text(one.trial.id, 120)}, {plain_text(one.trial.device, 80)}"
-    return ListedCase(title, tuple(lines), sounds.of(folder, answer.clip if answer else None))
+    verdict, answer = last_verdict(one), one.latest_response
+    attempts = counted(len(one.counting.attempts) if one.counting else 0, "attempt")
+    words = _words(one.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
+    lines = (f"{outcome_in_words(one)}, after {attempts}", *words)
+    return ListedCase(_title(one.trial.id, one.trial.device), lines, sounds.of(folder, answer.clip if answer else None))
 
 
 def last_verdict(one: TrialProgress) -> AttemptFinished | None:

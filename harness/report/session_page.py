@@ -9,7 +9,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -250,33 +250,25 @@ def _conditions(session: WholeSession) -> Iterator[Conditions]:
         named = [(dict(one.trial.conditions), one) for one in trials]
         axes = _axes([one.trial for one in trials])
         if total(trials).recognised.total:
-            yield _by_conditions("recognised", device, axes, named, _recognised)
+            yield _by_conditions("recognised", device, axes, named, lambda of: _cell(total(of).recognised))
         if total(trials).understood.right.total:
-            yield _by_conditions("understood", device, axes, named, _understood)
+            yield _by_conditions("understood", device, axes, named, lambda of: _cell(total(of).understood.right))
     wake = session.wake.snapshot()
     for device, gaps in requests_of_session(session.progress.totals.requests, wake):
         if len(gaps) > 1:
-            rows = tuple((str(gap.gap_ms), Cell(gap.whole, gap.whole.interval)) for gap in gaps)
-            known = sum((gap.whole for gap in gaps), Share())
-            by_gap = (Condition(Grouping.GAP, rows, 0),)
-            yield Conditions("requests whole", device, Cell(known, known.interval), by_gap, ())
+            rows = tuple((str(gap.gap_ms), _cell(gap.whole)) for gap in gaps)
+            known = _cell(sum((gap.whole for gap in gaps), Share()))
+            yield Conditions("requests whole", device, known, (Condition(Grouping.GAP, rows, 0),), ())
     for found in wake.devices:
         plays = [one for one in session.wake.plays(found.device) if one.kind is TrialKind.WAKE]
         if plays:
             named_plays = [(dict(one.trial.conditions), one) for one in plays]
             axes = _axes([one.trial for one in plays])
             of_device = _by_conditions("false rejects", found.device, axes, named_plays, _rejected)
-            whole = Cell(found.false_rejects.share, found.false_rejects.interval)
-            yield Conditions(of_device.what, of_device.device, whole, of_device.by_axis, of_device.crossed)
+            yield replace(of_device, whole=Cell(found.false_rejects.share, found.false_rejects.interval))
 
 
-def _recognised(trials: Sequence[TrialProgress]) -> Cell:
-    share = total(trials).recognised
-    return Cell(share, share.interval)
-
-
-def _understood(trials: Sequence[TrialProgress]) -> Cell:
-    share = total(trials).understood.right
+def _cell(share: Share) -> Cell:
     return Cell(share, share.interval)
 
 

@@ -68,7 +68,7 @@ def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
     return {
         "device": one.device,
         "false_rejects": _ratio(one.false_rejects),
-        "double_wakes": asdict(one.double_wakes) | {"interval_95": one.double_wakes.interval},
+        "double_wakes": _counted(one.double_wakes),
         "false_accepts_before_review": _rate(one.false_accepts),
         "false_accepts_after_review": _rate(one.after_review),
         "commands": {
@@ -120,9 +120,7 @@ def _recovery(found: Recovery) -> Json:
         "after": found.say or None,
         "not_within_s": None if before is None else before[0],
         "within_s": None if after is None else after[0],
-        "heard": [
-            {"pause_s": pause_s, **asdict(share), "interval_95": share.interval} for pause_s, share in found.heard
-        ],
+        "heard": [{"pause_s": pause_s, **_counted(share)} for pause_s, share in found.heard],
     }
 
 
@@ -140,13 +138,13 @@ def _requests(device: str, gaps: tuple[GapRequests, ...]) -> Json:
         "device": device,
         "shortest_pause_ms": plain(pause),
         "gaps": [
-            {
-                **picked(gap, "gap_ms", "by_response", "unknown", "unwoken"),
-                "whole": asdict(gap.whole) | {"interval_95": gap.whole.interval},
-            }
-            for gap in gaps
+            {**picked(gap, "gap_ms", "by_response", "unknown", "unwoken"), "whole": _counted(gap.whole)} for gap in gaps
         ],
     }
+
+
+def _counted(share: Share) -> Json:
+    return {**asdict(share), "interval_95": share.interval}
 
 
 def _rate(rate: Rate) -> Json:
