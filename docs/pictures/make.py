@@ -164,8 +164,8 @@ def finished(screen: str) -> int:
 
 def response_just_kept(screen: str) -> bool:
     tail = [line for line in screen.splitlines() if line[1:3].isdigit() and line[3:4] == ":"][-6:]
-    kept = any("first response kept" in line for line in tail)
-    return finished(screen) >= 8 and kept and "our transcription: “" in screen and "×2" in screen
+    kept = any("response of " in line for line in tail)
+    return finished(screen) >= 8 and kept and "(our transcription)" in screen and "×2" in screen
 
 
 @contextmanager
@@ -225,7 +225,7 @@ def understanding_picture(folder: Path) -> None:
         run = [str(HARNESS), "run", *files, "--sessions", str(folder / "sessions")]
         terminal.type(f"cd {shlex.quote(str(ROOT))} && clear && {shlex.join(run)}", "Enter")
         terminal.wait(lambda screen: "Last frame, ×2: timer.l" in screen and "×1 ≠" in screen, within_s=400)
-        terminal.wait(partial(shows, "our transcription: “"))
+        terminal.wait(partial(shows, "(our transcription)"))
         screen = terminal.coloured()
         terminal.type("a")
         terminal.wait(partial(shows, "Abort this session?"))

@@ -41,7 +41,7 @@ from harness.session.engine.feed import MESSAGES
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import later_rows
 from harness.session.summary import end_of_session, next_steps
-from harness.session.wording import Happenings
+from harness.session.wording import RowWriter
 from harness.wake.reports.figures_text import WakeLines
 
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
@@ -61,7 +61,7 @@ class PlainPrinter:
         self._stream = stream
         self._history = history
         self._colour = stream.isatty() if colour is None else colour
-        self._happenings = Happenings()
+        self._rows = RowWriter()
         self._figures = SessionFigures()
         self._wake: WakeLines | None = None
         self._old_until = 0
@@ -88,7 +88,7 @@ class PlainPrinter:
 
     def _row(self, entry: Entry) -> None:
         self._figures.add(entry)
-        line = self._happenings.line(entry.record)
+        line = self._rows.line(entry.record)
         if isinstance(entry.record, SessionStarted) and entry.record.listens:
             self._wake = WakeLines()
         lines = [*([] if line is None else [line]), *(self._wake.add(entry) if self._wake else ())]

@@ -88,12 +88,12 @@ def command(
 
 def _head(progress: Progress) -> list[str]:
     from harness.session.summary import ran_line
-    from harness.session.wording import Happenings
+    from harness.session.wording import RowWriter
 
     started = progress.session
     if started is None:
         return ["the session log contains no plan"]
-    title = Happenings().line(started) or ""
+    title = RowWriter().line(started) or ""
     return [f"session {plain_text(started.session_id, 120)}: {title}", ran_line(progress)]
 
 

@@ -16,10 +16,12 @@ from harness.dashboard.events import EventLine, event_line
 from harness.model.errors import LogError
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
 from harness.model.judgment import JudgmentStatus
+from harness.model.numbers import fixed
 from harness.model.record import EngineStarted, Entry, JudgmentGiven
 from harness.model.scenario import Limits, Stopping
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.reader import read_scenario
+from harness.session.wording import RowWriter
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_progress import WakeProgress
 
@@ -106,6 +108,7 @@ class Watch:
         """Of the rows received so far."""
         self._pending: dict[str, _Pending] = {}
         self._notice: tuple[Notice, float] | None = None
+        self._rows = RowWriter()
         self._new_events: list[EventLine] = []
 
     def receive(self, message: Message) -> None:
@@ -136,7 +139,7 @@ class Watch:
                 self._figures.add(entry)
                 self._wake.add(entry)
                 self._wake_stands = False
-                if (line := event_line(entry)) is not None:
+                if (line := event_line(entry, self._rows)) is not None:
                     self._new_events.append(line)
             case StateChanged():
                 self._view = replace(self._view, state=message)
@@ -229,7 +232,8 @@ class Watch:
     def _current_notice(self, now: float) -> Notice | None:
         for pending in self._pending.values():
             if now - pending.since_s > SLOW_S:
-                return Notice(f"{pending.label}: no answer from the engine for {now - pending.since_s:.0f} s", None)
+                waited = fixed(now - pending.since_s, 0, "s")
+                return Notice(f"{pending.label}: no answer from the engine for {waited}", None)
         if self._notice is None:
             return None
         notice, since = self._notice

@@ -38,6 +38,7 @@ from harness.session.figures.trials import (
 )
 from harness.session.log.reader import LogReader, later_rows, read_scenario
 from harness.session.summary import disturbance_lines
+from harness.session.wording import OUTCOME_WORDS, in_words
 from harness.statistics.intervals import Share
 from harness.statistics.text import TOO_FEW_VOICES
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict
@@ -48,15 +49,12 @@ from harness.wake.wake_plays import CommandWord, HeardWake, Play
 from harness.wake.wake_progress import DeviceWake, Interval, UnmatchedWake
 
 EVENTS_SHOWN = 50
-_FAILED = {
-    Outcome.LATE: "it answered too late",
-    Outcome.MISHEARD: "it understood something else",
-    Outcome.NO_WAKE: "it did not wake",
-    Outcome.NO_RESPONSE: "it did not answer",
+_VERDICTS = {
+    **dict.fromkeys((Outcome.LATE, Outcome.MISHEARD, Outcome.NO_WAKE, Outcome.NO_RESPONSE), CaseVerdict.FAILURE),
+    **dict.fromkeys((Outcome.INTERRUPTED, Outcome.ABORTED), CaseVerdict.ERROR),
+    **dict.fromkeys((Outcome.INCONCLUSIVE, Outcome.SKIPPED), CaseVerdict.SKIPPED),
 }
-_ERRORS = {Outcome.INTERRUPTED: "interrupted for good", Outcome.ABORTED: "aborted"}
 _BY_FRAME = (Outcome.RESPONDED, Outcome.UNDERSTOOD, Outcome.MISHEARD)
-_NO_VERDICT = {Outcome.INCONCLUSIVE: "it answered, but whether it understood is not known", Outcome.SKIPPED: "skipped"}
 
 
 def junit(folder: Path) -> bytes:
@@ -314,24 +312,19 @@ def _of_outcome(outcome: Outcome | None, cause: str, said: Iterable[str]) -> Rea
     """Why a trial did not pass; None when it did."""
     if outcome is None:
         return Reason(CaseVerdict.SKIPPED, "not_played", "the run ended before it")
-    because = f" ({plain_text(cause)})" if cause else ""
-    for verdict, words in (
-        (CaseVerdict.FAILURE, _FAILED),
-        (CaseVerdict.ERROR, _ERRORS),
-        (CaseVerdict.SKIPPED, _NO_VERDICT),
-    ):
-        if outcome in words:
-            return Reason(verdict, outcome.value, words[outcome] + because, "\n".join(said))
-    return None
+    if (verdict := _VERDICTS.get(outcome)) is None:
+        return None
+    because = f" ({plain_text(in_words(cause))})" if cause else ""
+    return Reason(verdict, outcome.value, OUTCOME_WORDS[outcome] + because, "\n".join(said))
 
 
 def _of_play(play: Play, said: list[str]) -> Reason | None:
     reading, text = play.reading, "\n".join(said)
     match play.kind, reading.command:
         case TrialKind.WAKE, _ if reading.hit is None:
-            return Reason(CaseVerdict.FAILURE, "false_reject", "it did not wake", text)
+            return Reason(CaseVerdict.FAILURE, "false_reject", OUTCOME_WORDS[Outcome.NO_WAKE], text)
         case TrialKind.COMMAND, CommandWord.SUBSTITUTION:
-            message = f"it understood something else: {plain_text(reading.heard, 200)}"
+            message = f"{OUTCOME_WORDS[Outcome.MISHEARD]}: {plain_text(reading.heard, 200)}"
             return Reason(CaseVerdict.FAILURE, "substitution", message, text)
         case TrialKind.COMMAND, CommandWord.MISSING:
             return Reason(CaseVerdict.FAILURE, "missing", "it understood nothing", text)
@@ -347,7 +340,7 @@ def _heard(play: Play, events: dict[int, UnmatchedWake]) -> Iterator[str]:
     if play.kind is not TrialKind.AMBIENT:
         delay = f", {_milliseconds(reading.delay)} after the phrase" if reading.delay else ""
         weak = weakness(plain_text(reading.hit.inferred, 60), ", ") if reading.hit else ""
-        yield f"woke{delay}{weak}" if reading.hit else "did not wake"
+        yield f"woke{delay}{weak}" if reading.hit else OUTCOME_WORDS[Outcome.NO_WAKE]
     else:
         yield f"exposure: {moment(reading.exposure_s)}, unproven: {moment(reading.unproven_s)}"
     if play.kind is TrialKind.COMMAND:

@@ -53,7 +53,7 @@ from harness.session.figures.self_wakes import AnswersHeard
 from harness.session.figures.trials import HeardWords, TrialProgress, by_group, heard_in
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words
-from harness.session.wording import IN_WORDS, milliseconds
+from harness.session.wording import OUTCOME_WORDS
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
@@ -168,7 +168,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
         wer=wer_in_words,
         moment=moment_of,
         disturbance_lines=disturbance_lines,
-        in_words=IN_WORDS,
+        in_words=OUTCOME_WORDS,
         disagreements=disagreements,
         lag=lag,
         recovery_words=recovery_words,
@@ -487,6 +487,6 @@ def _trial_row(one: TrialProgress) -> tuple[str, ...]:
         conditions,
         outcome_in_words(one),
         str(len(one.counting.attempts)) if one.counting else "",
-        milliseconds(verdict.latency) if verdict and verdict.latency else "",
+        text.measured(verdict.latency) if verdict and verdict.latency else "",
         (verdict.heard or "") if verdict else "",
     )

@@ -34,10 +34,10 @@ from harness.session.figures.trials import (
     words_of,
 )
 from harness.session.log.reader import read_scenario
-from harness.session.wording import IN_WORDS, described_in_words, in_words, milliseconds, short_names
+from harness.session.wording import OUTCOME_WORDS, described_in_words, in_words, short_names
 from harness.statistics.intervals import Share
-from harness.statistics.text import delays, percent_interval, share_with_interval
-from harness.statistics.verdict import DeclaredLimit
+from harness.statistics.text import delays, measured, percent_interval, share_with_interval
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict
 from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.recognition import HeardUnit, WordsHeard
 from harness.understanding.understood import compared, parts_of, verdict_in_words
@@ -48,7 +48,7 @@ from harness.wake.wake_progress import WakeProgress
 GAP = "  "
 REASONS_SHOWN = 50
 HEADS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
-WIDTHS = (4, 24, 18, 5, 13)
+WIDTHS = (4, 24, 12, 5, 15)
 LEAST_TEXT = 28
 """Columns for the two texts together; where there is less room, they are left out."""
 FRAME_HEADS = ("#", "trial", "tries", "what was understood: = right, ≠ another value, − missing, + too many")
@@ -183,7 +183,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
         lines += procedure_lines(scenario, progress, wake)
         running = progress.finished is None
         found = check_limits(scenario.limits, progress.totals, snapshot, scenario.stopping, running=running)
-        lines += limit_lines(found) or ["no limits"]
+        lines += limit_lines(found)
     return lines
 
 
@@ -372,7 +372,7 @@ def _trial_cells(one: TrialProgress, name: str) -> tuple[str, ...]:
         name,
         outcome_in_words(one),
         str(len(take.attempts)) if take else "",
-        milliseconds(verdict.latency) if verdict and verdict.latency else "",
+        measured(verdict.latency) if verdict and verdict.latency else "",
         verdict.heard or "" if verdict else "",
         (response.transcript or "") if response else "",
     )
@@ -381,12 +381,8 @@ def _trial_cells(one: TrialProgress, name: str) -> tuple[str, ...]:
 def outcome_in_words(one: TrialProgress) -> str:
     """A trial's result in a few words."""
     if one.outcome is not None:
-        return _short(IN_WORDS[one.outcome])
+        return OUTCOME_WORDS[one.outcome]
     return "cut off" if one.state is TrialState.RUNNING else "not played"
-
-
-def _short(words: str) -> str:
-    return words.partition(":")[0]
 
 
 # Frames
@@ -433,7 +429,7 @@ def frame_in_words(one: TrialProgress) -> str:
 
 def finished_line(figures: Totals) -> str:
     """How far the plan was played."""
-    outcomes = ", ".join(f"{count} {_short(IN_WORDS[outcome])}" for outcome, count in figures.by_outcome) or "none"
+    outcomes = ", ".join(f"{count} {OUTCOME_WORDS[outcome]}" for outcome, count in figures.by_outcome) or "none"
     return f"finished             {figures.finished} of {figures.planned}: {outcomes}"
 
 
@@ -485,8 +481,8 @@ def _needed(attempts: Iterable[tuple[int | None, Share]]) -> str:
 
 
 def limit_lines(limits: Iterable[DeclaredLimit]) -> list[str]:
-    """One line for each limit that the scenario declares, the verdict first."""
-    return [f"{limit.verdict:<9} {limit.sentence}" for limit in limits]
+    """One line for each limit that the scenario declares, the verdict first; a line also without limits."""
+    return [f"{limit.verdict:<9} {limit.sentence}" for limit in limits] or [LimitVerdict.NO_LIMITS.in_words]
 
 
 # Words that were heard

@@ -1,4 +1,4 @@
-"""Causes as rows keep them: a code word, a colon and details (docs/explanation/trials.md)."""
+"""Rows of the log in words: the same ones on every surface."""
 
 from __future__ import annotations
 
@@ -7,17 +7,29 @@ from itertools import takewhile
 
 from harness.base.foreign import ELLIPSIS, plain_text
 from harness.base.gathering import gathered
-from harness.model.numbers import counted, percent, seconds
+from harness.model.numbers import counted, exact, fixed, percent, seconds, signed
 from harness.model.observation import (
+    ClockFitted,
     DeviceDescribed,
+    Earcon,
     HostStalled,
     Intent,
     LinkBack,
     LinkLost,
+    ListeningProved,
+    LogLine,
+    Observation,
     OperatorAnswer,
+    Overrun,
     ResponseText,
     SoundKept,
+    SpeechEnded,
+    SpeechStarted,
     StateTold,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
     Transcript,
     Unread,
     Wake,
@@ -51,6 +63,9 @@ from harness.model.record import (
     SessionStarted,
     SettingsNoted,
     SettingsOf,
+    SharesMoved,
+    SoundRedacted,
+    SoundsRemoved,
     StimulusSpoken,
     TrialFinished,
     TrialStarted,
@@ -58,14 +73,14 @@ from harness.model.record import (
 )
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
-from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
+from harness.statistics.text import measured
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
 def in_words(cause: str) -> str:
-    """For people: `link_lost: kitchen: the port is gone` → `link lost: kitchen: the port is gone`."""
+    """A cause as rows keep it, for people: `link_lost: the port is gone` → `link lost: the port is gone`."""
     code, colon, more = cause.partition(":")
     return code.replace("_", " ") + colon + more
 
@@ -77,19 +92,20 @@ def unread_in_words(seen: Unread) -> str:
 
 LONGEST_LINE = 1000
 
-IN_WORDS: dict[Outcome, str] = {
+OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.RESPONDED: "responded",
-    Outcome.LATE: "responded too late",
+    Outcome.LATE: "too late",
     Outcome.MISHEARD: "misheard",
     Outcome.NO_WAKE: "did not wake",
     Outcome.NO_RESPONSE: "no response",
     Outcome.INTERRUPTED: "interrupted",
-    Outcome.INCONCLUSIVE: "inconclusive: no evidence whether it understood",
+    Outcome.INCONCLUSIVE: "inconclusive",
     Outcome.SKIPPED: "skipped",
     Outcome.ABORTED: "aborted",
-    Outcome.COUNTED: "heard in full, and counted",
-    Outcome.UNDERSTOOD: "understood, no answer",
+    Outcome.COUNTED: "counted",
+    Outcome.UNDERSTOOD: "understood",
 }
+"""At most 12 characters, which tables leave for them."""
 _RECOGNITION: dict[Recognition, str] = {
     Recognition.YES: "recognised",
     Recognition.NO: "not recognised",
@@ -110,18 +126,22 @@ SETTINGS_WORDS: dict[SettingsOf, str] = {
 }
 
 
-def milliseconds(duration: Measured | None) -> str:
-    """`912 ± 14 ms`, or n/a."""
-    if duration is None:
-        return "n/a"
-    return f"{duration.value_s * 1000:.0f} ± {duration.error_s * 1000:.0f} ms"
-
-
-def power_in_words(switched: PowerSwitched) -> str:
-    """`lamp: power on (before call.r3), it answered after 4.1 s`."""
-    said = "" if switched.answered_s is None else f", it answered after {switched.answered_s:.1f} s"
+def _power(switched: PowerSwitched) -> str:
+    """`lamp: power on (before call.r3), it answered after 4.10 s`."""
+    answered = "" if switched.answered_s is None else f", it answered after {seconds(switched.answered_s)}"
     turned = "on" if switched.on else "off"
-    return f"{plain_text(switched.device, 60)}: power {turned} ({plain_text(switched.reason, 200)}){said}"
+    return f"{plain_text(switched.device, 60)}: power {turned} ({plain_text(switched.reason, 200)}){answered}"
+
+
+def decision_in_words(row: DecisionReached) -> str:
+    """`kitchen: false rejects FAIL the sequential test`."""
+    does = "pass" if row.passed else "FAIL"
+    return f"{plain_text(row.device, 60)}: {row.figure.replace('_', ' ')} {does} the sequential test"
+
+
+def late_blocks(count: int) -> str:
+    """Sound that a slow host lost."""
+    return f"sound: {counted(count, 'block')} late or lost"
 
 
 def quoted(text: str, limit: int = 200) -> str:
@@ -129,21 +149,30 @@ def quoted(text: str, limit: int = 200) -> str:
     return f'"{plain_text(text, limit)}"'
 
 
-class Happenings:
-    """Turns records into lines, in order; remembers the plan, so that a line can quote the query.
-
-    For wake, command and ambient trials it reports only faults: `WakeLines` reports their results.
-    """
+class RowWriter:
+    """Turns records into words, in order; remembers the plan, so that a line can quote the query."""
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
 
+    def text(self, record: Record) -> str | None:
+        """The words of a row, without its time, escaped; None for proofs and stored stimuli."""
+        words = self._words(record)
+        return None if words is None else words.lstrip()
+
     def line(self, record: Record) -> str | None:
-        """The line for a row, without its time; None for rows that a reader of the output does not need."""
-        line = self._words(record)
-        if line is not None and isinstance(record, AttemptStarted | AttemptFinished):
-            line = self._named(record.trial_id, line)
-        return None if line is None else plain_text(line, LONGEST_LINE)
+        """The same, indented below its trial; None for a row that plain output leaves out.
+
+        Those are the steps of the sound path, and of wake, command and ambient trials what `WakeLines` reports.
+        """
+        words = self._words(record)
+        return None if self._is_detail(record) else words
+
+    def _words(self, record: Record) -> str | None:
+        words = self._of_record(record)
+        if words is not None and isinstance(record, AttemptStarted | AttemptFinished):
+            words = self._named(record.trial_id, words)
+        return None if words is None else plain_text(words, LONGEST_LINE)
 
     def _named(self, trial_id: str, line: str) -> str:
         """Names the trial where no earlier line does."""
@@ -152,15 +181,13 @@ class Happenings:
             return line
         return f"{trial.number}/{len(self._trials)} {trial.id} {line.lstrip()}"
 
-    def _words(self, record: Record) -> str | None:
-        if self._is_counted_elsewhere(record):
-            return None
+    def _of_record(self, record: Record) -> str | None:
         match record:
             case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
                 return f"{plain_text(title)} · bench {bench} · {plain_text(path)} · {counted(len(trials), 'trial')}"
             case EngineStarted(run=run, pid=pid):
-                return None if run == 1 else f"run {run} begins (engine {pid})"
+                return f"run {run} begins (engine {pid})"
             case SessionFinished(reason=reason):
                 return f"END {ENDED[reason]}"
             case TrialStarted(trial_id=trial_id, take=take):
@@ -173,7 +200,14 @@ class Happenings:
                 return f"re-run of {trial_id} requested by {plain_text(by, 40)}"
             case JudgmentGiven(judgment=judgment):
                 word = judgment.category.value if judgment.category else judgment.status.value
-                return f"{judgment.trial_id} judged {word} by {plain_text(judgment.rater, 40)}"
+                return f"{judgment.trial_id}: judged {word}, by {plain_text(judgment.rater, 40)}"
+            case SharesMoved(items=items, rater=rater, by=by):
+                responses = counted(len(items), "response")
+                return f"{responses} of {plain_text(rater, 40)} given to others by {plain_text(by, 40)}"
+            case SoundsRemoved(clips=clips, reason=reason, by=by):
+                return f"{counted(len(clips), 'clip')} removed by {plain_text(by, 40)}{_because(reason)}"
+            case SoundRedacted(clip=name, reason=reason, by=by):
+                return f"clip {plain_text(name, 80)} redacted by {plain_text(by, 40)}{_because(reason)}"
             case EffectAnswered():
                 saw = f", {quoted(record.detail)}" if record.detail else ""
                 return f"    effect of {record.trial_id}: {record.word.value}{saw}, by {plain_text(record.by, 40)}"
@@ -192,20 +226,19 @@ class Happenings:
             case EventReviewed(event_seq=seq, word=word, by=by):
                 said = "review withdrawn" if word is None else REVIEW_WORDS[word]
                 return f"event {seq}: {said}, by {plain_text(by, 40)}"
-            case DecisionReached(device=device, figure=figure, passed=passed):
-                does = "pass" if passed else "FAIL"
-                return f"DECIDED {plain_text(device, 60)}: {figure.replace('_', ' ')} {does} the sequential test"
+            case DecisionReached():
+                return f"DECIDED {decision_in_words(record)}"
             case SettingsNoted(source=source, of=of, settings=settings):
                 values = ", ".join(f"{name}={value}" for name, value in settings)
                 return f"{plain_text(source, 60)} {SETTINGS_WORDS[of]}: {plain_text(values, 400)}"
             case StimulusSpoken(talker=talker, text=text):
-                took_s = record.query_end_s - record.query_start_s
-                return f"    {plain_text(talker, 60)} said {quoted(text)} in {took_s:.1f} s"
+                duration = seconds(record.query_end_s - record.query_start_s)
+                return f"    {plain_text(talker, 60)} said {quoted(text)} in {duration}"
             case LevelMeasured(loudspeaker=loudspeaker, asked_spl=asked, heard_spl=heard):
-                said = "was not heard" if heard is None else f"heard {heard:.1f} dB SPL"
-                return f"    level of {plain_text(loudspeaker, 60)}: asked {asked:.1f}, {said}"
+                reached = "was not heard" if heard is None else f"heard {fixed(heard, 1)} dB SPL"
+                return f"    level of {plain_text(loudspeaker, 60)}: asked {fixed(asked, 1)}, {reached}"
             case PowerSwitched():
-                return power_in_words(record)
+                return _power(record)
             case BenchChecked(check=check, level=level, says=says):
                 word = {"ok": "ok", "warn": "WARNING", "fail": "REFUSED"}[level]
                 return f"check {check}: {word}: {plain_text(says, 400)}"
@@ -214,8 +247,12 @@ class Happenings:
             case _:
                 return _of_attempt(record)
 
-    def _is_counted_elsewhere(self, record: Record) -> bool:
+    def _is_detail(self, record: Record) -> bool:
         match record:
+            case EngineStarted(run=1) | Observed(observation=Transcript(final=False)):
+                return True
+            case Observed(observation=seen) if isinstance(seen, _DETAILS):
+                return True
             case TrialStarted(take=1) | AttemptStarted(attempt=1) | Observed(observation=Wake() | Transcript()):
                 pass
             case AttemptFinished(outcome=Outcome.COUNTED) | TrialFinished(outcome=Outcome.COUNTED):
@@ -245,7 +282,7 @@ class Happenings:
 
     def _trial_end(self, row: TrialFinished) -> str:
         attempts = counted(row.attempts, "attempt")
-        outcome = IN_WORDS[row.outcome].partition(":")[0].upper()
+        outcome = OUTCOME_WORDS[row.outcome].upper()
         return f"  = {row.trial_id}: {outcome} after {attempts}{_because(in_words(row.cause))}"
 
 
@@ -254,7 +291,7 @@ def _listening(trial: Trial, listening: Listening) -> str:
     sound = trial.recipe.query
     match sound:
         case Ambience(duration_s=duration_s):
-            what = f"{duration_s:g} s of {plain_text(listening.source, 60)}"
+            what = f"{exact(duration_s)} s of {plain_text(listening.source, 60)}"
         case Recording(path=path):
             what = f"{quoted(listening.phrase, 60)} from {plain_text(path.rpartition('/')[2], 80)}"
         case SpokenText(text=text):
@@ -267,11 +304,11 @@ def _listening(trial: Trial, listening: Listening) -> str:
 def _of_attempt(record: Record) -> str | None:
     match record:
         case AttemptStarted(attempt=attempt, waited_s=waited_s):
-            waited = "" if waited_s is None else f", {waited_s:.1f} s after the last sound"
+            waited = "" if waited_s is None else f", {seconds(waited_s)} after the last sound"
             return f"  attempt {attempt}{waited}"
         case ResponseFrozen(clip=clip, truncated=truncated):
             cut = ", truncated: it was still speaking" if truncated else ""
-            return f"    response of {clip.duration_s:.1f} s kept as {plain_text(clip.name, 80)}{cut}"
+            return f"    response of {seconds(clip.duration_s)} kept as {plain_text(clip.name, 80)}{cut}"
         case ResponseTranscribed(text=text):
             return (
                 f"    it says {quoted(text)} (our transcription)" if text else "    no words in it (our transcription)"
@@ -284,11 +321,11 @@ def _of_attempt(record: Record) -> str | None:
 
 def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
     if row.outcome is Outcome.COUNTED:
-        return f"  attempt {row.attempt}: {IN_WORDS[row.outcome]}"
+        return f"  attempt {row.attempt}: {OUTCOME_WORDS[row.outcome]}"
     heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
-    latency = f"; latency {milliseconds(row.latency)}" if row.latency is not None else ""
+    latency = f"; latency {measured(row.latency)}" if row.latency is not None else ""
     assessed = row.recognition is not Recognition.NOT_ASSESSED or row.outcome is not Outcome.INTERRUPTED
-    words = f"{IN_WORDS[row.outcome]}{', ' if assessed else ''}{_RECOGNITION[row.recognition] if assessed else ''}"
+    words = f"{OUTCOME_WORDS[row.outcome]}{', ' if assessed else ''}{_RECOGNITION[row.recognition] if assessed else ''}"
     frame = "" if row.understood is None else f"; {_frame(row, row.understood, trial)}"
     return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_because(in_words(row.cause))}"
 
@@ -300,20 +337,51 @@ def _frame(row: AttemptFinished, told: Understood, trial: Trial | None) -> str:
     return f"{verdict_in_words(told)}{': ' if what else ''}{what}"
 
 
-def _observed(observation: object) -> str | None:
+_DETAILS = (
+    StimulusStarted, StimulusEnded, StimulusHeard, SpeechStarted, SpeechEnded, Earcon, ClockFitted, Status, LogLine,
+    Overrun,
+)  # fmt: skip
+"""Steps of the sound path: plain output leaves them out."""
+
+
+def _observed(observation: Observation) -> str | None:
     match observation:
+        case ListeningProved():
+            return None
+        case StimulusStarted(source=source):
+            return f"    {source}: stimulus starts"
+        case StimulusEnded(source=source, complete=complete, why=why):
+            return f"    {source}: stimulus {'ends' if complete else 'stopped early'}{_because(why)}"
+        case StimulusHeard(source=source, correlation=correlation):
+            return f"    {source}: heard the stimulus (correlation {fixed(correlation, 2)})"
+        case SpeechStarted(source=source, level_dbfs=level_dbfs):
+            return f"    {source}: speech starts, {fixed(level_dbfs, 0)} dBFS"
+        case SpeechEnded(source=source):
+            return f"    {source}: speech ends"
+        case Earcon(source=source, of=of, meaning=meaning):
+            return f"    {of}: the {meaning} chime" if of else f"    {source}: a signal tone"
+        case ClockFitted(source=source, error_s=error_s, skew_ppm=skew_ppm):
+            return f"    {source}: clock known to ± {seconds(error_s)}, {signed(skew_ppm, 1)} ppm"
+        case Status(source=source, state=state, detail=detail):
+            return f"    {source}: {state.value}{_because(detail)}"
+        case LogLine(source=source, text=text):
+            return f"    {source}: {text}"
+        case Overrun(count=count):
+            return f"    {late_blocks(count)}"
+        case Transcript(source=source, text=text, final=False):
+            return f"    {source} reports that it hears {quoted(text)}"
         case Wake(source=source, phrase=phrase, inferred=inferred):
             weak = weakness(plain_text(inferred, 60), ", ")
             return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}{weak}"
         case Intent(source=source, name=name, slots=slots):
             found = "".join(f", {slot} {quoted(value, 60)}" for slot, value in slots[:20])
             return f"    {source} reports that it understood {plain_text(name, 80) or 'nothing'}{found}"
-        case Transcript(source=source, text=text, final=True):
+        case Transcript(source=source, text=text):
             return f"    {source} reports that it heard {quoted(text)}"
         case ResponseText(source=source, text=text):
             return f"    {source} reports that it answers {quoted(text)}"
         case SoundKept(source=source, clip=clip):
-            return f"    {source} delivered {clip.duration_s:.1f} s of sound, kept as {plain_text(clip.name, 80)}"
+            return f"    {source} delivered {seconds(clip.duration_s)} of sound, kept as {plain_text(clip.name, 80)}"
         case StateTold(source=source, name=name, value=value):
             is_now = f"is {quoted(value, 100)}" if value else "is gone"
             return f"    {source} reports that {plain_text(name, 60)} {is_now}"
@@ -330,9 +398,7 @@ def _observed(observation: object) -> str | None:
             return f"BACK {source}"
         case HostStalled(lasted_s=lasted_s, load=load, steal=steal):
             taken = "" if steal is None else f", {percent(steal)} of its time stolen"
-            return f"HOST stood still for {seconds(lasted_s)} (load {load:.1f}{taken})"
-        case _:
-            return None
+            return f"HOST stood still for {seconds(lasted_s)} (load {fixed(load, 1)}{taken})"
 
 
 def _because(cause: str) -> str:

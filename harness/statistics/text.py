@@ -76,6 +76,8 @@ def measured(value: Measured | None) -> str:
 
 def seconds_interval(low_s: float | None, high_s: float | None) -> str:
     """`290–330 ms`, `10.8–24.0 s`, `812 ms – 1.20 s`; "too few" where there are too few values for an end."""
+    if low_s is None and high_s is None:
+        return TOO_FEW
     low, high = (TOO_FEW if end is None else seconds(end) for end in (low_s, high_s))
     if low_s is None or high_s is None or low.split()[1] != high.split()[1]:
         return f"{low} – {high}"

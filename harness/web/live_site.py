@@ -30,7 +30,7 @@ from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import read_clip, read_scenario
 from harness.session.summary import finished_line, limit_lines, totals_lines
-from harness.session.wording import ENDED, Happenings
+from harness.session.wording import ENDED, RowWriter
 from harness.statistics.text import share_with_interval
 from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
 from harness.web.entrance import Entrance, SiteWords, Templates, Visit
@@ -61,7 +61,7 @@ class LiveSession:
         self.folder = Path(place.folder)
         self.key = hashlib.sha256(place.folder.encode()).hexdigest()[:12]
         self._lock = threading.Lock()
-        self._figures, self._wake, self._words = SessionFigures(), WakeLines(), Happenings()
+        self._figures, self._wake, self._words = SessionFigures(), WakeLines(), RowWriter()
         self._events: deque[tuple[str, str, bool]] = deque(maxlen=EVENTS_SHOWN)
         self._fault = ""
         self._clips: deque[Clip] = deque(maxlen=CLIPS_KEPT)
@@ -199,7 +199,7 @@ class LiveSession:
         progress, wake = self._figures.snapshot(), self._wake.figures.snapshot()
         declared, running = self._scenario, progress.finished is None
         limits = check_limits(declared.limits, progress.totals, wake, declared.stopping, running=running)
-        return ["", *(limit_lines(limits) or ["no limits"])]
+        return ["", *limit_lines(limits)]
 
 
 class LiveSessions:

@@ -14,7 +14,7 @@ import pytest
 
 from harness.lab.lab import Lab
 from harness.lab.sound_server import LabSoundServer
-from harness.session.wording import Happenings
+from harness.session.wording import RowWriter
 from tests.conformance.browsing import Inviting, Window, chromium, windows
 from tests.conformance.engine_runs import Runs
 from tests.conformance.lab_runs import lab_of_its_own
@@ -39,7 +39,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def _happenings(folder: Path) -> str:
-    happenings = Happenings()
+    happenings = RowWriter()
     lines = [(entry.at_s, happenings.line(entry.record)) for entry in rows(folder)]
     return "\n".join([f"{at_s:10.2f}  {line}" for at_s, line in lines if line][-LINES_SHOWN:])
 

@@ -44,7 +44,7 @@ async def test_pause_and_go_on(tmp_path: Path, size: tuple[int, int]) -> None:
         assert sent.by == "ann"
         engine.log(Paused("", "ann"))
         engine.say(StateWord.PAUSED)
-        await until(pilot, shows(pilot, "paused by ann"))
+        await until(pilot, shows(pilot, "PAUSED by ann"))
         await pilot.press("p")
         await until(pilot, lambda: engine.commands(Resume))
 

@@ -26,6 +26,7 @@ from harness.dashboard.wording import query_text, told_in
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError
 from harness.model.feed import Answered, AnswerEffect, AnswerOperator, Misspoke
+from harness.model.numbers import fixed
 from harness.model.record import Question
 from harness.model.trial import Trial
 
@@ -103,7 +104,7 @@ class SpeakingPanel(Panel):
         if prompt.again:
             about.append(f"   {plain_text(prompt.again, 80)}", style=f"bold {palette.YELLOW}")
         if view.remaining_s is not None:
-            about.append(f"   {view.remaining_s:.0f} s", style=palette.QUIET)
+            about.append(f"   {fixed(view.remaining_s, 0)} s", style=palette.QUIET)
         self.query_one("#about", TextBlock).write(about)
         self.query_one(LargeText).show((prompt.stand, f"{prompt.say}:", prompt.text))
 
@@ -158,7 +159,7 @@ class AskingPanel(Panel):
                 about.append(transcription(response, 120), style=palette.TEXT)
                 about.append("  (our transcription)\n", style=palette.QUIET)
         if view.remaining_s is not None:
-            about.append(f"\n{view.remaining_s:.0f} s left to answer\n", style=palette.QUIET)
+            about.append(f"\n{fixed(view.remaining_s, 0)} s left to answer\n", style=palette.QUIET)
         self.query_one("#about", TextBlock).write(about)
 
     def _about(self, about: Text, trial: Trial) -> None:

@@ -35,6 +35,7 @@ from harness.dashboard.widgets.bars import (
 from harness.dashboard.widgets.wake import DeviceBlocks
 from harness.dashboard.wording import told_in
 from harness.model.feed import Answered, Review
+from harness.model.numbers import fixed
 from harness.model.observation import weakness
 from harness.model.record import ReviewWord
 from harness.session.wording import cut
@@ -139,12 +140,12 @@ class UnmatchedList(RowList):
         clock = time.strftime("%H:%M:%S", time.localtime(event.wall_s))
         text = Text(f"{'›' if chosen else ' '}{clock} ", style=palette.TEXT if chosen else palette.QUIET)
         text.append(f"{set_cell_size(plain_text(event.device, 20), 20 if wide else 14)} ", style=palette.TEXT)
-        offset = f"+{event.offset_s:.2f} s" if event.offset_s is not None else ""
+        offset = f"+{fixed(event.offset_s, 2)} s" if event.offset_s is not None else ""
         text.append(f"{offset:>9} ", style=palette.TEXT)
         room = 24 if wide else 12
         where = cut(plain_text(event.trial_id, 200), room, room // 2) if event.trial_id else "no trial"
         text.append(f"{set_cell_size(where, room)} ", style=palette.QUIET)
-        score = "" if event.score is None else f" {event.score:.2f}"
+        score = "" if event.score is None else f" {fixed(event.score, 2)}"
         phrase = set_cell_size(plain_text(event.phrase, 20), 14 if wide else 8)
         text.append(f"{phrase}{score:<5} ", style=palette.TEXT)
         word, colour = word_of(event)

@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing, TextLine, highlighted, progress_bar
 from harness.model.annotation import LINE_KEYS, Label, LabelSet, label_keys
-from harness.model.numbers import time_left
+from harness.model.numbers import seconds, time_left
 
 LONGEST_NAME = 40
 LABEL, WORD = "label", "word"
@@ -261,7 +261,7 @@ def count_words(view: AnnotationView) -> str:
     )
     words += f", {count.skipped} skipped" * bool(count.skipped)
     if count.left and view.pace_s is not None:
-        words += f" · {view.pace_s:.1f} s each · {time_left(view.left_s)}"
+        words += f" · {seconds(view.pace_s)} each · {time_left(view.left_s)}"
     return words + f" · {view.estimate}" * bool(view.estimate)
 
 
@@ -472,7 +472,7 @@ class AnnotationEnd(Showing[AnnotationView]):
         count = view.count
         head = "All is done. Thank you." if count.total else "You have nothing to annotate here yet."
         text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
-        pace = "n/a" if view.pace_s is None else f"{view.pace_s:.1f} s each"
+        pace = "n/a" if view.pace_s is None else f"{seconds(view.pace_s)} each"
         rows = [("done", f"{count.done} of {count.total}"), ("struck", str(count.struck)), ("pace", pace)]
         for label, words in rows:
             text.append(f"{label:<9}", style=palette.QUIET)

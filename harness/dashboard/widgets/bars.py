@@ -22,7 +22,7 @@ from harness.dashboard.watch import Notice, View
 from harness.dashboard.wording import query_text, told_in
 from harness.model.calibration import in_short
 from harness.model.feed import StateChanged, StateWord
-from harness.model.numbers import time_left
+from harness.model.numbers import NOTHING, fixed, percent, time_left
 from harness.model.scenario import TrialKind
 
 
@@ -246,7 +246,7 @@ def state_line(view: View) -> str:
         said = query_text(trial.trial)
         parts.append(said if listening is not None and listening.kind is TrialKind.AMBIENT else f"“{said}”")
     if view.remaining_s is not None and state.word in COUNTED:
-        parts.append(f"{view.remaining_s:.0f} s left")
+        parts.append(f"{fixed(view.remaining_s, 0)} s left")
     if state.reason and not waits and state.word not in (StateWord.ASKING, StateWord.PAUSED):
         parts.append(plain_text(state.reason, 120))
     return " · ".join(parts)
@@ -347,8 +347,7 @@ class ProgressLine(Showing[tuple[int, int, str]]):
     def paint(self, width: int, height: int) -> Text:
         done, planned, left = self.shown or (0, 0, "")
         share = done / planned if planned else 0.0
-        percent = f"{share * 100:.0f} %" if planned else "n/a"
-        words = f"  {done} of {planned} trials, {percent} · {left}"
+        words = f"  {done} of {planned} trials, {percent(share, 0) if planned else NOTHING} · {left}"
         return progress_bar(share, max(4, width - max(46, len(words)))).append(words, style=palette.TEXT)
 
 

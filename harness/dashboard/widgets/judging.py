@@ -15,7 +15,7 @@ from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Painted, Showing
 from harness.dashboard.widgets.response import bars
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, RaterKeys
-from harness.model.numbers import NOTHING, seconds
+from harness.model.numbers import NOTHING, fixed, seconds
 from harness.model.trial import Recognition
 from harness.rating.desk import Explained, SittingView, effect_words, given_words
 from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
@@ -255,9 +255,9 @@ class MovingWave(Painted):
     def _label(self) -> Text:
         length_s = self._length_s or 0.0
         if self._at_s is None:
-            text = Text(f"{length_s:.1f} s", style=palette.QUIET)
+            text = Text(fixed(length_s, 1, "s"), style=palette.QUIET)
         else:
-            text = Text(f"{min(self._at_s, length_s):.1f} of {length_s:.1f} s", style=palette.TEXT)
+            text = Text(f"{fixed(min(self._at_s, length_s), 1)} of {fixed(length_s, 1)} s", style=palette.TEXT)
         if self._what:
             text.append(f" {self._what}", style=f"bold {palette.YELLOW}")
         return text
@@ -305,7 +305,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
     def draw(self, value: tuple[SittingView, tuple[str, ...]], width: int, height: int) -> Text:
         view, waiting = value
         count = view.count
-        pace = NOTHING if view.pace_s is None else f"{view.pace_s:.1f} s each"
+        pace = NOTHING if view.pace_s is None else f"{seconds(view.pace_s)} each"
         none = "You have nothing to judge here yet." if not count.total else ""
         if view.stopped:
             none = "You get no more responses in this round: too many of your answers differ from known ones."

@@ -15,7 +15,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.widgets.bars import Painted, RowList, Showing, highlighted, move_keys
-from harness.dashboard.wording import OUTCOME_WORDS, level, quantile, query_text, share, wer
+from harness.dashboard.wording import level, query_text, share, wer
 from harness.model.feed import Meters
 from harness.model.numbers import number, percent, seconds
 from harness.model.record import Understood
@@ -23,8 +23,8 @@ from harness.model.trial import EvidenceSource, Trial
 from harness.rating.guide import LABELS
 from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
-from harness.session.wording import short_names
-from harness.statistics.text import number_interval, percent_interval
+from harness.session.wording import OUTCOME_WORDS, short_names
+from harness.statistics.text import number_interval, percent_interval, quantile
 from harness.understanding.understood import FramePart, PartMark, compared, parts_of, verdict_in_words
 from harness.wake.wake_progress import WakeProgress
 

@@ -7,7 +7,7 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Showing, TextLine, key_words, progress_bar
-from harness.model.numbers import time_left
+from harness.model.numbers import seconds, time_left
 from harness.rating.desk import SURE, SittingPhase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS
 
@@ -47,7 +47,7 @@ class SittingProgress(Showing[SittingView]):
         counts += [f"{count.flagged} flagged"] * bool(count.flagged)
         words = ", ".join(counts)
         if count.left and view.pace_s is not None:
-            words += f" · {view.pace_s:.1f} s each · {time_left(view.left_s)}"
+            words += f" · {seconds(view.pace_s)} each · {time_left(view.left_s)}"
         share = count.done / count.total if count.total else 0.0
         return progress_bar(share, max(4, width - max(50, len(words) + 2))).append(f"  {words}", style=palette.TEXT)
 

@@ -16,7 +16,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Declared, View
 from harness.dashboard.widgets.bars import RowList
-from harness.model.numbers import NOTHING, hours, number, percent
+from harness.model.numbers import NOTHING, exact, fixed, hours, number, p_is, percent, seconds
 from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
@@ -325,10 +325,10 @@ def _block(device: DeviceWake, view: View, width: int, lines: int, settings: Wak
         head.append(f" · {hours(device.exposure_s)} heard", style=palette.QUIET)
     rows = [head]
     rows += _figure(
-        reject_words, rejects, reject_top, f"{reject_top * 100:g} %", limits_beside(_REJECTS, limits), width, lines
+        reject_words, rejects, reject_top, f"{exact(reject_top * 100)} %", limits_beside(_REJECTS, limits), width, lines
     )
     rows += _figure(
-        accept_words, accepts, accept_top, f"{accept_top:g}/h", limits_beside(_ACCEPTS, limits), width, lines
+        accept_words, accepts, accept_top, f"{exact(accept_top)}/h", limits_beside(_ACCEPTS, limits), width, lines
     )
     if lines != COMPACT:
         rows.append(_exposure(device))
@@ -344,10 +344,9 @@ def _around(interval: tuple[float, float] | None, value: float | None) -> tuple[
 def _compared(one: DevicePair) -> Text:
     found = one.counts
     first, second = plain_text(one.first, 14), plain_text(one.second, 14)
-    p = "n/a" if found.p is None else f"{found.p:.2g}"
     text = Text.assemble((f"{first} : {second}", f"bold {palette.TEXT}"))
     text.append(
-        f"  same {found.total}: only 1st {found.only_first}, only 2nd {found.only_second} · McNemar p {p}",
+        f"  same {found.total}: only 1st {found.only_first}, only 2nd {found.only_second} · McNemar {p_is(found.p)}",
         style=palette.TEXT,
     )
     return text
@@ -371,13 +370,13 @@ def _proof(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
     if last is None:
         return Text("listening unproven", style=palette.YELLOW)
     ago = max(0.0, view.session_s - last)
-    since = hours(ago) if ago >= 60 else f"{ago:.0f} s"
+    since = hours(ago) if ago >= 60 else f"{fixed(ago, 0)} s"
     if view.over or view.progress.running is None:
         # Nothing plays that needs a proof.
         return Text("listening proved" if view.over else f"listening last proved {since} ago", style=palette.QUIET)
     if ago > settings.proof_within_s:
         return Text(f"listening unproven for {since}", style=palette.YELLOW)
-    return Text(f"listening proved {ago:.0f} s ago", style=palette.GREEN)
+    return Text(f"listening proved {fixed(ago, 0)} s ago", style=palette.GREEN)
 
 
 def _reject_words(device: DeviceWake) -> list[list[str]]:
@@ -403,7 +402,7 @@ def _reject_intervals(ratio: Ratio) -> list[list[str]]:
 def _accept_words(device: DeviceWake) -> list[list[str]]:
     rate = device.after_review
     return [
-        [f" FA/h  {number(rate.per_hour)}", f"{rate.count} in {rate.hours:.3f} h"],
+        [f" FA/h  {number(rate.per_hour)}", f"{rate.count} in {fixed(rate.hours, 3)} h"],
         [f"       any time {number_interval(rate.any_time)}"],
         [f"       exact    {number_interval(rate.interval)}"],
         [f"       before review {_counted(device.false_accepts)}"],
@@ -475,21 +474,20 @@ def _exposure(device: DeviceWake) -> Text:
 def short_span(value_s: float) -> str:
     """`12 s`, `5 min`, `2 h`."""
     if value_s < 60:
-        return f"{value_s:.0f} s"
-    return f"{value_s / 60:.0f} min" if value_s < 3600 else f"{value_s / 3600:.0f} h"
+        return fixed(value_s, 0, "s")
+    return f"{fixed(value_s / 60, 0)} min" if value_s < 3600 else f"{fixed(value_s / 3600, 0)} h"
 
 
 def plus_minus(error_s: float | None) -> str:
     """A clock's error: `±0.42 ms`."""
     if error_s is None:
         return NOTHING
-    milliseconds = error_s * 1000
-    return f"±{milliseconds:.2f} ms" if milliseconds < 10 else f"±{milliseconds:.0f} ms"
+    return f"±{exact(error_s * 1000, 2)} ms"
 
 
 def delays(device: DeviceWake) -> str:
-    """`p50 0.31 p95 0.52 s`."""
+    """`delay p50 310 ms p95 520 ms`."""
     p50, p95 = device.delays.p50, device.delays.p95
     if p50 is None or p95 is None:
         return f"delay {NOTHING}"
-    return f"delay p50 {p50.value_s:.2f} p95 {p95.value_s:.2f} s"
+    return f"delay p50 {seconds(p50.value_s)} p95 {seconds(p95.value_s)}"

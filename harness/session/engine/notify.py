@@ -28,6 +28,7 @@ from harness.model.feed import Goodbye, StateChanged, StateWord
 from harness.model.numbers import counted
 from harness.model.observation import LinkLost
 from harness.model.record import DecisionReached, Entry, FaultMet, Observed, Paused, PowerSwitched, Resumed
+from harness.session.wording import decision_in_words
 
 NOTIFY_BY = "notify"
 """Who writes, in the notes about messages that were not delivered."""
@@ -264,9 +265,14 @@ class Notifier:
                 pass  # expected: the run has cut its power
             case Observed(observation=LinkLost(source=source, what=what)):
                 yield from self._fault(source, what, entry)
-            case DecisionReached(passed=False, device=device, figure=figure):
-                named = f"{figure.replace('_', ' ')} of {device} fail the sequential test"
-                yield _one(NotifyOn.LIMIT_BROKEN, named, "", f"harness show {self._session}", entry.wall_s)
+            case DecisionReached(passed=False) as decision:
+                yield _one(
+                    NotifyOn.LIMIT_BROKEN,
+                    decision_in_words(decision),
+                    "",
+                    f"harness show {self._session}",
+                    entry.wall_s,
+                )
             case _:
                 pass
 

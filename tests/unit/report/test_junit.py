@@ -224,7 +224,7 @@ def test_every_outcome_of_a_query_has_its_verdict() -> None:
     assert why(found[trials[-1].id]) == ("skipped", "not_played")
     misheard = found[trials[2].id]
     assert misheard.reason is not None
-    assert misheard.reason.message == "it understood something else (cable)"
+    assert misheard.reason.message == "misheard (cable)"
     assert "heard: what lime is it" in misheard.reason.text
     assert misheard.time_s == pytest.approx(4.0)
 

@@ -6,19 +6,23 @@ import csv
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from harness.base.foreign import plain_text
+from harness.dashboard.events import event_line
 from harness.model.effect import EffectWord
-from harness.model.observation import Intent, LinkLost, StateTold, Transcript
+from harness.model.observation import Intent, LinkLost, Observation, StateTold, Transcript
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
     Clip,
     EffectAnswered,
     EndReason,
+    Entry,
     FaultMet,
     NoteWritten,
     Observed,
@@ -31,14 +35,15 @@ from harness.model.record import (
     TrialStarted,
     Understood,
 )
-from harness.model.scenario import RepromptRule, Until
+from harness.model.scenario import RepromptRule, Scenario, Until
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
+from harness.report import junit
 from harness.session import summary
 from harness.session.summary import end_of_session
 from harness.session.trial_table import trials_csv
-from harness.session.wording import Happenings, short_names
+from harness.session.wording import OUTCOME_WORDS, RowWriter, short_names
 from harness.wake.wake import WakeFigures
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.known import known
@@ -52,13 +57,13 @@ HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
 @pytest.mark.parametrize(
     ("record", "line"),
     [
-        (AttemptStarted("t", 1, 2, "p", "s", 0.0, 1.0, 1.0, 5.04), "  attempt 2, 5.0 s after the last sound"),
+        (AttemptStarted("t", 1, 2, "p", "s", 0.0, 1.0, 1.0, 5.04), "  attempt 2, 5.04 s after the last sound"),
         (
             AttemptFinished(
                 "t", 1, 1, Outcome.MISHEARD, Recognition.NO, EvidenceSource.DEVICE, "what dime", 1, 4, None,
                 Measured(0.9123, 0.014),
             ),
-            '  attempt 1: misheard, not recognised; heard "what dime"; latency 912 ± 14 ms',
+            '  attempt 1: misheard, not recognised; heard "what dime"; latency 912 ms ± 14 ms',
         ),
         (TrialFinished("t", 1, Outcome.RESPONDED, 2, 2), "  = t: RESPONDED after 2 attempts"),
         (TrialFinished("t", 1, Outcome.SKIPPED, 1, None, "door"), "  = t: SKIPPED after 1 attempt (door)"),
@@ -74,7 +79,7 @@ HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
     ],
 )  # fmt: skip
 def test_lines(record: Record, line: str) -> None:
-    assert Happenings().line(record) == line
+    assert RowWriter().line(record) == line
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_lines(record: Record, line: str) -> None:
     ],
 )
 def test_hostile_text_is_shown_and_not_obeyed(record: Record) -> None:
-    line = known(Happenings().line(record))
+    line = known(RowWriter().line(record))
     assert line.isprintable()
     assert len(line) < 1000
 
@@ -100,12 +105,39 @@ def test_hostile_text_is_shown_and_not_obeyed(record: Record) -> None:
 @given(drawn=st.data())
 def test_every_row_is_one_printable_line_or_none(drawn: st.DataObject) -> None:
     record = drawn.draw(rows_of(drawn.draw(st.sampled_from(KINDS))))
-    line = Happenings().line(record)
+    line = RowWriter().line(record)
     assert line is None or line.isprintable()
 
 
+@pytest.mark.parametrize("kind", [*KINDS, *get_args(Observation)])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(drawn=st.data())
+def test_plain_output_and_dashboard_have_the_same_words(kind: type, drawn: st.DataObject) -> None:
+    rows = rows_of(kind) if kind in KINDS else st.builds(Observed, rows_of(kind))
+    record = drawn.draw(rows)
+    plain, shown = RowWriter().line(record), event_line(Entry(1, 1, 0.0, 0.0, record), RowWriter())
+    assert shown is None or shown.text.isprintable()
+    if plain is not None:
+        assert known(shown).text == plain_text(plain.lstrip(), 200)
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_an_outcome_has_the_same_words_on_every_surface(outcome: Outcome) -> None:
+    rows = Rows.of(planned(1))
+    rows.trial("time-1", outcome)
+    words, progress = OUTCOME_WORDS[outcome], progress_of(rows)
+    assert RowWriter().line(rows.entries[-1].record) == f"  = time-1: {words.upper()} after 1 attempt"
+    assert f"attempt 1: {words}" in known(event_line(rows.entries[-2], RowWriter())).text
+    assert summary.outcome_in_words(progress.trials[0]) == words  # of tables in `show` and on the report's page
+    assert summary.finished_line(progress.totals).endswith(f"1 {words}")  # of notifications and the live page
+    scenario = Scenario("kitchen", "Kitchen", "/s.yaml", "a", (), ())
+    case = junit.report_of(rows.entries, scenario).suites[-1].cases[0]
+    assert case.reason is None or case.reason.message == words
+    assert len(words) <= 12, "columns of tables"
+
+
 def test_of_a_frame_it_says_what_was_expected_and_how_each_attempt_stands(tmp_path: Path) -> None:
-    said = Happenings()
+    said = RowWriter()
     lines = [said.line(entry.record) for entry in some_frames(tmp_path).entries]
     found = [line for line in lines if line and ("TRIAL 4" in line or ("  attempt" in line and ": " in line))]
     assert found[0].startswith(
@@ -113,7 +145,7 @@ def test_of_a_frame_it_says_what_was_expected_and_how_each_attempt_stands(tmp_pa
     )
     assert 'slots not: = set_timer, ≠ duration "15 minutes" (wanted "10 minutes"); latency 800' in found[0]
     assert '; understood: = set_timer, = duration "10 minutes"; latency' in found[1]
-    assert found[2] == "  attempt 1: understood, no answer, recognised; understood: = get_time"
+    assert found[2] == "  attempt 1: understood, recognised; understood: = get_time"
     assert "; understood: nothing, as expected; latency" in found[3]
     assert " to kitchen, expected add_to_list#set_timer (duration: 5 minutes, item: eggs), espeak" in found[4]
     assert "; not understood: − add_to_list, − set_timer, " in found[5]
@@ -125,7 +157,7 @@ def test_a_hostile_frame_is_harmless() -> None:
         understood=Understood((HOSTILE,), (Slot(HOSTILE, HOSTILE),), False, False, EvidenceSource.DEVICE),
     )  # fmt: skip
     trial = replace(planned(1), id="t", expects=Expected((HOSTILE[::-1],), (Slot(HOSTILE, "x"),)))
-    said = Happenings()
+    said = RowWriter()
     for record in (SessionStarted("s", "k", "t", "a", "b", "c", 1, "in", (), (trial,)), TrialStarted("t", 1), row):
         line = known(said.line(record))
         assert line.isprintable()

@@ -71,6 +71,7 @@ def test_a_quantile_of_few_values_has_an_open_end() -> None:
 def test_ends_of_an_interval_share_their_unit() -> None:
     assert text.seconds_interval(0.29, 0.33) == "290–330 ms"
     assert text.seconds_interval(0.812, 1.2) == "812 ms – 1.20 s"
+    assert text.seconds_interval(None, None) == "too few"
 
 
 def test_the_error_of_a_clock_has_two_digits() -> None:

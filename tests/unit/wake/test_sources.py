@@ -21,7 +21,7 @@ from harness.report.junit_xml import as_xml
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
 from harness.session.summary import limit_lines
-from harness.session.wording import Happenings
+from harness.session.wording import RowWriter
 from harness.statistics.intervals import Share, latency_figures
 from harness.wake.counting import Matching, SourceEvent, Window, match_events, merge_sources
 from harness.wake.reports.figures_text import unmatched_line, wake_summary
@@ -310,8 +310,8 @@ def test_an_unmatched_event_is_marked_on_each_surface() -> None:
     assert [one.inferred for one in event.sources] == [TRAFFIC]
     assert "  weak evidence      1 event is inferred from network traffic" in wake_summary(rows.figures)
     assert unmatched_line(event).endswith(WEAK)
-    assert WEAK in known(event_line(rows.entries[-1])).text
-    assert known(Happenings().line(rows.entries[-1].record)).endswith(WEAK)
+    assert WEAK in known(event_line(rows.entries[-1], RowWriter())).text
+    assert known(RowWriter().line(rows.entries[-1].record)).endswith(WEAK)
     assert WEAK in str(xml(rows))
 
 
@@ -335,7 +335,7 @@ def test_a_report_of_a_stronger_source_takes_the_mark_away(order: int) -> None:
 def test_what_a_device_reports_is_not_marked() -> None:
     rows = reported(TrialKind.AMBIENT, (LED_DEVICE, 10.0, ""))
     assert "weak" not in unmatched_line(rows.progress.unmatched[0])
-    assert "weak" not in known(event_line(rows.entries[-1])).text
+    assert "weak" not in known(event_line(rows.entries[-1], RowWriter())).text
 
 
 BOTH = Stopping(false_accepts=SequentialTest(0.1, 0.5), false_rejects=SequentialTest(0.02, 0.1))
