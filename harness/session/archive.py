@@ -31,6 +31,7 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.whole_file import MORE_ROOM, disk_errors, whole_folder, whole_stream
 from harness.model.errors import InputError, LogError, Place
+from harness.model.numbers import exact
 from harness.session.log.database import not_running
 from harness.session.log.reader import LogFindings, check
 
@@ -325,7 +326,7 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
         raise InputError(f"it holds {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
     if total > max(_SMALL_BYTES, limits.ratio * packed):
         raise InputError(
-            f"it would grow from {packed} to {total} bytes, more than {limits.ratio:g} times",
+            f"it would grow from {packed} to {total} bytes, more than {exact(limits.ratio)} times",
             remedy="Raise --max-ratio",
         )
     return manifest

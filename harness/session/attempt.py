@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from harness.base.foreign import plain_text
 from harness.model.bench import ObservationKind
 from harness.model.effect import StateWanted
+from harness.model.numbers import exact, seconds
 from harness.model.observation import (
     Earcon,
     HostStalled,
@@ -410,9 +411,9 @@ class Attempt:
             return Outcome.NO_WAKE, "no_wake_event"
         limit_s = self.trial.reprompt.response_timeout_s
         if self.trial.responds:
-            return Outcome.NO_RESPONSE, f"silent: no speech within {limit_s:g} s after the query"
+            return Outcome.NO_RESPONSE, f"silent: no speech within {exact(limit_s)} s after the query"
         if self.trial.evidence is Evidence.DEVICE and not self.asked:
-            return Outcome.NO_RESPONSE, f"silent: it reported nothing within {limit_s:g} s after the query"
+            return Outcome.NO_RESPONSE, f"silent: it reported nothing within {exact(limit_s)} s after the query"
         return Outcome.INCONCLUSIVE, self._why_unknown()
 
     def _how_differs(self) -> str:
@@ -432,11 +433,11 @@ class Attempt:
         query_end = self.query_end
         latency_s = response.starts.at_s - query_end.at_s if query_end else 0.0
         if latency_s > self.trial.reprompt.response_timeout_s:
-            return Outcome.LATE, f"late: {latency_s:.2f} s after the query"
+            return Outcome.LATE, f"late: {seconds(latency_s)} after the query"
         if latency_s < -GUARD_S:
-            return Outcome.RESPONDED, f"talked_over: began {-latency_s:.2f} s before the query ended"
+            return Outcome.RESPONDED, f"talked_over: began {seconds(-latency_s)} before the query ended"
         if response.truncated:
-            return Outcome.RESPONDED, f"truncated: still going after {self.trial.reprompt.response_max_s:g} s"
+            return Outcome.RESPONDED, f"truncated: still going after {exact(self.trial.reprompt.response_max_s)} s"
         return Outcome.RESPONDED, ""
 
     def _why_unknown(self) -> str:

@@ -19,6 +19,7 @@ from harness.base.ports import Clock, Driver, Hears, Stimulates
 from harness.model.bench import Bench, Equipment
 from harness.model.bench_checks import BenchChecks, CheckName, CheckPolicy
 from harness.model.errors import DeviceError
+from harness.model.numbers import exact, fixed, seconds
 from harness.model.observation import ListeningProved, Observation, StimulusStarted
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -136,8 +137,10 @@ class BenchCheck:
         begun_s = self._clock.now_s()
         for part in self._parts():
             wait_s = waits_s.get(part.id)
-            beats = wait_s is None or self._beats(part.id, begun_s, wait_s, given_up)
-            why = self._why_lost(part.id) or ("" if beats else f"no heartbeat in {wait_s:g} s")
+            why = ""
+            if wait_s is not None and not self._beats(part.id, begun_s, wait_s, given_up):
+                why = f"no heartbeat in {exact(wait_s)} s"
+            why = self._why_lost(part.id) or why
             says = f"{part.id}: {why or ('connected, heartbeat seen' if wait_s is not None else 'connected')}"
             remedy = f"Check its power and its cable, and its entry in the bench ({part.place})"
             yield self._result(CheckName.DEVICES, bool(why), says, remedy)
@@ -180,12 +183,12 @@ class BenchCheck:
         if floor_dbfs is None:
             yield self._result(CheckName.NOISE_FLOOR, True, f"{part.id}: it does not record", "Check its sound device")
             return
-        says = f"{part.id}: the noise floor is {floor_dbfs:.1f} dBFS"
+        says = f"{part.id}: the noise floor is {fixed(floor_dbfs, 1)} dBFS"
         if part.calibration is not None:
-            says += f", {part.calibration.spl(floor_dbfs):.1f} dB({part.calibration.weighting}) SPL"
+            says += f", {fixed(part.calibration.spl(floor_dbfs), 1)} dB({part.calibration.weighting}) SPL"
         too_loud = limit_dbfs is not None and floor_dbfs > limit_dbfs
         if limit_dbfs is not None:
-            says += f"; the bench wants at most {limit_dbfs:g} dBFS"
+            says += f"; the bench wants at most {exact(limit_dbfs)} dBFS"
         remedy = "Find what is loud (air conditioning, a fan), or raise `max_noise_floor_dbfs`"
         yield self._result(CheckName.NOISE_FLOOR, too_loud, says, remedy)
 
@@ -212,7 +215,7 @@ class BenchCheck:
             above_db = None
             if levels and floor_dbfs is not None:
                 above_db = sum(level_dbfs for _, level_dbfs in levels) / len(levels) - floor_dbfs
-                says += f", {above_db:.0f} dB above the noise floor (at least {least_db:g} wanted)"
+                says += f", {fixed(above_db, 0)} dB above the noise floor (at least {exact(least_db)} wanted)"
             fails = len(levels) < CHIRPS or above_db is None or above_db < least_db
             yield self._result(CheckName.LOUDSPEAKERS, fails, says, remedy)
 
@@ -253,8 +256,8 @@ class BenchCheck:
                 says, fails = f"{id}: n/a, {len(delays)} of {CHIRPS} test sounds were heard", True
             else:
                 middle, spread = sorted(delays)[len(delays) // 2], max(delays) - min(delays)
-                says = f"{id}: {round(middle, 1) + 0.0:.1f} ms, spread {spread:.1f} ms over {len(delays)}"
-                says += f" (at most {limit_ms:g} wanted)"
+                says = f"{id}: {fixed(middle, 1)} ms, spread {fixed(spread, 1)} ms over {len(delays)}"
+                says += f" (at most {exact(limit_ms)} wanted)"
                 fails = spread > limit_ms
             remedy = "Close other programs that use sound, avoid wireless links, or use longer blocks"
             yield self._result(CheckName.LOOP_DELAY, fails, says, remedy)
@@ -265,8 +268,8 @@ class BenchCheck:
         free_gb = shutil.disk_usage(self._folder).free / 1e9
         need_gb = estimated_gb(trials)
         wanted_gb = self._bench.min_free_gb + need_gb
-        says = f"{free_gb:.1f} GB are free at {self._folder}; {wanted_gb:.1f} GB are wanted"
-        says += f" ({need_gb:.1f} GB for the trials left, {self._bench.min_free_gb:g} GB min_free_gb)"
+        says = f"{fixed(free_gb, 1)} GB are free at {self._folder}; {fixed(wanted_gb, 1)} GB are wanted"
+        says += f" ({fixed(need_gb, 1)} GB for the trials left, {exact(self._bench.min_free_gb)} GB min_free_gb)"
         yield self._result(CheckName.DISK, free_gb < wanted_gb, says, "Make room: harness purge removes old clips")
 
     def _wall_clock(self) -> Iterator[Check]:
@@ -274,8 +277,9 @@ class BenchCheck:
         jump_ms, limit_ms = abs(self._offset_s - before_s) * 1000, self._checks.clock_jump_ms_max
         synchronised, error_s = kernel_clock()
         words = {None: "not known whether it is synchronised", False: "not synchronised"}
-        state = words.get(synchronised, f"synchronised to {error_s * 1000:.0f} ms")
-        says = f"{state}; it moved by {jump_ms:.0f} ms since the previous check (at most {limit_ms:g} wanted)"
+        state = words.get(synchronised, f"synchronised to {seconds(error_s)}")
+        says = f"{state}; it moved by {fixed(jump_ms, 0)} ms since the previous check"
+        says += f" (at most {exact(limit_ms)} wanted)"
         remedy = "Start chrony or systemd-timesyncd. Only dates are affected; results use the monotonic clock"
         yield self._result(CheckName.CLOCK, synchronised is False or jump_ms > limit_ms, says, remedy)
 

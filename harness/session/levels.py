@@ -12,6 +12,7 @@ import numpy as np
 from harness.base.ports import Hears
 from harness.model.bench import Bench
 from harness.model.calibration import Calibration
+from harness.model.numbers import fixed
 from harness.model.record import AttemptStarted, LevelMeasured
 from harness.model.stimulus import NOISE_BEFORE_S, Waveform
 from harness.model.trial import Trial
@@ -99,7 +100,8 @@ class LevelRule:
             return f"level_off: the microphone did not hear {found.loudspeaker}"
         if abs(found.off_db) <= self.tolerance_db:
             return ""
-        return f"level_off: {found.loudspeaker} gave {found.heard_spl:.1f} dB SPL instead of {found.asked_spl:.1f}"
+        gave, asked = fixed(found.heard_spl, 1), fixed(found.asked_spl, 1)
+        return f"level_off: {found.loudspeaker} gave {gave} dB SPL instead of {asked}"
 
 
 def silence_of(trial: Trial, called_s: float, started_s: float, microphone: Hears) -> str:
@@ -121,7 +123,7 @@ def silence_of(trial: Trial, called_s: float, started_s: float, microphone: Hear
     found, quiet = rms_dbfs(pause.samples), min(map(rms_dbfs, moments), default=-math.inf)
     if found >= quiet + SOUNDING_DB:
         return ""
-    return f"device_silent: {found:.0f} dBFS before the phrase, {quiet:.0f} dBFS before the opening"
+    return f"device_silent: {fixed(found, 0)} dBFS before the phrase, {fixed(quiet, 0)} dBFS before the opening"
 
 
 def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Unpack
 
 from harness.model.bench import ObservationKind
+from harness.model.numbers import seconds
 from harness.model.observation import (
     DeviceState,
     HostStalled,
@@ -353,7 +354,7 @@ class ListeningMachine(Take):
                 attempt.ended[source] = at
                 stalled_s = attempt.stalled_s(source)
                 if stalled_s and self._asks_for_a_wake:
-                    self._interrupt(f"stimulus_flawed: {source} took {stalled_s:.2f} s too long")
+                    self._interrupt(f"stimulus_flawed: {source} took {seconds(stalled_s)} too long")
 
     # Time
 
@@ -446,8 +447,8 @@ class ListeningMachine(Take):
     def _start(self) -> None:
         for target in self._in_the_room():
             if self._awake_until(target) > self._now_s:
-                waited_s = self._now_s - self._since_s
-                what = f"{target.device} keeps waking: still not quiet after {waited_s:.0f} s; the trial starts anyway"
+                waited = seconds(self._now_s - self._since_s)
+                what = f"{target.device} keeps waking: still not quiet after {waited}; the trial starts anyway"
                 self._actions.append(FaultMet(target.connection, what))
         self._next_attempt()
         play_id = self._play_id(self._last_number)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from harness.base.host_check import Check, Level
 from harness.model.bench import AfterRetries, OnFault
 from harness.model.feed import StateWord
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact, fixed
 from harness.model.record import BenchChecked, EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
 from harness.model.trial import Outcome, Trial
 from harness.session.bench_checks import BenchCheck
@@ -155,7 +155,7 @@ class UnfitPause:
         found = None if microphone is None or limit_dbfs is None else microphone.noise_floor_dbfs()
         if found is None or limit_dbfs is None or found <= limit_dbfs:
             return ""
-        return f"noise: the noise floor is {found:.0f} dBFS, and the bench wants at most {limit_dbfs:g} dBFS"
+        return f"noise: the noise floor is {fixed(found, 0)} dBFS, and the bench wants at most {exact(limit_dbfs)} dBFS"
 
 
 class CheckPause:

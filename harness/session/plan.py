@@ -11,6 +11,7 @@ from functools import partial
 
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind
 from harness.model.calibration import Calibration
+from harness.model.numbers import exact
 from harness.model.scenario import (
     AxisName,
     AxisValue,
@@ -310,7 +311,7 @@ class _Planner:
         for repetition in range(1, template.repeat + 1):
             block: list[Pair] = []
             for cell, wait_s in itertools.product(self._cells, spec.waits_s):
-                trial_id = self._id(template, cell, repetition, f"w{wait_s:g}")
+                trial_id = self._id(template, cell, repetition, f"w{exact(wait_s)}")
                 asked, again = self._asked(template, cell, trial_id), self._asked(asked_again, cell, trial_id)
                 alone = {"close_dialogue": None, "effect": None}
                 prime = replace(asked, id=f"{trial_id}.prime", memory=MemoryPart(), **alone)  # type: ignore[arg-type]
@@ -462,7 +463,7 @@ def _settings(cell: Cell, bench: Bench) -> SettingValues:
 def _stands(cell: Cell, bench: Bench, *, in_room: bool) -> SettingValues:
     """Where the stands of the bench are for the trials of a cell, by their ids. in_room: a simulated one."""
     moved = {stand.moves: stand.id for stand in bench.stands}
-    places = ((name, f"{value:g}") for name, _, value in cell if not in_room and isinstance(value, int | float))
+    places = ((name, exact(value)) for name, _, value in cell if not in_room and isinstance(value, int | float))
     return tuple((moved[name], value) for name, value in (*places, *_written(cell)) if name in moved)
 
 

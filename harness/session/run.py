@@ -18,6 +18,7 @@ from harness.devices.orders import DevicePower, StandSetting
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord, TalkerPrompt
+from harness.model.numbers import fixed
 from harness.model.observation import HostStalled, Observation, StimulusEnded, StimulusStarted, Wake
 from harness.model.record import (
     CLOCK_JUMP_S,
@@ -412,7 +413,7 @@ class Run:
         step_s, self._wall_offset_s = offset_s - self._wall_offset_s, offset_s
         if abs(step_s) > CLOCK_JUMP_S:
             where = "ahead: it was set, or the host slept" if step_s > 0 else "back"
-            self.append(FaultMet("clock", f"the clock of this host jumped {abs(step_s):.0f} s {where}"))
+            self.append(FaultMet("clock", f"the clock of this host jumped {fixed(abs(step_s), 0)} s {where}"))
 
     def now_s(self) -> float:
         return self.stage.clock.now_s()

@@ -15,6 +15,7 @@ from harness.base.ports import HasSettings
 from harness.model.bench import DeviceSetting, OnFault
 from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.feed import StateWord
+from harness.model.numbers import exact
 from harness.model.observation import DeviceState, LinkBack, Observation, Status
 from harness.model.record import FaultMet, PowerSwitched, SettingsNoted, SettingsOf, TrialFinished
 from harness.model.trial import Outcome, Trial
@@ -151,7 +152,7 @@ class PowerCycling:
             run.append(PowerSwitched(device, True, reason, answered_s, after_fault))
             self._played[device] = 0
         if gone := [one for one, sources in devices.items() if self._are_lost(sources)]:
-            what = f"{', '.join(gone)}: no answer within {boot_s:g} s after power on"
+            what = f"{', '.join(gone)}: no answer within {exact(boot_s)} s after power on"
             raise DeviceError(what, remedy="Check the device, its switch, and `boot_s` in the bench")
         return True
 
@@ -252,7 +253,7 @@ class TrialSettings:
 
     def _home(self, stand: str) -> Mapping[str, str]:
         home = self._stands[stand].home
-        return {} if home is None else {self._stands[stand].moves: f"{home:g}"}
+        return {} if home is None else {self._stands[stand].moves: exact(home)}
 
     def _set(self, source: str, wanted: Mapping[str, str], of: SettingsOf) -> None:
         if not wanted:

@@ -20,6 +20,7 @@ from harness.base.ports import Clock, Sink
 from harness.base.text_file import fault_in, safe_csv
 from harness.base.whole_file import write_whole
 from harness.model.errors import InputError, InputProblems, Place, SoundError
+from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnded, SpeechStarted
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -114,7 +115,7 @@ class TalkerFolder:
             return
         for row in read_list(folder / LIST):
             ends_s = row.facts.phrase_end_s
-            end_ms = "" if ends_s is None else f"{ends_s * 1000:.0f}"
+            end_ms = "" if ends_s is None else fixed(ends_s * 1000, 0)
             known = {"recording": row.path, **dict(row.facts.traits), "phrase_end_ms": end_ms}
             if set(known) != {*COLUMNS, *extra}:
                 what = f"the list has the columns {', '.join(known)}; this talker has {', '.join([*COLUMNS, *extra])}"
@@ -134,7 +135,7 @@ class TalkerFolder:
         content = io.BytesIO()
         soundfile.write(content, said.sound.samples, said.sound.rate_hz, "PCM_24", format="WAV")
         write_whole(path, content.getvalue())
-        end_ms = f"{said.phrase_end_s * 1000:.0f}"
+        end_ms = fixed(said.phrase_end_s * 1000, 0)
         self._rows.append(
             dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | dict(self._extra)
         )
@@ -180,9 +181,9 @@ class TalkerSpeech:
         if now_s < self.until_s:
             return False
         if self.starts is None:
-            raise Unusable(f"nothing was heard within {self._wait_s:g} s")
+            raise Unusable(f"nothing was heard within {exact(self._wait_s)} s")
         if self.ends is None:
-            raise Unusable(f"longer than {LONGEST_S:g} s, or too noisy to find its end")
+            raise Unusable(f"longer than {exact(LONGEST_S)} s, or too noisy to find its end")
         return True
 
 
@@ -217,7 +218,7 @@ class Talker:
         level = rms_dbfs(speech)
         said = SaidPrompt(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
         if floor_dbfs is not None and said.snr_db < LEAST_SNR_DB:
-            raise Unusable(f"too quiet: {said.snr_db:.0f} dB over the noise. Speak up, or step closer")
+            raise Unusable(f"too quiet: {fixed(said.snr_db, 0)} dB over the noise. Speak up, or step closer")
         return said
 
     def _span(self, since_s: float, wait_s: float) -> tuple[float, float]:

@@ -24,6 +24,7 @@ from harness.devices.declared import FindsEarcons, IsPrompted, program, simulate
 from harness.devices.orders import AsksOperator, DevicePower, StandSetting, TakesOrders
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.errors import InputError
+from harness.model.numbers import exact
 from harness.model.scenario import Scenario
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
@@ -144,7 +145,7 @@ def clock_of(bench: Bench) -> Clock:
     for one in equipment:
         if not simulated(one.driver):
             raise InputError(
-                f"{next(iter(fast))!r} has speed {next(iter(fast.values())):g}, but {one.id!r} is real",
+                f"{next(iter(fast))!r} has speed {exact(next(iter(fast.values())))}, but {one.id!r} is real",
                 place=one.place,
                 remedy="Remove `speed`: real sound and real devices run in real time",
             )
@@ -249,4 +250,4 @@ def _speed(equipment: Equipment) -> float:
 
 
 def _listed(speeds: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} ×{speed:g}" for name, speed in speeds.items())
+    return ", ".join(f"{name} ×{exact(speed)}" for name, speed in speeds.items())

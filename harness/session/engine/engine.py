@@ -33,6 +33,7 @@ from harness.devices.orders import DevicePower
 from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import DeviceError, HarnessError, InputError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
+from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
 from harness.model.stimulus import Clip, Waveform
@@ -126,7 +127,9 @@ class Transcriber:
 def short_of_room(folder: Path, wanted_gb: float) -> str:
     """Why the disk has too little room for another trial, else ""."""
     free_gb = shutil.disk_usage(folder).free / 1e9
-    return f"disk: {free_gb:.1f} GB are free, and the bench wants {wanted_gb:g} GB" if free_gb < wanted_gb else ""
+    if free_gb >= wanted_gb:
+        return ""
+    return f"disk: {fixed(free_gb, 1)} GB are free, and the bench wants {exact(wanted_gb)} GB"
 
 
 class Watchdog:

@@ -25,7 +25,7 @@ from harness.devices.mqtt.options import broker_of
 from harness.model.bench import Notify, NotifyInput, NotifyOn
 from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.feed import Goodbye, StateChanged, StateWord
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact
 from harness.model.observation import LinkLost
 from harness.model.record import DecisionReached, Entry, FaultMet, Observed, Paused, PowerSwitched, Resumed
 from harness.session.wording import decision_in_words
@@ -142,7 +142,7 @@ def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
     try:
         _feed(child, content)
         if not child.wait(WITHIN_S):
-            raise DeviceError(f"it did not end within {WITHIN_S:g} s")
+            raise DeviceError(f"it did not end within {exact(WITHIN_S)} s")
         if status := child.status:
             said = plain_text(child.last_words(), 200)
             raise DeviceError(f"it {ended_words(status)}{f': {said}' if said else ''}")

@@ -23,6 +23,7 @@ from harness.base.whole_file import disk_errors, sync_folder, unfinished, write_
 from harness.devices.declared import demand_host, simulated
 from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import InputError, InputProblems, LanguageError, Place, PluginError, VoiceError
+from harness.model.numbers import exact
 from harness.model.record import SessionStarted
 from harness.model.scenario import Query, Scenario, TrialTemplate
 from harness.model.stimulus import Ambience, Recording, SpokenText, StimulusRecipe, VoiceSpec
@@ -72,7 +73,7 @@ def _sound_servers(bench: Bench) -> str:
         return "over the devices' own connections"
     if True not in within_us:
         return SOUND_PATHS[bench.sound_server]
-    within = f"inside this process ×{clock_of(bench).speed:g}, no real sound"
+    within = f"inside this process ×{exact(clock_of(bench).speed)}, no real sound"
     return within if within_us == {True} else f"{within}; and {SOUND_PATHS[bench.sound_server]}"
 
 

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta, tzinfo
 
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord, StateWanted
+from harness.model.numbers import exact, seconds
 from harness.model.observation import LinkLost, Observation, StateTold, StimulusHeard, StimulusStarted
 from harness.model.record import (
     AttemptFinished,
@@ -213,7 +214,7 @@ class EffectRows:
             return _Word(None, f"{look.cut or 'its sound was not heard'} before it had reported all of it")
         if self._now_s < look.closes_s:
             return _Word(None, "it still has time to report it")
-        return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{said}, within {until_s:.3g} s")
+        return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{said}, within {exact(until_s, 3)} s")
 
 
 def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
@@ -235,7 +236,7 @@ def _told(wanted: StateWanted, told: list[tuple[StateTold, float]]) -> tuple[boo
     of_name = [(one, after_s) for one, after_s in told if one.name == wanted.name]
     for one, after_s in of_name:
         if wanted.fits(one.name, one.value):
-            return True, f"reported {_shown(one.name, one.value)} {max(0.0, after_s):.1f} s after the query"
+            return True, f"reported {_shown(one.name, one.value)} {seconds(max(0.0, after_s))} after the query"
     aim = f" instead of “{wanted.value}”" if wanted.value else " instead of nothing" if wanted.value == "" else ""
     if of_name:
         return False, f"reported {_shown(of_name[-1][0].name, of_name[-1][0].value)}{aim}"

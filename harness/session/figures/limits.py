@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from harness.model import numbers
-from harness.model.numbers import counted
+from harness.model.numbers import counted, fixed
 from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.trial import Outcome
 from harness.session.figures.progress import Totals, words_of_session
@@ -123,7 +123,7 @@ def _unit(key: str) -> ValueUnit:
 def _milliseconds(value: float | None) -> str:
     if value is None:
         return numbers.NOTHING
-    return "any length" if math.isinf(value) else f"{value:.0f} ms"
+    return "any length" if math.isinf(value) else f"{fixed(value, 0)} ms"
 
 
 def _hours(value: float | None) -> str:
@@ -131,7 +131,7 @@ def _hours(value: float | None) -> str:
 
 
 def _count(value: float | None) -> str:
-    return numbers.NOTHING if value is None else f"{value:.0f}"
+    return numbers.NOTHING if value is None else fixed(value, 0)
 
 
 _MILLISECONDS, _HOURS, _COUNT = ValueUnit(_milliseconds, sign=" ms"), ValueUnit(_hours, sign=" h"), ValueUnit(_count)
@@ -178,7 +178,7 @@ _WAKE_LIMITS = (
 def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
     """Limits on wake statistics, in the order of _WAKE_LIMITS."""
     rejects, accepts, commands = of.false_rejects, of.after_review, of.commands
-    heard = f"{accepts.hours:.3f} h"
+    heard = f"{fixed(accepts.hours, 3)} h"
     hours = of.exposure_s / 3600
     found = (
         LimitResult(rejects.share.value, counted(rejects.share.total, "wake trial"), rejects.interval),

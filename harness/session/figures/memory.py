@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
-from harness.model.numbers import percent
+from harness.model.numbers import exact, fixed, percent, seconds
 from harness.model.observation import ResponseText, Wake
 from harness.model.record import (
     AttemptFinished,
@@ -382,12 +382,12 @@ def _why_none(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
         return "no pair counts"
     shortest_s, longest_s = min(pair.wait_s for pair in pairs), max(pair.wait_s for pair in pairs)
     if not any(pair.shown for pair in pairs):
-        return f"no memory seen, even after {shortest_s:g} s"
+        return f"no memory seen, even after {exact(shortest_s)} s"
     if length.bracket[1] is None:
-        return f"it remembers for longer than {longest_s:g} s, the longest wait"
+        return f"it remembers for longer than {exact(longest_s)} s, the longest wait"
     if length.interval[1] is None:
-        return f"it may remember for longer than {longest_s:g} s: more pairs or longer waits are needed"
-    return f"after every wait from {length.interval[1]:g} s on too many pairs show memory: longer waits are needed"
+        return f"it may remember for longer than {exact(longest_s)} s: more pairs or longer waits are needed"
+    return f"after every wait from {exact(length.interval[1])} s on too many pairs show memory: longer waits are needed"
 
 
 def _answer(take: _Take, attempt: int) -> tuple[str, Teller | None]:
@@ -468,7 +468,7 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     yield f"  recommended        {recommendation(finding)}"
     if finding.forgotten is not None and finding.forgotten.surer is not None:
         wait_s, at_most = finding.forgotten.surer
-        yield f"  surer              {wait_s:g} s: at most {percent(at_most, 0)} show memory there"
+        yield f"  surer              {exact(wait_s)} s: at most {percent(at_most, 0)} show memory there"
     yield from _notes(finding)
 
 
@@ -477,11 +477,12 @@ def length(found: MemoryLength | None) -> str:
     if found is None:
         return "n/a (of none)"
     low, high = found.bracket
-    where = (
-        f"over {low:g} s" if high is None else f"under {high:g} s" if low == 0 else f"between {low:g} and {high:g} s"
-    )
+    if high is None:
+        where = f"over {exact(low)} s"
+    else:
+        where = f"under {exact(high)} s" if low == 0 else f"between {exact(low)} and {exact(high)} s"
     first, last = found.interval
-    within = f"{first:g} s and up" if last is None else f"{first:g} to {last:g} s"
+    within = f"{exact(first)} s and up" if last is None else f"{exact(first)} to {exact(last)} s"
     return f"{where} (95 % interval {within})"
 
 
@@ -490,12 +491,12 @@ def recommendation(finding: MemoryFinding) -> str:
     found = finding.forgotten
     if found is None:
         return f"n/a ({finding.why})"
-    return f"context_wait_s: {found.wait_s:g}  # {_rests_on(found)}"
+    return f"context_wait_s: {exact(found.wait_s)}  # {_rests_on(found)}"
 
 
 def _rests_on(found: Forgotten) -> str:
     left = f"{found.left.count} of {found.left.total} pairs from there on did"
-    return f"at {found.wait_s:g} s at most {percent(found.at_most, 0)} show memory (95 %); {left}"
+    return f"at {exact(found.wait_s)} s at most {percent(found.at_most, 0)} show memory (95 %); {left}"
 
 
 def _bar(level: WaitLevel) -> str:
@@ -503,7 +504,8 @@ def _bar(level: WaitLevel) -> str:
     low, high = (round(end * BAR) for end in level.interval)
     full = round(BAR * (share.value or 0.0))
     cells = "".join("█" if at < full else "·" if low <= at < high else " " for at in range(BAR))
-    return f"  {level.wait_s:>6.1f} s  {cells}  {share.count} of {share.total} ({percent_interval(level.interval, 0)})"
+    shown = f"{share.count} of {share.total} ({percent_interval(level.interval, 0)})"
+    return f"  {fixed(level.wait_s, 1):>6} s  {cells}  {shown}"
 
 
 def _notes(finding: MemoryFinding) -> Iterator[str]:
@@ -512,12 +514,12 @@ def _notes(finding: MemoryFinding) -> Iterator[str]:
         yield f"  evidence           {' and '.join(_TELLERS[one] for one in Teller if one in tellers)}"
     if finding.levels:
         error_s = max((point.error_s for point in finding.points if point.shown is not None), default=0.0)
-        yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {error_s * 1000:.0f} ms"
+        yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {seconds(error_s)}"
     if finding.left_out:
         why = ", ".join(f"{plain_text(code, 40)} {count}" for code, count in finding.left_out)
         yield f"  do not count       {why}"
     for planned_s, mean_s in unreached(finding.points).items():
-        yield f"  not reached        {planned_s:g} s was planned, {mean_s:.1f} s was waited"
+        yield f"  not reached        {exact(planned_s)} s was planned, {fixed(mean_s, 1)} s was waited"
 
 
 def blocks(found: Iterable[MemoryFinding], axis: str | None = None) -> list[str]:

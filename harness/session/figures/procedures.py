@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from harness.model import numbers
 from harness.model.bench import ObservationKind
+from harness.model.numbers import exact
 from harness.model.procedure import ProcedureName
 from harness.model.scenario import Scenario, TrialKind
 from harness.model.stimulus import NoiseKind
@@ -282,7 +283,7 @@ def _not_measured(of: DeviceSession) -> ClauseResult:
 
 def _window(of: DeviceSession) -> ClauseResult:
     after_s = of.scenario.wake.window_after_s
-    return ClauseResult(f"{after_s:g} s", after_s == 1.0)
+    return ClauseResult(f"{exact(after_s)} s", after_s == 1.0)
 
 
 _NOISE = "matrix.axes.noise"

@@ -12,6 +12,7 @@ from harness.base.gathering import gathered
 from harness.model.bench import ObservationKind
 from harness.model.choices import Grouping
 from harness.model.judgment import Judgment, in_force
+from harness.model.numbers import exact
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -434,9 +435,9 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
         case Grouping.LEVEL if recipe.as_recorded:
             return "as recorded"
         case Grouping.LEVEL:
-            return f"{recipe.level_dbfs:g}"
+            return exact(recipe.level_dbfs)
         case Grouping.GAP:
-            return f"{recipe.gap_ms:g}"
+            return exact(recipe.gap_ms)
         case Grouping.NOISE:
             return QUIET if recipe.noise is None else recipe.noise.label()
         case Grouping.OPENING:
@@ -444,9 +445,9 @@ def label_of(trial: Trial, device: str, grouping: str) -> str:
         case Grouping.ROOM if recipe.placement is not None:
             return recipe.placement.room.id
         case Grouping.DISTANCE if recipe.placement is not None:
-            return f"{recipe.placement.distance_m:g}"
+            return exact(recipe.placement.distance_m)
         case Grouping.ANGLE if recipe.placement is not None:
-            return f"{recipe.placement.angle_deg:g}"
+            return exact(recipe.placement.angle_deg)
         case Grouping.POSITION | Grouping.DEVICE_SETTINGS | Grouping.ROOM | Grouping.DISTANCE | Grouping.ANGLE:
             return ""
         case Grouping.CONDITION:

@@ -21,7 +21,7 @@ from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError, SoundGone
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact
 from harness.model.record import (
     Entry,
     RatingRecord,
@@ -338,7 +338,7 @@ def redactions(folder: Path) -> dict[str, Redaction]:
             if not isinstance(row := entry.record, SoundRedacted):
                 continue
             day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
-            spans = ", ".join(f"{start_s:g} to {end_s:g} s" for start_s, end_s in row.spans_s)
+            spans = ", ".join(f"{exact(start_s)} to {exact(end_s)} s" for start_s, end_s in row.spans_s)
             who, why = plain_text(row.by, 80), plain_text(row.reason, 200)
             what = f"was redacted ({spans}) on {day} by {who} because: {why}"
             before = found.get(row.clip)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base.foreign import plain_text
 from harness.model import numbers
+from harness.model.numbers import exact, fixed
 from harness.model.observation import Wake, weakness
 from harness.model.record import AttemptFinished, Entry, Observed, ReviewWord, SessionStarted
 from harness.model.scenario import TrialKind
@@ -92,7 +93,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
 def recovery_words(recovery: Recovery) -> str:
     """`after the wake phrase: between 0.5 s (0 of 12 heard) and 2 s (12 of 12 heard)`."""
     before, after = (
-        "" if one is None else f"{one[0]:g} s ({one[1].count} of {one[1].total} heard)" for one in recovery.between
+        "" if one is None else f"{exact(one[0])} s ({one[1].count} of {one[1].total} heard)" for one in recovery.between
     )
     event = f'"{plain_text(recovery.say, 60)}"' if recovery.say else "the wake phrase"
     if not after:
@@ -118,7 +119,7 @@ def pause_words(pause: ShortestPause | None) -> str:
     else:
         found = f"90 % arrive whole after between {pause.too_short} and {pause.enough} ms"
     low_ms, high_ms = pause.interval
-    within = f"{low_ms:g} ms and up" if high_ms is None else f"{low_ms:g} to {high_ms:g} ms"
+    within = f"{exact(low_ms)} ms and up" if high_ms is None else f"{exact(low_ms)} to {exact(high_ms)} ms"
     return f"{found} (95 % interval {within})"
 
 
@@ -156,21 +157,21 @@ def disagreements(device: DeviceWake) -> str:
 def _pair(one: DevicePair) -> str:
     """McNemar's test of two devices, on the stimuli that count for both."""
     both = one.counts
-    p = f"{numbers.NOTHING} (they never differ)" if both.p is None else f"{both.p:.3g}"
+    never = " (they never differ)" if both.p is None else ""
     return (
         f"{plain_text(one.first, 60)} against {plain_text(one.second, 60)}: of the same {both.total} stimuli both "
         f"heard {both.both}, only the first {both.only_first}, only the second {both.only_second}, "
-        f"none {both.neither}; McNemar p = {p}{lag(one)}"
+        f"none {both.neither}; McNemar {numbers.p_is(both.p)}{never}{lag(one)}"
     )
 
 
 def lag(pair: DevicePair) -> str:
-    """`; the second woke +8 ms after the first, median of 40 (95 % +5 to +11 ms, clocks ± 2 ms)`; "" without times."""
+    """`; the second woke +8.00 ms after the first, median of 40 (95 % +5.20 to +11.0 ms, …)`; "" without times."""
     found = pair.later
     if found.p50 is None:
         return ""
     median, low, high = (
-        "?" if time_s is None else f"{float(f'{time_s * 1000:.3g}'):+g}"
+        numbers.TOO_FEW if time_s is None else numbers.signed(time_s * 1000)
         for time_s in (found.p50.value_s, found.p50.low_s, found.p50.high_s)
     )
     return (
@@ -182,8 +183,7 @@ def lag(pair: DevicePair) -> str:
 def pairs_with_trials(pairs: Iterable[DevicePair]) -> Iterator[str]:
     """Comparisons with the rates of false accepts and the trials on which the devices differ."""
     for one in pairs:
-        p = numbers.NOTHING if one.rates_p is None else f"{one.rates_p:.3g}"
-        yield f"{_pair(one)}; false accepts an hour, same rate: p = {p}"
+        yield f"{_pair(one)}; false accepts an hour, same rate: {numbers.p_is(one.rates_p)}"
         for name, trials in ((one.first, one.only_first), (one.second, one.only_second)):
             if trials:
                 shown = ", ".join(plain_text(trial, 60) for trial in trials[:MOST_TRIALS])
@@ -211,7 +211,7 @@ def rate(value: Rate) -> str:
     if value.per_hour is None:
         return f"{value.count} in 0 h: {numbers.NOTHING}"
     intervals = f"95 % exact {text.number_interval(value.interval)}; at any time {text.number_interval(value.any_time)}"
-    return f"{value.count} in {value.hours:.3f} h = {numbers.number(value.per_hour)}/h ({intervals})"
+    return f"{value.count} in {fixed(value.hours, 3)} h = {numbers.number(value.per_hour)}/h ({intervals})"
 
 
 class WakeLines:
@@ -276,10 +276,10 @@ class WakeLines:
 def unmatched_line(event: UnmatchedWake) -> str:
     """`    UNMATCHED kitchen woke on "alexa" (0.83), 12.34 s into ambient-003; event 912`."""
     phrase = f' on "{plain_text(event.phrase, 60)}"' if event.phrase else ""
-    score = "" if event.score is None else f" ({event.score:.2f})"
+    score = "" if event.score is None else f" ({fixed(event.score, 2)})"
     where = "between trials"
     if event.trial_id is not None:
-        offset = "" if event.offset_s is None else f"{event.offset_s:.2f} s "
+        offset = "" if event.offset_s is None else f"{fixed(event.offset_s, 2)} s "
         where = f"{offset}into {plain_text(event.trial_id, 80)}"
     outside = "" if event.exposed else ", outside of exposure: it counts nowhere"
     rule = "" if event.rule is None else f", {REVIEW_WORDS[event.rule]} by rule: {plain_text(event.why, 100)}"
@@ -292,7 +292,7 @@ def _woke(play: Play) -> str:
     reading = play.reading
     if reading.hit is None:
         return "FALSE REJECT" if play.kind is TrialKind.WAKE else "no wake event"
-    score = "" if reading.hit.score is None else f", score {reading.hit.score:.2f}"
+    score = "" if reading.hit.score is None else f", score {fixed(reading.hit.score, 2)}"
     score += weakness(plain_text(reading.hit.inferred, 60), ", ")
     if reading.delay is None:
         return f"woke{score}"

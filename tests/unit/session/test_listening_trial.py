@@ -220,7 +220,7 @@ def test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run(
         play.wait(0.7)
     assert play.now_s - 100.0 == pytest.approx(RULE.response_max_s, abs=0.8)
     (fault,) = [action for action in play.actions if isinstance(action, FaultMet)]
-    assert fault == FaultMet("shelf_link", "shelf keeps waking: still not quiet after 30 s; the trial starts anyway")
+    assert fault == FaultMet("shelf_link", "shelf keeps waking: still not quiet after 30.0 s; the trial starts anyway")
 
 
 def test_a_stopped_player_is_waited_for_before_it_plays_again() -> None:

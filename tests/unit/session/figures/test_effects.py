@@ -134,7 +134,7 @@ def test_who_looked_overrules_the_device_and_the_disagreement_is_said(word: Effe
     found = session.found(answer(word, detail="on its display"))
     assert (found.word, found.source) == (word, EffectSource.OPERATOR)
     agrees = "says so too" if word is EffectWord.RIGHT else "says otherwise: right"
-    told = "reported timer: “10 minutes” 1.0 s after the query"
+    told = "reported timer: “10 minutes” 1.00 s after the query"
     assert found.said == f"ann looked: {word.value}, “on its display”; the device {agrees} ({told})"
 
 
