@@ -12,6 +12,7 @@ from harness.cli.options import Printed, RatedAsked, choose_one, flag, option, p
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import print_lines, standard_output
 from harness.model.judgment import RatingRound
+from harness.model.numbers import exact, fixed
 from harness.rating.exercises import BUILT_IN_EXERCISES
 
 if TYPE_CHECKING:
@@ -73,6 +74,6 @@ def _enough(figures: AgreementFigures, least: float) -> bool:
     alpha = figures.agreement.alpha
     if alpha.value is not None and alpha.value >= least:
         return True
-    told = f"n/a ({alpha.why_not})" if alpha.value is None else f"{alpha.value:.3f}, below {least:g}"
+    told = f"n/a ({alpha.why_not})" if alpha.value is None else f"{fixed(alpha.value, 3)}, below {exact(least)}"
     click.echo(f"harness: Krippendorff's alpha is {told}", err=True)
     return False

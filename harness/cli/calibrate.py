@@ -17,6 +17,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, argument, flag, option, verb
 from harness.model.errors import InputError, SoundError
+from harness.model.numbers import exact, fixed, signed
 
 if TYPE_CHECKING:
     from harness.model.bench import Bench, Equipment
@@ -93,7 +94,7 @@ def command(
         playing = None if calibrator else (_speaker(bench, None) if records else part)
         with _CalibrationSound(bench, playing, part if records else None, signal, level) as sound:
             if playing is not None:
-                source = f"Playing {signal} of {level:g} dBFS through {playing.id} for {PLAY_S:g} s."
+                source = f"Playing {signal} of {exact(level)} dBFS through {playing.id} for {exact(PLAY_S)} s."
                 click.echo(plain_text(source, 400))
             if records and playing is not None:
                 level = sound.recorded_dbfs()
@@ -120,7 +121,7 @@ def command(
     )
     path = bench_file.parent / f"{part.id}.calibration.yaml"
     write_calibration(path, keys)
-    full = f"0 dBFS = {reading - level:.1f} dB({weighting}) SPL at {place}, until {keys.expires_on}"
+    full = f"0 dBFS = {fixed(reading - level, 1)} dB({weighting}) SPL at {place}, until {keys.expires_on}"
     click.echo(plain_text(f"{path}: {full}", 400))
     if part.calibration is None:
         click.echo(plain_text(f"Name it in the bench, below {part.id}: `calibration: {path.name}`", 400))
@@ -133,7 +134,8 @@ def _read_meter(port: str, baud: int, ask: str) -> float:
     time.sleep(SETTLE_S)
     found = readings(SerialCommandOptions(port=port, baud=baud), ask, METER_S, QUIETEST_SPL, LOUDEST_SPL)
     level = round(statistics.median(found), 1)
-    click.echo(f"Meter: {level:.1f} dB, the median of {len(found)} from {min(found):.1f} to {max(found):.1f} dB")
+    span = f"from {fixed(min(found), 1)} to {fixed(max(found), 1)} dB"
+    click.echo(f"Meter: {fixed(level, 1)} dB, the median of {len(found)} {span}")
     return level
 
 
@@ -143,12 +145,12 @@ def _equalise(bench: Bench, part: Equipment, level: float) -> None:
     if bench.microphone is None or part is bench.microphone:
         raise InputError("--equalise needs a loudspeaker and a microphone in the bench", remedy="Name the loudspeaker")
     with _CalibrationSound(bench, part, bench.microphone, "pink noise", level) as sound:
-        source = f"Playing pink noise of {level:g} dBFS through {part.id} for {EQUALISE_S:g} s."
+        source = f"Playing pink noise of {exact(level)} dBFS through {part.id} for {exact(EQUALISE_S)} s."
         click.echo(plain_text(source, 400))
         recorded, played, quiet = sound.recorded_with_played()
     found = response(recorded, played, quiet)
     for centre, heard in zip(CENTRES_HZ, found, strict=True):
-        words = "not measured: too little above the noise" if math.isnan(heard) else f"{heard:+6.1f} dB"
+        words = "not measured: too little above the noise" if math.isnan(heard) else f"{signed(heard, 1):>6} dB"
         click.echo(f"{centre:>6} Hz  {words}")
     if all(math.isnan(heard) for heard in found):
         raise SoundError(f"{bench.microphone.id} does not hear {part.id}", remedy="Raise --level or the volume")
@@ -240,7 +242,7 @@ class _CalibrationSound:
 
         found = rms_dbfs(self._recorded(RECORD_S)[0].samples)
         if found < QUIETEST_DBFS:
-            what = f"the microphone heard {found:.1f} dBFS, which is silence"
+            what = f"the microphone heard {fixed(found, 1)} dBFS, which is silence"
             raise InputError(
                 what, remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to"
             )

@@ -24,7 +24,7 @@ from harness.cli.options import argument, flag, json_option, many, option, verb
 from harness.cli.orders import move, power
 from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import DeviceError, InputError
-from harness.model.numbers import percent
+from harness.model.numbers import counted, exact, percent
 
 if TYPE_CHECKING:
     from harness.devices.device_monitor import DeviceMonitor, MonitorRow
@@ -180,7 +180,7 @@ def test(
     wrong = [one for one in loaded if not _samples(one)]
     if every:
         samples = sum(len(one.samples) for one in loaded)
-        click.echo(f"{len(loaded)} profiles, {samples} samples, {len(wrong)} failed")
+        click.echo(f"{counted(len(loaded), 'profile')}, {counted(samples, 'sample')}, {len(wrong)} failed")
     silent = False
     if (source := reach.source(loaded[0])) is not None:
         monitor = reach.watching(loaded[0].path, source)
@@ -219,7 +219,7 @@ def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bo
     from harness.devices.device_monitor import shape_of
     from harness.devices.device_sources import CHUNK_BYTES, HasRate, heard_from
 
-    click.echo(f"watching {plain_text(source.name)} for {seconds:g} s")
+    click.echo(f"watching {plain_text(source.name)} for {exact(seconds)} s")
     made: Counter[str] = Counter()
     unmapped: Counter[str] = Counter()
     retained: Counter[str] = Counter()

@@ -11,6 +11,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.cli.options import A_FILE, argument, option, verb
 from harness.cli.sound import recording_device
+from harness.model import numbers
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ def learn_earcon(
         sound = _recorded(*recording_device(bench, microphone, sound_server), seconds)
     if start is not None and end is not None:
         if start >= sound.duration_s:
-            raise InputError(f"--start {start:g} lies after the sound ({sound.duration_s:.2f} s)", remedy="Change it")
+            raise InputError(
+                f"--start {numbers.exact(start)} lies after the sound ({numbers.seconds(sound.duration_s)})",
+                remedy="Change it",
+            )
         from harness.model.stimulus import Waveform
 
         span = sound.samples[round(start * sound.rate_hz) : round(end * sound.rate_hz)]
@@ -73,8 +77,8 @@ def learn_earcon(
     refuse_alike(tuple(learned(name, read_earcons(path))))
     from harness.sound.level import rms_dbfs
 
-    level = f"{rms_dbfs(chime.samples):.1f} dBFS"
-    click.echo(plain_text(f"{wave}: the {meaning} chime of {name}, {chime.duration_s:.2f} s, {level}", 400))
+    level = f"{numbers.fixed(rms_dbfs(chime.samples), 1)} dBFS"
+    click.echo(plain_text(f"{wave}: the {meaning} chime of {name}, {numbers.seconds(chime.duration_s)}, {level}", 400))
     click.echo(plain_text(f"Name it in the bench, below {name}: `earcons: {path.name}`", 400))
 
 
@@ -104,7 +108,7 @@ def _recorded(microphone: str, sound_server: str, seconds: float) -> Waveform:
     capture.open()
     try:
         begins_s = time.monotonic()
-        click.echo(f"Recording for {seconds:g} s: let the device chime now.", err=True)
+        click.echo(f"Recording for {numbers.exact(seconds)} s: let the device chime now.", err=True)
         try:
             sound, _ = ring.cut(begins_s, begins_s + seconds, wait_s=seconds + 3)
         except SoundError as error:

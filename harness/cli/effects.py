@@ -21,6 +21,7 @@ from harness.cli.sessions import progress_of, session_folder, user_name
 from harness.cli.streams import print_lines, standard_output
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.errors import InputError
+from harness.model.numbers import counted
 from harness.model.record import EffectAnswered
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _head(items: Sequence[EffectItem], now_s: float) -> str:
     if not items:
         return "The session checks no effect and holds no response."
     if not left:
-        return f"{len(items)} effects, all known."
+        return f"{counted(len(items), 'effect')}, all known."
     return f"{len(left)} of {len(items)} effects are open, {sum(one.is_due(now_s) for one in left)} of them due."
 
 

@@ -14,6 +14,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
 from harness.cli.options import argument, json_option, many, verb
 from harness.model.errors import InputError, PluginError
+from harness.model.numbers import exact
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _says(name: str, phrases: Sequence[str]) -> bool:
 def _points_of(entry: CataloguedEngine) -> str:
     if entry.operating_points:
         first, last = entry.operating_points[0], entry.operating_points[-1]
-        return f"{first.number} ({first.threshold:.4g}) to {last.number} ({last.threshold:.4g})"
+        return f"{first.number} ({exact(first.threshold, 4)}) to {last.number} ({exact(last.threshold, 4)})"
     if _by_model(entry):
         return "1 to 20, by model"
     return "if it reports scores" if entry.kind is None else "–"
@@ -150,11 +151,11 @@ def _loaded_lines(one: LoadedEngine) -> None:
         ("licence", facts.licence or "not stated"),
     ]
     if facts.kind is EngineKind.WAKE:
-        lines.append(("lead-in", f"{facts.lead_in_ms:g} ms"))
+        lines.append(("lead-in", f"{exact(facts.lead_in_ms)} ms"))
     if facts.rule is not None:
         point = "" if facts.operating_point is None else f" (operating point {facts.operating_point})"
-        lines += [("threshold", f"{facts.rule.threshold:.6g}{point}"),
-                  ("refractory", f"{1000 * facts.rule.refractory_samples / facts.rate_hz:g} ms")]  # fmt: skip
+        lines += [("threshold", f"{exact(facts.rule.threshold, 6)}{point}"),
+                  ("refractory", f"{exact(1000 * facts.rule.refractory_samples / facts.rate_hz)} ms")]  # fmt: skip
     elif facts.operating_point is not None:
         lines.append(("operating point", str(facts.operating_point)))
     _lines([*lines, ("fingerprint", facts.fingerprint)])
@@ -164,7 +165,7 @@ def _points(titles: Sequence[str], models: Sequence[tuple[OperatingPoint, ...]])
     table = _table("operating point", *titles)
     for number in sorted({point.number for points in models for point in points}):
         cells = [
-            next((f"{point.threshold:.6g}" for point in points if point.number == number), "–") for points in models
+            next((exact(point.threshold, 6) for point in points if point.number == number), "–") for points in models
         ]
         _row(table, str(number), *cells)
     return table
@@ -183,7 +184,9 @@ def _range(setting: Setting) -> str:
         case SettingKind.NUMBER | SettingKind.WHOLE:
             if setting.low is None or setting.high is None:
                 return setting.kind.value
-            return f"{setting.low:g} to {setting.high:g}" + (", whole" if setting.kind is SettingKind.WHOLE else "")
+            return f"{exact(setting.low)} to {exact(setting.high)}" + (
+                ", whole" if setting.kind is SettingKind.WHOLE else ""
+            )
 
 
 def _kind(entry: CataloguedEngine) -> str:

@@ -29,6 +29,7 @@ from harness.cli.options import (
 from harness.cli.streams import print_lines, refuse_overwriting, safe_stream, width
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
 from harness.model.errors import InputError
+from harness.model.numbers import fixed
 from harness.model.offline import TOLERANCE_S, LeadInRef
 from harness.offline.asked import BESIDE_LOG, DeclaredLimits, EvaluationAsked, PagesAsked, SweepAsked
 from harness.offline.journal_lines import Shard
@@ -326,10 +327,10 @@ def progress_text(progress: RunProgress) -> str:
     """`1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 0:01:12 left`."""
     from harness.model.numbers import hours
 
-    parts = [f"{progress.done:,} of {progress.files:,} files", f"{progress.audio_s / 3600:.3f} hr"]
+    parts = [f"{progress.done:,} of {progress.files:,} files", f"{fixed(progress.audio_s / 3600, 3)} hr"]
     rate = progress.recent_rate or progress.rate
     if rate is not None:
-        parts.append(f"{rate:.1f}x RT")
+        parts.append(f"{fixed(rate, 1)}x RT")
     if progress.rejected:
         parts.append(f"{progress.rejected:,} rejected")
     if progress.errors:

@@ -12,6 +12,7 @@ from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, argument, option, verb
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.errors import LabError
+from harness.model.numbers import seconds
 
 
 @click.group("lab")
@@ -36,7 +37,7 @@ def up(
     if lab.started != PARTS:
         click.echo(f"Started again: {', '.join(lab.started)}. The rest of the virtual lab was running.")
         return
-    click.echo(f"The virtual lab started in {time.monotonic() - began_s:.1f} s.")
+    click.echo(f"The virtual lab started in {seconds(time.monotonic() - began_s)}.")
     click.echo("Next: harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
 
 

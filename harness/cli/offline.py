@@ -15,6 +15,7 @@ from harness.cli.options import EngineAsked, Printed, argument, engine_options, 
 from harness.cli.sessions import session_folder
 from harness.cli.streams import print_pieces
 from harness.model.errors import InputError
+from harness.model.numbers import seconds
 
 if TYPE_CHECKING:
     from harness.offline.session_stimuli import SessionStimuli
@@ -98,5 +99,5 @@ class _StimuliTold:
         if self._silent:
             return
         took_s = time.monotonic() - self._began_s
-        left = f", {took_s / done * (of - done):.0f} s left" if done else ""
+        left = f", {seconds(took_s / done * (of - done))} left" if done else ""
         click.echo(f"\r{done} of {of} stimuli{left}   ", err=True, nl=done == of)

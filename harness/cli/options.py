@@ -20,6 +20,7 @@ import click
 from harness.base.places import shipped_folder
 from harness.base.whole_file import WholeFile
 from harness.model.errors import InputError
+from harness.model.numbers import exact
 
 if TYPE_CHECKING:
     from harness.model.offline import Task
@@ -72,7 +73,9 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     if not 0 <= found < math.inf:
         raise click.BadParameter(f"{value!r} is not a share; write 0.08 or 8%", ctx, param)
     if found > 1 and not text.endswith("%"):
-        raise click.BadParameter(f"{text} would be {100 * found:g} %; write {text}% if you mean per cent", ctx, param)
+        raise click.BadParameter(
+            f"{text} would be {exact(100 * found)} %; write {text}% if you mean per cent", ctx, param
+        )
     return found
 
 

@@ -16,6 +16,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, argument, verb
 from harness.model.errors import InputError
+from harness.model.numbers import seconds
 
 if TYPE_CHECKING:
     from harness.base.ports import Driver
@@ -44,7 +45,7 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
         setting = stands_of(replace(found, stands=(one,)), drivers, HostClock())[stand]
         _refuse_by_hand(setting.request(value))
         lasted_s = _timed(lambda: setting.set_setting(one.moves, value))
-    click.echo(plain_text(f"{stand}: {one.moves} is {value}, after {lasted_s:.1f} s", 400))
+    click.echo(plain_text(f"{stand}: {one.moves} is {value}, after {seconds(lasted_s)}", 400))
 
 
 @verb("power")
@@ -72,7 +73,7 @@ def power(
         switched = power_of(replace(found, power=(one,)), drivers)[device]
         _refuse_by_hand(switched.request(on=on))
         lasted_s = _timed(lambda: switched.turn(on=on, given_up=threading.Event()))
-    click.echo(plain_text(f"{device}: its power is {state}, after {lasted_s:.1f} s", 400))
+    click.echo(plain_text(f"{device}: its power is {state}, after {seconds(lasted_s)}", 400))
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from harness.model.feed import (
     StateWord,
     Welcome,
 )
+from harness.model.numbers import seconds
 from harness.model.record import (
     AttemptFinished,
     EffectAnswered,
@@ -110,7 +111,7 @@ class PlainPrinter:
         self._told = told
         wait = ""
         if state.word in _COUNTS_DOWN and state.until_s is not None:
-            wait = f" {max(0.0, state.until_s - state.since_s):.1f} s"
+            wait = f" {seconds(max(0.0, state.until_s - state.since_s))}"
         line = f"    {state.word.value.lower()}{wait}: {plain_text(state.reason, 200)}"
         self._print(line, time.time())
 

@@ -12,6 +12,7 @@ import click
 from harness.cli.options import json_option, option, share, verb
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError
+from harness.model.numbers import exact, fixed, percent
 from harness.model.scenario import SequentialTest
 
 EVENTS = (0, 1, 2, 3, 5)
@@ -76,11 +77,11 @@ class PlanAsked:
         good, bad = self.sprt
         if good >= bad:
             raise InputError(
-                f"--sprt {good:g} {bad:g}: the good rate comes first and must be the smaller one",
-                remedy=f"Write --sprt {bad:g} {good:g}" if good > bad else "Use two different rates",
+                f"--sprt {exact(good)} {exact(bad)}: the good rate comes first and must be the smaller one",
+                remedy=f"Write --sprt {exact(bad)} {exact(good)}" if good > bad else "Use two different rates",
             )
         if self.alpha + self.beta >= 1:
-            what = f"--alpha {self.alpha:g} and --beta {self.beta:g} add up to 1 or more"
+            what = f"--alpha {exact(self.alpha)} and --beta {exact(self.beta)} add up to 1 or more"
             raise InputError(what, remedy="Use smaller values; 0.05 is usual for both")
 
     def or_usual(self) -> PlanAsked:
@@ -120,9 +121,9 @@ def command(*, asked: PlanAsked, as_json: bool = json_option("Print one JSON obj
     blocks = ["\n".join(lines) for _, lines in found.values()]
     if asked.per_talker is not None:
         blocks.append(
-            f"Talkers: with {asked.per_talker:g} utterances each and a correlation of {asked.correlation:g} within a "
-            f"talker, the design effect is {effect:.2f}: you need {effect:.2f} times as many. More talkers help more "
-            "than more utterances of each."
+            f"Talkers: with {exact(asked.per_talker)} utterances each and a correlation of {exact(asked.correlation)} "
+            f"within a talker, the design effect is {fixed(effect, 2)}: you need {fixed(effect, 2)} times as many. "
+            "More talkers help more than more utterances of each."
         )
     click.echo("\n\n".join(blocks))
 
@@ -133,9 +134,10 @@ def _false_accepts(asked: PlanAsked, below: float) -> Found:
 
     confidence, expected = asked.confidence, asked.fa_expected
     hours = {events: hours_for_claim(below, events, confidence) for events in EVENTS}
+    shown = f"at {exact(100 * confidence)} % confidence (one-sided, exact)"
     lines = [
-        f"Fewer than {below:g} false accepts per hour, at {100 * confidence:g} % confidence (one-sided, exact):",
-        *(f"  {one:8.1f} h  with {_times(events, 'false accept')}" for events, one in hours.items()),
+        f"Fewer than {exact(below)} false accepts per hour, {shown}:",
+        *(f"  {fixed(one, 1):>8} h  with {_times(events, 'false accept')}" for events, one in hours.items()),
     ]
     claims = [{"events": events, "hours": one} for events, one in hours.items()]
     told: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": claims}
@@ -143,11 +145,11 @@ def _false_accepts(asked: PlanAsked, below: float) -> Found:
         need = hours_with_power(below, expected, asked.power, confidence)
         told |= {"expected_per_hour": expected, "hours": need.amount, "events": need.events, "power": need.power}
         lines.append(
-            f"  If the rate is {expected:g}/h, {need.amount:.1f} h suffice {100 * need.power:.0f} % of the time "
-            f"(at most {_times(need.events, 'false accept')})"
+            f"  If the rate is {exact(expected)}/h, {fixed(need.amount, 1)} h suffice {percent(need.power, 0)} of the "
+            f"time (at most {_times(need.events, 'false accept')})"
         )
         if likely := garwood(round(expected * need.amount), need.amount, confidence):
-            lines.append(f"  The interval is then about {likely[0]:.3g} to {likely[1]:.3g}/h")
+            lines.append(f"  The interval is then about {exact(likely[0], 3)} to {exact(likely[1], 3)}/h")
     return told, lines
 
 
@@ -156,9 +158,9 @@ def _false_rejects(asked: PlanAsked, below: float, effect: float) -> Found:
 
     confidence, expected = asked.confidence, asked.fr_expected
     utterances = {events: utterances_for_events(below, events, confidence) for events in EVENTS}
-    shown = f"at {100 * confidence:g} % confidence (upper end of the exact two-sided interval)"
+    shown = f"at {exact(100 * confidence)} % confidence (upper end of the exact two-sided interval)"
     lines = [
-        f"Fewer than {100 * below:g} % false rejects, {shown}:",
+        f"Fewer than {exact(100 * below)} % false rejects, {shown}:",
         *(f"  {one:8,d} utterances  with {_times(events, 'false reject')}" for events, one in utterances.items()),
     ]
     claims = [{"events": events, "utterances": one} for events, one in utterances.items()]
@@ -170,8 +172,8 @@ def _false_rejects(asked: PlanAsked, below: float, effect: float) -> Found:
         told |= {"expected": expected, "utterances_as_expected": just, "utterances": need.amount}
         told |= {"events": need.events, "power": need.power, "utterances_clustered": clustered}
         lines.append(
-            f"  If the share is {100 * expected:g} %: {just} utterances if exactly that share is rejected; "
-            f"{need.amount:,.0f} to succeed {100 * need.power:.0f} % of the time "
+            f"  If the share is {exact(100 * expected)} %: {just} utterances if exactly that share is rejected; "
+            f"{math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
             f"(at most {_times(need.events, 'false reject')})"
         )
         if effect > 1:
@@ -185,17 +187,18 @@ def _sequential(test: SequentialTest) -> Found:
     passed, failed = rate_boundaries(test)
     up, down = math.log(test.bad / test.good), test.bad - test.good
     rows = []
+    good_fails, bad_passes = (exact(100 * share) for share in (test.alpha, test.beta))
     lines = [
-        f"Sequential test of {test.good:g} against {test.bad:g} false accepts per hour:",
-        f"  (a good device fails {100 * test.alpha:g} % of the time at most, a bad one passes {100 * test.beta:g} %)",
-        f"  passes after {hours_to_pass(test):.1f} h without a false accept",
+        f"Sequential test of {exact(test.good)} against {exact(test.bad)} false accepts per hour:",
+        f"  (a good device fails {good_fails} % of the time at most, a bad one passes {bad_passes} %)",
+        f"  passes after {fixed(hours_to_pass(test), 1)} h without a false accept",
         "  false accepts   fails when they occur within  passes when no more occur within",
     ]
     for events in range(SPRT_EVENTS + 1):
         within, passes = (events * up - failed) / down, (events * up - passed) / down
         fails = within if within > 0 else None
         rows.append({"events": events, "fails_within_hours": fails, "passes_after_hours": passes})
-        lines.append(f"  {events:13d}   {'–' if fails is None else f'{fails:.1f} h':>26}   {passes:.1f} h")
+        lines.append(f"  {events:13d}   {'–' if fails is None else f'{fixed(fails, 1)} h':>26}   {fixed(passes, 1)} h")
     told = {"good_per_hour": test.good, "bad_per_hour": test.bad, "alpha": test.alpha, "beta": test.beta}
     return {**told, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
 
@@ -216,11 +219,11 @@ def _difference(asked: PlanAsked, shares: tuple[float, float], effect: float) ->
     }
     how = "errors independent"
     if asked.discordant is not None:
-        how = f"exactly one errs on {100 * asked.discordant:g} % of them"
-    test = f"McNemar's exact test, alpha {asked.alpha:g}"
+        how = f"exactly one errs on {exact(100 * asked.discordant)} % of them"
+    test = f"McNemar's exact test, alpha {exact(asked.alpha)}"
     return told, [
-        f"Two systems with {100 * shares[0]:g} % and {100 * shares[1]:g} % errors on the same files ({how}):",
-        f"  {files:,} files to find the difference {100 * asked.power:g} % of the time ({test})",
+        f"Two systems with {exact(100 * shares[0])} % and {exact(100 * shares[1])} % errors on the same files ({how}):",
+        f"  {files:,} files to find the difference {exact(100 * asked.power)} % of the time ({test})",
         *([f"  With these talkers: {clustered:,}"] if effect > 1 else []),
     ]
 

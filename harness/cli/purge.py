@@ -14,7 +14,7 @@ from harness.cli.archive import size_of
 from harness.cli.options import argument, choose_one, flag, many, option, verb
 from harness.cli.sessions import user_name
 from harness.model.errors import InputError
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact
 
 
 def _days(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -59,7 +59,7 @@ def command(
     age_s = None if older_than is None else older_than * DAY_S
     rule = PurgeRule(age_s, larger_than, unjudged, tuple(read_round(Path(one)) for one in rounds))
     why = reason or (
-        f"older than {older_than:g} days" if older_than is not None else f"larger than {larger_than} bytes"
+        f"older than {exact(older_than)} days" if older_than is not None else f"larger than {larger_than} bytes"
     )
     found = list(purge_plan(folder, rule, time.time()))
     for one in found:

@@ -20,7 +20,7 @@ from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.model.judgment import ItemFilter, RaterKeys, RatingRound, TranscriptPolicy
-from harness.model.numbers import counted
+from harness.model.numbers import counted, fixed
 from harness.rating.guide import LABELS
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listin
                     said = one.answer
                     reason = plain_text(said.reason, 200)
                     where = f"response {one.position} of {desk.view.count.total} ({one.item.id})"
-                    click.echo(f"{where}: {LABELS[said.category]}, {said.confidence:.2f}, {reason}")
+                    click.echo(f"{where}: {LABELS[said.category]}, {fixed(said.confidence, 2)}, {reason}")
         except KeyboardInterrupt:
             click.echo("harness: interrupted", err=True)
             status = INTERRUPTED

@@ -12,6 +12,7 @@ from harness.base.foreign import plain_text
 from harness.cli.typed_lines import DONE, NOT_SAVED, WRONG_LINE, TypedSitting
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
+from harness.model.numbers import seconds
 from harness.model.trial import Recognition
 from harness.rating.aid import AidState, aid_lines
 from harness.rating.desk import Desk, Explained, SittingPhase, SittingView, effect_words, found_words, given_words
@@ -110,7 +111,7 @@ def status_lines(view: SittingView) -> Iterator[str]:
         f"responses: {count.total}, {count.done} done, {count.left} left, {count.skipped} of them left for the end, "
         f"{count.held} held, {count.flagged} put aside"
     )
-    pace = "n/a, nothing is judged yet" if view.pace_s is None else f"{view.pace_s:.1f} s a response"
+    pace = "n/a, nothing is judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} a response"
     yield f"pace: {pace}" + ("" if view.left_s is None else f", about {max(1, round(view.left_s / 60))} min left")
     draft = view.draft
     said = [f"sure {draft.confidence}"] if draft.confidence else []
@@ -140,14 +141,14 @@ def guide_lines(keys: RaterKeys) -> Iterator[str]:
 def _waits(item: Item) -> str:
     if not item.waits_s:
         return ""
-    waited = ", ".join("unknown" if one is None else f"{one:.1f} s" for one in item.waits_s)
+    waited = ", ".join("unknown" if one is None else seconds(one) for one in item.waits_s)
     return f"; waited {waited}"
 
 
 def _response(item: Item) -> str:
-    parts = ["length unknown" if item.length is None else f"{item.length.value_s:.1f} s long"]
+    parts = ["length unknown" if item.length is None else f"{seconds(item.length.value_s)} long"]
     if item.latency is not None:
-        parts.append(f"{item.latency.value_s:.1f} s after the query")
+        parts.append(f"{seconds(item.latency.value_s)} after the query")
     if item.truncated:
         parts.append("cut at the time limit")
     return ", ".join(parts)
@@ -458,11 +459,11 @@ class _PlainSitting(TypedSitting):
                     listening.wait(LONGEST_WAIT_S)
                     self.say(["the sound has ended"])
                 case RateWord.QUERY:
-                    self.say([f"playing the query, {listening.query(item):.1f} s"])
+                    self.say([f"playing the query, {seconds(listening.query(item))}"])
                 case _:
                     slower = word is RateWord.SLOW
                     length_s = listening.response(item, slower=slower)
-                    self.say([f"playing the response{', slower' if slower else ''}, {length_s:.1f} s"])
+                    self.say([f"playing the response{', slower' if slower else ''}, {seconds(length_s)}"])
         except LogError as error:
             return f"cannot play the recording: {error}"
         except HarnessError as error:

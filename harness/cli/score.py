@@ -17,7 +17,7 @@ from harness.cli.options import WordOf, flag, many, option, share, target_option
 from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import ERROR_RATES, Aligned, Marks, SpeakersBy, TextUnit, TranscriptFormat
 from harness.model.errors import InputError
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact
 from harness.model.transcript import ENGLISH, Normalisation
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ def _by_talkers(
     pairs = pair_talkers(of, said, wording, rules.speakers, collar_s)
     name = f"{wording.name}, {_SPEAKER_RATES[rules.speakers]}{ERROR_RATES[wording.unit]}"
     if rules.speakers is SpeakersBy.TCP:
-        name = f"{name} with a collar of {collar_s:g} s"
+        name = f"{name} with a collar of {exact(collar_s)} s"
     # The words are normalised already.
     written = Wording(Normalisation.VERBATIM, marks=Marks.NONE, unit=wording.unit)
     scoring = score(pairs.references, pairs.hypotheses, written, name, aligned=lambda *_: pairs.aligned)

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.foreign import plain_text
 from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, many, option, verb
+from harness.model.numbers import fixed, seconds
 
 if TYPE_CHECKING:
     from harness.model.bench import Bench
@@ -102,11 +103,11 @@ def _rescued(path: Path, target: Path) -> dict[str, object] | None:
     return None if kept is None else {"file": str(target), "seconds": kept[0], "of_seconds": kept[1]}
 
 
-def _rescue_words(rescued: dict[str, object] | None) -> str:
+def _rescue_words(rescued: dict[str, Any] | None) -> str:
     if rescued is None:
         return "Nothing of it can be rescued"
-    of = "" if rescued["of_seconds"] is None else f" of {rescued['of_seconds']:.2f}"
-    return f"Rescued {rescued['seconds']:.2f}{of} s: {rescued['file']}"
+    of = "" if rescued["of_seconds"] is None else f" of {fixed(rescued['of_seconds'], 2)}"
+    return f"Rescued {fixed(rescued['seconds'], 2)}{of} s: {rescued['file']}"
 
 
 def _sound_files(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
@@ -236,7 +237,8 @@ def _said(heard: Talker, kept: TalkerFolder, text: str, progress: str, wait_s: f
             click.echo(f"    {error}")
             continue
         name = kept.keep(text, said)
-        click.echo(f"    {name}: {said.sound.duration_s:.1f} s, {said.level_dbfs:.0f} dBFS, {said.snr_db:.0f} dB SNR")
+        level = f"{fixed(said.level_dbfs, 0)} dBFS, {fixed(said.snr_db, 0)} dB SNR"
+        click.echo(f"    {name}: {seconds(said.sound.duration_s)}, {level}")
         return True
     return False
 

@@ -9,7 +9,7 @@ import click
 
 from harness.cli.options import argument, option, output_option, verb
 from harness.model.errors import HarnessError, InputError, VoiceError
-from harness.model.numbers import percent
+from harness.model.numbers import fixed, moment, percent
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 
 
@@ -94,11 +94,12 @@ def say(
             raise InputError(f"{out} cannot be written: {error}", remedy="Name another file with --output") from error
         click.echo(f"written   {out}")
     click.echo(f"voice     {recipe.voice.label()} ({renderer.voice(engine).version()})")
-    click.echo(f"duration  {waveform.duration_s:.3f} s at {waveform.rate_hz} Hz")
-    click.echo(f"level     {level.level_dbfs:.2f} dBFS active speech, {percent(level.activity, 0)} of the time")
+    click.echo(f"duration  {moment(waveform.duration_s)} at {waveform.rate_hz} Hz")
+    click.echo(f"level     {fixed(level.level_dbfs, 2)} dBFS active speech, {percent(level.activity, 0)} of the time")
     for part in rendered.parts:
         start, end = part.start_sample / waveform.rate_hz, part.end_sample / waveform.rate_hz
-        click.echo(f"part      {part.role.value:<12} {start:7.3f} to {end:7.3f} s  {part.text}".rstrip())
+        span = f"{moment(start, ''):>7} to {moment(end, ''):>7} s"
+        click.echo(f"part      {part.role.value:<12} {span}  {part.text}".rstrip())
     click.echo(f"sha256    {rendered.sha256}")
 
 

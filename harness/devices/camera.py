@@ -23,6 +23,7 @@ from harness.devices.device_sources import Picture
 from harness.devices.readings import ReadingsLink, ReadingsOptions, ReadingsSource, ReadingsStream
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
+from harness.model.numbers import seconds
 from harness.model.time import Stamp
 
 OPEN_LIMIT_MS = 3000
@@ -176,7 +177,7 @@ class CameraFrames:
             now_s = self._clock.now_s()
             if not came:
                 gone_s = now_s - asked_s
-                return f"no frame came for {gone_s:.1f} s" if gone_s >= READ_LIMIT_MS / 1000 else "the stream ended"
+                return f"no frame came for {seconds(gone_s)}" if gone_s >= READ_LIMIT_MS / 1000 else "the stream ended"
             if now_s - asked_s >= AT_ONCE_S:
                 waited_s = now_s
             asked_s = now_s

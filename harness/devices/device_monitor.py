@@ -19,7 +19,7 @@ from harness.devices.wire.lines import LineReading
 from harness.devices.wire.mappings import for_device, observations
 from harness.model.bench import DeviceProfile, Framing, PlainValue
 from harness.model.errors import HarnessError, InputError
-from harness.model.numbers import counted
+from harness.model.numbers import counted, exact, seconds
 from harness.model.observation import LogLine, Observation
 from harness.model.time import Stamp
 
@@ -56,8 +56,8 @@ class MonitorRow:
     def times(self) -> str:
         """What is known about its time besides the arrival, as text."""
         parts = ["retained, not a current event"] if self.retained else []
-        parts += [f"device {self.device_s:.6f}".rstrip("0").rstrip(".") + " s"] if self.device_s is not None else []
-        parts += [f"± {self.error_s * 1000:.1f} ms"] if self.error_s is not None else []
+        parts += [f"device {exact(round(self.device_s, 6), 15)} s"] if self.device_s is not None else []
+        parts += [f"± {seconds(self.error_s)}"] if self.error_s is not None else []
         return ", ".join(parts)
 
 

@@ -35,6 +35,7 @@ from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_an
 from harness.devices.text_streams import FAR_END, PIECE_BYTES, STEP_S, FarEnd, FarEndFile, TextStream, TextStreamOptions
 from harness.model.bench import DeviceProfile, DeviceSetting
 from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.numbers import exact
 from harness.model.observation import DeviceDescribed
 from harness.model.time import Stamp
 
@@ -240,7 +241,7 @@ class EsphomeLink:
                 raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
             if not holds():
                 now = self._values.get(name, "no value")
-                what = f"{self._options.address} does not report {name}={value} within {limit_s:g} s, but {now}"
+                what = f"{self._options.address} does not report {name}={value} within {exact(limit_s)} s, but {now}"
                 raise DeviceError(what, remedy="Set it by hand, and see whether the device takes the value")
 
     def _command(self, entity: EntityInfo, value: str) -> None:
@@ -313,7 +314,7 @@ class EsphomeLink:
                 await client.connect(log_errors=False)
                 device, entities, _ = await client.device_info_and_list_entities()
         except (APIConnectionError, TimeoutError) as error:
-            what = plain_text(str(error), 300) or f"no answer within {CONNECT_LIMIT_S:g} s"
+            what = plain_text(str(error), 300) or f"no answer within {exact(CONNECT_LIMIT_S)} s"
             remedy = "Switch the device on, and correct `address` and `key_env`"
             raise DeviceError(f"{options.address} cannot be reached: {what}", remedy=remedy) from error
         self._entities = {(_kind(one), one.device_id, one.key): f"{_kind(one)}.{one.object_id}" for one in entities}

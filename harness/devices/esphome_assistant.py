@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from harness.devices.spoken_commands import NOTHING_HEARD, CommandSound, ServerUse
 from harness.model.errors import DeviceError, HarnessError
+from harness.model.numbers import exact
 from harness.model.observation import LogLine, Unread
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -112,7 +113,7 @@ class EsphomeAssistant:
             return None
         self._report(f"assistant.wake={phrase}" if phrase else "assistant.start=without a wake phrase")
         levels = f"noise suppression {settings.noise_suppression_level}, auto gain {settings.auto_gain}"
-        self._report(f"assistant.run={conversation}; {levels}, volume {settings.volume_multiplier:g}")
+        self._report(f"assistant.run={conversation}; {levels}, volume {exact(settings.volume_multiplier)}")
         self._report("assistant.state=listening")
         self._command = CommandSound(RATE_HZ, 1, self._use.limit_s)
         self._limit = self._loop.call_later(self._use.limit_s + _NO_SOUND_S, self._over)

@@ -28,6 +28,7 @@ from harness.devices.text_streams import STEP_S
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, HarnessError, InputError, LoginRefused
+from harness.model.numbers import exact
 from harness.model.time import Stamp
 
 ANSWER_LIMIT_S = 5.0
@@ -251,7 +252,7 @@ class AssistLink:
                     raise _Failed(str(one["error"]["code"]))
                 if one["type"] == answer:
                     return one[answer]
-        raise OSError(f"no answer came within {ANSWER_LIMIT_S:g} s")
+        raise OSError(f"no answer came within {exact(ANSWER_LIMIT_S)} s")
 
     def _ping(self) -> None:
         """Reads Home Assistant's clock, at some time between question and answer."""

@@ -14,6 +14,7 @@ from harness.base import plugins, threads
 from harness.base.plugins import Group
 from harness.base.ports import Sink, Surroundings
 from harness.model.errors import InputError
+from harness.model.numbers import exact
 from harness.model.observation import LinkBack, LinkLost, Overrun
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -53,7 +54,7 @@ class MicrophoneOptions:
             ("earcon_max_ms", self.earcon_max_ms, 200, 2000),
         ):
             if not low <= value <= high:
-                raise InputError(f"{name} is {value:g}", remedy=f"Choose from {low:g} to {high:g}")
+                raise InputError(f"{name} is {exact(value)}", remedy=f"Choose from {exact(low)} to {exact(high)}")
 
 
 _Item = Block | Callable[[], None] | None

@@ -25,6 +25,7 @@ from harness.base.ports import Clock
 from harness.devices.readings import ReadingsLink, ReadingsOptions, ReadingsSource, ReadingsStream
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
+from harness.model.numbers import exact, seconds
 from harness.model.observation import Observation, Status, Wake, weakness
 from harness.model.time import Stamp
 
@@ -195,7 +196,7 @@ class InterfaceTap:
                 except TimeoutError:
                     windows.until(self._clock.now_s() - SLACK_S)
                     if limit_s and self._clock.now_s() - heard_s > limit_s:
-                        return f"no packet came for {limit_s:g} s"
+                        return f"no packet came for {exact(limit_s)} s"
                     continue
                 except OSError as error:
                     return f"the interface {self._options.interface} failed: {error}"
@@ -320,7 +321,7 @@ class PacketCapture:
         now_s, limit_s = self._clock.now_s(), self._options.silence_limit_s
         self._windows.until(now_s - CAPTURE_SLACK_S)
         if limit_s and now_s - self._heard_s > limit_s:
-            raise DeviceError(f"no packet came for {limit_s:g} s", remedy="See whether the capture still runs")
+            raise DeviceError(f"no packet came for {exact(limit_s)} s", remedy="See whether the capture still runs")
 
     def _check_clock(self, age_s: float) -> None:
         """Packets of now must have a time of now."""
@@ -328,7 +329,7 @@ class PacketCapture:
         ahead = age_s < -allowed_s
         if ahead or (self._waited and age_s > OLDEST_S + allowed_s):
             where = "ahead of" if ahead else "behind"
-            what = f"the clock that stamped the capture is {abs(age_s):.0f} s {where} this host's"
+            what = f"the clock that stamped the capture is {seconds(abs(age_s))} {where} this host's"
             raise DeviceError(what, remedy="Set both clocks by the same time server")
 
 

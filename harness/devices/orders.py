@@ -15,6 +15,7 @@ from harness.base.foreign import plain_text
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.model.bench import DeviceSetting
 from harness.model.errors import DeviceError, InputError
+from harness.model.numbers import exact
 from harness.model.stands import BenchOrder, PowerSwitch, Stand
 
 ORDERS = ("carry_out", "request")
@@ -63,7 +64,7 @@ class OrderAnswers:
         left_s = self._until_s - threads.monotonic()
         if left_s <= 0:
             said = f"it last said {self._last!r}" if self._last else "it said nothing"
-            what = f"{self._order.words}: not done within {self._order.within_s:g} s; {said}"
+            what = f"{self._order.words}: not done within {exact(self._order.within_s)} s; {said}"
             raise DeviceError(what, remedy="Check that it is on and can move, then `done` and `within_s` in the bench")
         return min(left_s, LOOK_S)
 
@@ -163,7 +164,7 @@ class SimulatedOptions:
     def __post_init__(self) -> None:
         for name in ("per_s", "speed"):
             if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name):g}", remedy="Write a number above 0")
+                raise InputError(f"{name} is {exact(getattr(self, name))}", remedy="Write a number above 0")
 
 
 class Simulated:
@@ -194,7 +195,7 @@ class Simulated:
         late = lasts_s > order.within_s
         stopped = given_up.wait(self._clock.real_s(min(lasts_s, order.within_s)))
         if stopped or late:
-            why = "given up, because the run ends" if stopped else f"not done within {order.within_s:g} s"
+            why = "given up, because the run ends" if stopped else f"not done within {exact(order.within_s)} s"
             raise DeviceError(f"{order.words}: {why}", remedy="Write a longer `within_s`, or a higher `per_s`")
         self.at = goal
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.base import threads
 from harness.base.ports import Sink, Surroundings
+from harness.model.numbers import exact
 from harness.model.observation import LinkBack, LinkLost, LogLine, Observation
 from harness.model.time import Stamp
 
@@ -77,7 +78,7 @@ class DriverOutlet:
 
     def _tell_left_out(self, sink: Sink, now_s: float) -> None:
         count, self._left_out = self._left_out, 0
-        sink(LogLine(self._id, Stamp(now_s), f"{count} lines were left out: more than {self._rate:g} per second"))
+        sink(LogLine(self._id, Stamp(now_s), f"{count} lines were left out: more than {exact(self._rate)} per second"))
 
     def remark(self, text: str) -> None:
         """Logs a remark of the harness about the link."""

@@ -33,6 +33,7 @@ from harness.devices.wire.console import Console, ProofPace
 from harness.devices.wire.lateness import Lateness
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, LoginRefused
+from harness.model.numbers import exact, seconds
 from harness.model.observation import Observation
 from harness.model.time import Stamp
 
@@ -212,7 +213,7 @@ class TcpListener:
                 link.settimeout(None)
                 tcp.keep_alive(link)
                 return TcpConnection(link, f"{peer[0]}:{peer[1]}")
-        what = f"no device connected to {self._address} within {limit_s:g} s"
+        what = f"no device connected to {self._address} within {exact(limit_s)} s"
         raise DeviceError(what, remedy="Switch the device on, and let it connect to this address")
 
     def close(self) -> None:
@@ -384,9 +385,9 @@ class TextStream:
                     if pace.passes(seen):
                         outlet.tell(self.marked(seen))
             if ready is not None and now_s - began_s > options.ready_within_s:
-                return f"no line matched `ready` within {options.ready_within_s:g} s"
+                return f"no line matched `ready` within {exact(options.ready_within_s)} s"
             if options.silence_limit_s and now_s - heard_s > options.silence_limit_s:
-                return f"no line came for {now_s - heard_s:.1f} s"
+                return f"no line came for {seconds(now_s - heard_s)}"
         return ""
 
     def _look_for(self, ready: re.Pattern[str] | None, data: bytes) -> tuple[bytes, re.Pattern[str] | None]:

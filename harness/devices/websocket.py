@@ -32,6 +32,7 @@ from harness.devices.text_streams import (
 )
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, HarnessError, InputError, LoginRefused
+from harness.model.numbers import exact
 from harness.model.observation import StimulusEnded, StimulusStarted
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.time import Stamp
@@ -68,7 +69,7 @@ class WebSocketOptions(TextStreamOptions):
         if self.text_message and _TEXT not in self.text_message:
             raise InputError(f"text_message does not contain {_TEXT}", remedy=f"Write {_TEXT} where the words belong")
         if not (self.ping_s == 0 or 0.5 <= self.ping_s <= 600):
-            raise InputError(f"ping_s is {self.ping_s:g}", remedy="Write 0, or a number from 0.5 to 600")
+            raise InputError(f"ping_s is {exact(self.ping_s)}", remedy="Write 0, or a number from 0.5 to 600")
 
 
 def checked_url(url: str, schemes: tuple[str, ...], what: str, remedy: str) -> SplitResult:

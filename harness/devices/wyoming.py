@@ -41,6 +41,7 @@ from harness.devices.wyoming_server import (
 )
 from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
+from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
 CONNECT_LIMIT_S = 5.0
@@ -437,7 +438,7 @@ class Wyoming:
             trouble = self._relay.trouble
             self.close()
             who = "client" if options.mode is WyomingMode.PROXY else "satellite"
-            what = f"no {who} connected to {options.address} within {options.connect_within_s:g} s"
+            what = f"no {who} connected to {options.address} within {exact(options.connect_within_s)} s"
             raise DeviceError(trouble or what, remedy=_REMEDIES[options.mode])
 
     def close(self) -> None:
@@ -456,7 +457,7 @@ class Wyoming:
         if limit_s and self._connected.is_set() and self._relay is not None:
             silent_s = at.at_s - self._relay.heard_s
             if silent_s > limit_s:
-                self._outlet.lose(_SILENCE, f"nothing came for {silent_s:.1f} s")
+                self._outlet.lose(_SILENCE, f"nothing came for {seconds(silent_s)}")
             else:
                 self._outlet.back(_SILENCE)
 

@@ -25,6 +25,7 @@ from harness.devices import tcp
 from harness.devices.spoken_commands import ANSWER_HZ, NOTHING_HEARD, CommandSound, ServerUse
 from harness.devices.wire.segments import StreamSegment, WyomingEvents
 from harness.model.errors import DeviceError, HarnessError
+from harness.model.numbers import exact
 from harness.model.observation import DeviceDescribed, LogLine, Unread
 from harness.model.time import Stamp
 
@@ -84,7 +85,7 @@ class ServerLink:
         until_s = threads.monotonic() + CONNECT_LIMIT_S
         while not any(one.is_frame and one.data.startswith(_INFO) for one, _ in self._early):
             if stop.is_set() or threads.monotonic() > until_s:
-                raise TimeoutError(f"no answer within {CONNECT_LIMIT_S:g} s")
+                raise TimeoutError(f"no answer within {exact(CONNECT_LIMIT_S)} s")
             with contextlib.suppress(TimeoutError):
                 if not (data := self._socket.recv(PIECE_BYTES)):
                     raise ConnectionError(_CLOSED)

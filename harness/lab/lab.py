@@ -33,6 +33,7 @@ from harness.model.choices import BROKER as BROKER
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.choices import SOUND as SOUND
 from harness.model.errors import InputError, LabError
+from harness.model.numbers import exact, seconds
 
 DEFAULT_ROOM = "living_room"
 _READY_LIMIT_S = 60.0
@@ -230,7 +231,7 @@ class Lab:
         while not ready():
             if not self._alive(part) or time.monotonic() > deadline:
                 said = self._last_line(part)
-                what = "exited immediately" if not self._alive(part) else f"was not ready after {limit_s:.0f} s"
+                what = "exited immediately" if not self._alive(part) else f"was not ready after {exact(limit_s)} s"
                 raise LabError(f"the {part} {what}: {said}", remedy=f"Read {self.log_path(part)}")
             time.sleep(_POLL_S)
 
@@ -278,7 +279,7 @@ class Lab:
                 at_s = told.get("at_s")
                 age_s = time.monotonic() - at_s if isinstance(at_s, float) else float("inf")
                 if age_s > _STALE_S:
-                    return f"frozen, last heartbeat {age_s:.0f} s ago", False
+                    return f"frozen, last heartbeat {seconds(age_s)} ago", False
                 return str(told.get("state")), True
 
     def _sound_health(self) -> tuple[str, bool]:

@@ -13,6 +13,7 @@ from typing_extensions import TypeAliasType
 from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.errors import InputError, Place
+from harness.model.numbers import exact
 from harness.model.observation import DeviceState
 from harness.model.stands import PowerSwitch, Stand
 
@@ -286,7 +287,7 @@ class DeviceSetting:
 
     @property
     def remedy(self) -> str:
-        return f"Write {', '.join(self.choices)}" if self.choices else f"Write {self.low:g} to {self.high:g}"
+        return f"Write {', '.join(self.choices)}" if self.choices else f"Write {exact(self.low)} to {exact(self.high)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.model.numbers import fixed
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -40,7 +42,7 @@ class Calibration:
 
     def words(self) -> str:
         """`0 dBFS = 94.4 dB(A) SPL at 1 m, measured on 2026-11-23, expires on 2027-05-22`."""
-        full = f"0 dBFS = {self.spl_at_0_dbfs:.1f} dB({self.weighting}) SPL at {self.at}"
+        full = f"0 dBFS = {fixed(self.spl_at_0_dbfs, 1)} dB({self.weighting}) SPL at {self.at}"
         return f"{full}, measured on {self.measured_on}, expires on {self.expires_on}"
 
 

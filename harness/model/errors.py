@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.model.numbers import counted
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -64,7 +66,7 @@ class InputProblems(InputError):
     def __init__(self, problems: Sequence[InputError]) -> None:
         if not problems:
             raise ValueError("InputProblems without a problem")
-        count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
+        count = counted(len(problems), "problem")
         super().__init__(f"{count} found", place=problems[0].place)
         self.problems = tuple(problems)
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from harness.model.errors import InputError
+from harness.model.numbers import exact
 
 _VALUE = re.compile(r"\{value(?::([^{}]*))?\}")
 """A place for the value in a template. Other braces stay: JSON has some, and so have expressions."""
@@ -69,9 +70,11 @@ class Stand:
 
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and not self.low < self.high:
-            raise InputError(f"low is {self.low:g}, but high is {self.high:g}", remedy="Write the lower end as `low`")
-        if self.home is not None and (refusal := self.refusal(f"{self.home:g}")):
-            raise InputError(f"home is {self.home:g}, which {refusal}", remedy="Write a place that it can reach")
+            raise InputError(
+                f"low is {exact(self.low)}, but high is {exact(self.high)}", remedy="Write the lower end as `low`"
+            )
+        if self.home is not None and (refusal := self.refusal(exact(self.home))):
+            raise InputError(f"home is {exact(self.home)}, which {refusal}", remedy="Write a place that it can reach")
         for template in (self.move, self.done, self.failed):
             filled(template, "1.5")
         refuse_expressions(done=filled(self.done, "1.5", escaped=True), failed=filled(self.failed, "1.5", escaped=True))
@@ -84,7 +87,9 @@ class Stand:
             return "is not a number"
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
-        return "" if math.isfinite(number) and low <= number <= high else f"is not between {low:g} and {high:g}"
+        return (
+            "" if math.isfinite(number) and low <= number <= high else f"is not between {exact(low)} and {exact(high)}"
+        )
 
     def order(self, value: str) -> BenchOrder:
         return BenchOrder(

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.model.calibration import Calibration
+from harness.model.numbers import exact, fixed, seconds
 
 if TYPE_CHECKING:  # the vocabulary is imported by what never sees a sample
     import numpy as np
@@ -165,11 +166,15 @@ class NoiseSpec:
     def label(self) -> str:
         """A short name for tables, e.g. `pink 10 dB` (its SNR), `pink 55 dB SPL`, `pink -30 dBFS`."""
         weighting = "(A)" if self.a_weighted else ""
-        levels = ((self.snr_db, f"dB{weighting}"), (self.level_spl, f"dB{weighting} SPL"))
-        level, unit = next(((x, unit) for x, unit in levels if x is not None), (self.level_dbfs, f"dBFS{weighting}"))
-        ramp = f" ramp {self.ramp_s:g} s" if self.ramp_s else ""
+        levels = (
+            (self.snr_db, f"dB{weighting}"),
+            (self.level_spl, f"dB{weighting} SPL"),
+            (self.level_dbfs, f"dBFS{weighting}"),
+        )
+        level = next(f"{exact(x)} {unit}" for x, unit in levels if x is not None)
+        ramp = f" ramp {exact(self.ramp_s)} s" if self.ramp_s else ""
         place = f" from {' and '.join(self.positions)}" if self.positions else ""
-        return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {level:g} {unit}{ramp}{place}"
+        return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {level}{ramp}{place}"
 
     def gain_db(self, of_speech: Calibration, own: Calibration) -> float:
         """Gain of one of its loudspeakers, so that all of them give its level; 0 if that is in dBFS."""
@@ -205,7 +210,7 @@ class Opening:
 
     def label(self) -> str:
         """A short name for tables, e.g. `play some music, 8 s`."""
-        return f"{self.say or 'phrase'}, {self.pause_s:g} s"
+        return f"{self.say or 'phrase'}, {exact(self.pause_s)} s"
 
 
 NOISE_BEFORE_S = 0.6
@@ -304,7 +309,7 @@ class Placement:
 
     def label(self) -> str:
         """A short name, e.g. `living_room 2 m 45°`."""
-        return f"{self.room.id} {self.distance_m:g} m {self.angle_deg:g}°"
+        return f"{self.room.id} {exact(self.distance_m)} m {exact(self.angle_deg)}°"
 
     @property
     def problem(self) -> str:
@@ -315,12 +320,14 @@ class Placement:
         talker = box.talker_m(self.distance_m, self.angle_deg)
         for who, at in (("device", box.device_m), ("talker", talker)):
             if not all(NEAREST_M <= x <= size - NEAREST_M for x, size in zip(at, box.size_m, strict=True)):
-                x, y, z = at
-                return f"the {who} would be at ({x:.2f}, {y:.2f}, {z:.2f}) m, outside the room or at a wall"
+                place = ", ".join(fixed(x, 2) for x in at)
+                return f"the {who} would be at ({place}) m, outside the room or at a wall"
         if math.dist(talker, box.device_m) < NEAREST_M:
-            return f"the talker would be less than {NEAREST_M:g} m from the device"
+            return f"the talker would be less than {exact(NEAREST_M)} m from the device"
         if box.absorption >= 1:
-            return f"rt60_s is too short for a room of this size, whose shortest is {box.rt60_s * box.absorption:.2f} s"
+            return (
+                f"rt60_s is too short for a room of this size, whose shortest is {seconds(box.rt60_s * box.absorption)}"
+            )
         return ""
 
 
@@ -333,7 +340,7 @@ class Band:
 
     def label(self) -> str:
         """A short name for tables, e.g. `300-3400 Hz`."""
-        return f"{self.low_hz:g}-{self.high_hz:g} Hz"
+        return f"{exact(self.low_hz)}-{exact(self.high_hz)} Hz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,10 +384,10 @@ class SoundCondition:
         named = (
             "" if self.noise is None else self.noise.label(),
             "" if self.placement is None else self.placement.label(),
-            "" if channel.speed == 1.0 else f"speed {channel.speed:g}",
-            f"gain {channel.gain_db:g} dB" if channel.gain_db else "",
+            "" if channel.speed == 1.0 else f"speed {exact(channel.speed)}",
+            f"gain {exact(channel.gain_db)} dB" if channel.gain_db else "",
             "" if channel.band is None else channel.band.label(),
-            f"clipping {channel.clipping_db:g} dB" if channel.clipping_db else "",
+            f"clipping {exact(channel.clipping_db)} dB" if channel.clipping_db else "",
             channel.codec,
         )
         return ", ".join(filter(None, named)) or AS_IT_IS

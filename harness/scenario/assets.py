@@ -13,6 +13,7 @@ import soundfile
 from harness.base.findings import Findings, KeyPath, nearest
 from harness.base.text_file import as_utf_8, unmarked
 from harness.model.errors import InputError, InputProblems, Place
+from harness.model.numbers import exact, moment
 from harness.model.scenario import PLACING, AxisName, RecordingFacts, Scenario
 from harness.model.stimulus import Recording
 from harness.sound.manifests import FOREIGN_LISTS, MANIFESTS, ManifestRow, read_manifest
@@ -232,7 +233,8 @@ class Assets:
                 if facts.phrase_end_s is None:
                     facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at))
                 elif facts.phrase_end_s > duration_s:
-                    what = f"the phrase ends at {facts.phrase_end_s:g} s, but {row.path!r} is {duration_s:.3f} s long"
+                    ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
+                    what = f"{ends}, but {row.path!r} is {moment(duration_s)} long"
                     self._found.add_at(row.place, what, "Correct phrase_end_ms or the recording")
                 found[sound] = facts
             for problem in self._found.problems[before:]:
@@ -243,9 +245,8 @@ class Assets:
         """End of the phrase from the comment in the file, s; notes an impossible value."""
         ends_s = phrase_end_s(Path(path))
         if ends_s is not None and not 0 < ends_s <= duration_s:
-            what = (
-                f"the comment in {Path(path).name!r} puts the end of the phrase at {ends_s:g} s of {duration_s:.3f} s"
-            )
+            comment = f"the comment in {Path(path).name!r}"
+            what = f"{comment} puts the end of the phrase at {exact(ends_s)} s of {moment(duration_s)}"
             self._found.add(at, what, "Correct the comment in the file")
         return ends_s
 

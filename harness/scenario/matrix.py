@@ -7,6 +7,7 @@ from itertools import product
 from typing import cast
 
 from harness.base.findings import Findings, KeyPath, nearest
+from harness.model.numbers import exact
 from harness.model.scenario import (
     PLACING,
     Axis,
@@ -40,7 +41,7 @@ def label(value: AxisValue) -> str:
         case VoiceSpec() | NoiseSpec() | Opening() | Band():
             return value.label()
         case float() | int():
-            return f"{value:g}"
+            return exact(value)
         case tuple():
             return ", ".join(f"{name}={text}" for name, text in value) or "as it is"
         case str():
@@ -193,5 +194,5 @@ def check_openings(matrix: Matrix, trials: tuple[TrialTemplate, ...], defaults: 
             if opening.sounds and opening.pause_s < least_s:
                 lead_in = ", and the noise begins before the phrase" if noisy else ""
                 what = f"the pause is too short to hear the device in it{lead_in}"
-                remedy = f"Write pause_s: {least_s:g} or more, or sounds: false"
+                remedy = f"Write pause_s: {exact(least_s)} or more, or sounds: false"
                 found.add((*above, "pause_s"), what, remedy)

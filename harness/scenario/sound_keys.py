@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from harness.base.findings import Keys, Text, optional, preset, word, wrong
+from harness.model.numbers import exact
 from harness.model.stimulus import LevelAt, Pattern
 
 TELEPHONY = ("mulaw", "alaw", "gsm", "adpcm")
@@ -25,7 +26,9 @@ def _codec(text: str) -> str:
 def _band(edges: list[float]) -> list[float]:
     low_hz, high_hz = edges
     if low_hz >= high_hz:
-        raise wrong(f"the band begins at {low_hz:g} Hz and ends at {high_hz:g} Hz", "Write the lower limit first")
+        raise wrong(
+            f"the band begins at {exact(low_hz)} Hz and ends at {exact(high_hz)} Hz", "Write the lower limit first"
+        )
     return edges
 
 

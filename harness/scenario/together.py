@@ -14,6 +14,7 @@ from harness.base.strict_yaml import Mark, Node
 from harness.devices.declared import by_hand
 from harness.model.bench import Bench, Device, Equipment, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
+from harness.model.numbers import exact, fixed
 from harness.model.scenario import (
     PLACING,
     AxisName,
@@ -504,20 +505,20 @@ def _unplayable(
     if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
         noise_dbfs = known.dbfs(spl) if known else 0.0
         if problem := problem_of(speaker, spl, noise_dbfs, today):
-            yield f"the loudspeaker {speaker.id!r} cannot play noise of {spl:g} dB SPL", problem
+            yield f"the loudspeaker {speaker.id!r} cannot play noise of {exact(spl)} dB SPL", problem
             return
     elif isinstance(noise, NoiseSpec):
         noise_dbfs = noise.dbfs(dbfs)
     if problem := problem_of(speaker, level if in_spl else None, dbfs, today, noise_dbfs):
-        unit = "dB SPL" if in_spl else "dBFS"
-        yield f"the loudspeaker {speaker.id!r} cannot play {round(level, 1):g} {unit}", problem
+        stated = f"{exact(round(level, 1))} {'dB SPL' if in_spl else 'dBFS'}"
+        yield f"the loudspeaker {speaker.id!r} cannot play {stated}", problem
     if not isinstance(noise, NoiseSpec) or noise_dbfs is None:
         return
     for one in bench.loudspeakers:
         if one.position in noise.positions and (own := one.calibration) is not None:
             own_dbfs = noise_dbfs + noise.gain_db(known or own, own)
             if problem := problem_of(one, None, own_dbfs, today):
-                yield f"the loudspeaker {one.id!r} cannot play noise of {own_dbfs:.1f} dBFS", problem
+                yield f"the loudspeaker {one.id!r} cannot play noise of {fixed(own_dbfs, 1)} dBFS", problem
 
 
 def _levels(
@@ -525,9 +526,7 @@ def _levels(
 ) -> Iterator[tuple[KeyPath, float, bool, Mapping[AxisName, AxisValue]]]:
     """Where each level of a trial is written, the level, whether it is in dB SPL, and position and noise with it.
 
-    Also that of an opening, which has no noise.
-
-    measured: also those of recordings that keep their own level.
+    Also that of an opening, which has no noise. measured: also those of recordings that keep their own level.
     """
     trial, defaults = scenario.trials[number], scenario.defaults
     own: KeyPath = ("trials", number)

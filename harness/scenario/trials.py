@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.base.findings import Findings, KeyPath, nearest
 from harness.model.effect import EffectCheck, StateWanted
+from harness.model.numbers import exact
 from harness.model.procedure import EDITIONS, Procedure
 from harness.model.scenario import (
     AmbientSource,
@@ -147,8 +148,8 @@ def _probe(
     if (probe := keys.probe) is None:
         return None
     if probe.every_s < segment_s:
-        what = f"probes are played between segments, and a segment lasts {segment_s:g} s"
-        found.add((*at, "probe", "every_s"), what, f"Write at least {segment_s:g}, or a shorter `segment_s`")
+        what = f"probes are played between segments, and a segment lasts {exact(segment_s)} s"
+        found.add((*at, "probe", "every_s"), what, f"Write at least {exact(segment_s)}, or a shorter `segment_s`")
     phrase = text_of(probe.phrase, (*at, "probe", "phrase")) if probe.phrase is not None else None
     voice = voice_of(probe.voice, (*at, "probe", "voice"))
     if probe.recording is not None and probe.voice is not None:
@@ -230,7 +231,7 @@ def _sequential(
     if not 0 < keys.good < keys.bad:
         found.add(at, "good must be more than 0 and less than bad", "Write {good: 0.1, bad: 0.5}")
     elif highest is not None and keys.bad >= highest:
-        found.add((*at, "bad"), f"{keys.bad:g} is not a share", "Write a share below 1, such as 0.1")
+        found.add((*at, "bad"), f"{exact(keys.bad)} is not a share", "Write a share below 1, such as 0.1")
     return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)
 
 
@@ -352,7 +353,7 @@ def memory_spec(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) 
             found.add((*at, "waits_s"), "a single wait cannot show how long the device remembers", remedy)
         for number, wait_s in enumerate(waits_s):
             if wait_s in waits_s[:number]:
-                what = f"the wait of {wait_s:g} s is listed twice"
+                what = f"the wait of {exact(wait_s)} s is listed twice"
                 found.add((*at, "waits_s", number), what, "Remove it; `repeat` sets how often each wait is tried")
     shows = tuple(text_of(text, (*at, "shows", n)) for n, text in enumerate(keys.shows))
     forgets = tuple(text_of(text, (*at, "forgets", n)) for n, text in enumerate(keys.forgets or ()))
@@ -366,7 +367,7 @@ def memory_spec(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) 
 def _spread(keys: SpreadKeys, at: KeyPath, found: Findings) -> tuple[float, ...]:
     """Waits in equal ratios, rounded to 0.1 s, which is finer than the harness can keep them."""
     if not keys.from_s < keys.to:
-        what = f"the waits go from {keys.from_s:g} s to {keys.to:g} s"
+        what = f"the waits go from {exact(keys.from_s)} s to {exact(keys.to)} s"
         found.add((*at, "waits_s", "to"), what, "Write a `to` that is larger than `from`")
         return ()
     waits_s = tuple(round(float(wait_s), 1) for wait_s in np.geomspace(keys.from_s, keys.to, keys.count))
@@ -383,9 +384,9 @@ def wait_notes(scenario: Scenario) -> Iterator[str]:
             continue
         rule = trial.reprompt or scenario.defaults.reprompt
         shortest_s = rule.end_silence_ms / 1000 + LAG_S
-        short = ", ".join(f"{wait_s:g}" for wait_s in sorted(trial.memory.waits_s) if wait_s < shortest_s)
+        short = ", ".join(exact(wait_s) for wait_s in sorted(trial.memory.waits_s) if wait_s < shortest_s)
         if short:
             yield (
-                f"the trial {trial.id!r} cannot keep waits below {shortest_s:g} s ({short}): detecting the end of an "
-                f"answer takes that long. For shorter waits, reduce `end_silence_ms`"
+                f"the trial {trial.id!r} cannot keep waits below {exact(shortest_s)} s ({short}): detecting the end of "
+                f"an answer takes that long. For shorter waits, reduce `end_silence_ms`"
             )

@@ -21,6 +21,7 @@ from harness.base.whole_file import write_whole
 from harness.model.bench import Equipment
 from harness.model.calibration import Calibration
 from harness.model.errors import InputError
+from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Waveform
 from harness.sound.level import a_weighting_of
 
@@ -92,7 +93,7 @@ def _weighting_db(keys: CalibrationKeys) -> float:
 
 def write_calibration(path: Path, keys: CalibrationKeys) -> None:
     """Writes it as YAML; every text is quoted, so it is read as it was."""
-    lines = [f"# 0 dBFS = {keys.reading_db - keys.level_dbfs:.1f} dB({keys.weighting}) SPL"]
+    lines = [f"# 0 dBFS = {fixed(keys.reading_db - keys.level_dbfs, 1)} dB({keys.weighting}) SPL"]
     for name, value in keys.model_dump(exclude_none=True).items():
         lines.append(f"{name}: {value}" if isinstance(value, float) else f'{name}: "{_escaped(value)}"')
     write_whole(path, ("\n".join(lines) + "\n").encode())
@@ -117,7 +118,7 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
     if peak > 1:
         highest = level_dbfs - 20 * np.log10(peak)
         raise InputError(
-            f"{signal} of {level_dbfs:g} dBFS would clip", remedy=f"Use at most {np.floor(highest):g} dBFS"
+            f"{signal} of {exact(level_dbfs)} dBFS would clip", remedy=f"Use at most {exact(np.floor(highest))} dBFS"
         )
     ramp = round(RAMP_S * RATE_HZ)
     samples[:ramp] *= np.linspace(0, 1, ramp)
@@ -128,7 +129,7 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
 def settings_of(equipment: Equipment) -> str:
     """What a loudspeaker's level depends on in the bench, such as `gain_db -6, output 2`; "" for nothing."""
     found = ((name, getattr(equipment.options, name, "")) for name in ("gain_db", "output", "equaliser"))
-    return ", ".join(f"{name} {format(value, 'g') if name == 'gain_db' else value}" for name, value in found if value)
+    return ", ".join(f"{name} {value if isinstance(value, str) else exact(value)}" for name, value in found if value)
 
 
 def unfit(equipment: Equipment, calibration: Calibration, today: date | None) -> str:
@@ -176,11 +177,11 @@ def problem_of(
         return wrong
     if level_spl is not None and level_dbfs > 0:
         highest = calibration.spl_at_0_dbfs
-        return f"{level_spl:g} dB is above its full scale, {highest:.1f} dB({calibration.weighting})"
+        return f"{exact(level_spl)} dB is above its full scale, {fixed(highest, 1)} dB({calibration.weighting})"
     reached = calibration.spl(level_dbfs)
     if noise_dbfs is not None:
         reached += 10 * math.log10(1 + 10 ** ((noise_dbfs - level_dbfs) / 10))
     if reached > calibration.max_spl + SAME_DB:
         noise = " with its noise" if noise_dbfs is not None else ""
-        return f"{reached:.1f} dB{noise} is above its max_spl of {calibration.max_spl:g} dB"
-    return "" if level_spl is None or level_dbfs >= -90 else f"{level_spl:g} dB needs a level below -90 dBFS"
+        return f"{fixed(reached, 1)} dB{noise} is above its max_spl of {exact(calibration.max_spl)} dB"
+    return "" if level_spl is None or level_dbfs >= -90 else f"{exact(level_spl)} dB needs a level below -90 dBFS"

@@ -11,6 +11,7 @@ import numpy as np
 
 from harness.base import threads
 from harness.model.errors import SoundError
+from harness.model.numbers import moment, seconds
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.child import Packet, Verb
@@ -190,12 +191,14 @@ class Ring:
         silence. SoundError if the samples do not arrive, are too old, or lie on both sides of a longer gap.
         """
         if not start_s < end_s:
-            raise SoundError(f"a clip cannot have a length of {end_s - start_s:.3f} s")
+            raise SoundError(f"a clip cannot have a length of {moment(end_s - start_s)}")
         deadline = threads.monotonic() + wait_s
         with self._arrived:
             while not self._blocks or self._end_of(self._blocks[-1]) < end_s:
                 if not self._arrived.wait(max(0.0, deadline - threads.monotonic())) and threads.monotonic() >= deadline:
-                    raise SoundError(f"the sound until {end_s:.3f} s has not arrived", remedy="Is the microphone open?")
+                    raise SoundError(
+                        f"the sound until {moment(end_s)} has not arrived", remedy="Is the microphone open?"
+                    )
             wanted = [block for block in self._blocks if self._end_of(block) > start_s and block.at_s < end_s]
         return self._join(wanted, start_s, end_s)
 
@@ -206,12 +209,12 @@ class Ring:
     def _join(self, wanted: list[Block], start_s: float, end_s: float) -> tuple[Waveform, float]:
         if not wanted or wanted[0].at_s > start_s + 1 / RATE_HZ:
             # The clock may step back by less than a sample; that is not a gap.
-            raise SoundError(f"the recording does not contain the sound at {start_s:.3f} s")
+            raise SoundError(f"the recording does not contain the sound at {moment(start_s)}")
         pieces = [wanted[0].samples]
         for one, following in itertools.pairwise(wanted):
             missing_s = following.at_s - self._end_of(one)
             if missing_s > _FILL_LIMIT_S:
-                raise SoundError(f"the recording has a gap of {missing_s:.2f} s at {self._end_of(one):.3f} s")
+                raise SoundError(f"the recording has a gap of {seconds(missing_s)} at {moment(self._end_of(one))}")
             if missing_s > _FILL_FROM_S:
                 pieces.append(np.zeros(round(missing_s * RATE_HZ), dtype=np.float32))
             pieces.append(following.samples)

@@ -17,6 +17,7 @@ from harness.base.strict_yaml import parse, read_bytes
 from harness.base.whole_file import write_whole
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning, Earcons, EarconSound
 from harness.model.errors import InputError, Place
+from harness.model.numbers import exact, fixed, seconds
 from harness.model.stimulus import Waveform
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def learned(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
         if hashlib.sha256(Path(sound.path).read_bytes()).hexdigest() != sound.sha256:
             raise InputError(f"{sound.path} was changed since the session began", remedy="Put it back, or run anew")
         if not SHORTEST_S <= waveform.duration_s <= LONGEST_S:
-            what = f"a chime of {waveform.duration_s:.2f} s cannot be found: {SHORTEST_S:g} to {LONGEST_S:g} s can"
+            allowed = f"{exact(SHORTEST_S)} to {exact(LONGEST_S)} s can"
+            what = f"a chime of {seconds(waveform.duration_s)} cannot be found: {allowed}"
             raise InputError(what, place=Place(sound.path), remedy=REMEDY)
         samples = recordings.at_rate(waveform, ANALYSIS_HZ).samples
         yield LearnedEarcon(source, sound.meaning, samples, earcons.threshold)
@@ -92,7 +94,7 @@ def refuse_alike(earcons: tuple[LearnedEarcon, ...]) -> None:
         if found >= min(one.threshold, other.threshold):
             what = (
                 f"the chimes {one.source} {one.meaning} and {other.source} {other.meaning} sound alike "
-                f"({found:.2f} of 1), so a find could be either"
+                f"({fixed(found, 2)} of 1), so a find could be either"
             )
             raise InputError(what, remedy="Remove one of them, or use one such device for each microphone")
 
@@ -113,8 +115,8 @@ def cut_chime(recording: Waveform) -> Waveform:
     levels = 10 * np.log10(np.maximum(power, 1e-12))
     floor_dbfs, peak_dbfs = float(np.percentile(levels, 20)), float(levels.max())
     if peak_dbfs < floor_dbfs + _MARGIN_DB:
-        what = f"no chime stands out: the loudest sound is {peak_dbfs - floor_dbfs:.0f} dB above the noise"
-        raise InputError(what, remedy=f"{REMEDY}; {_MARGIN_DB:g} dB are needed")
+        what = f"no chime stands out: the loudest sound is {fixed(peak_dbfs - floor_dbfs, 0)} dB above the noise"
+        raise InputError(what, remedy=f"{REMEDY}; {exact(_MARGIN_DB)} dB are needed")
     if float(np.abs(recording.samples).max()) >= 0.999:
         raise InputError("the recording is clipped", remedy="Turn the microphone down")
     least = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
@@ -122,14 +124,16 @@ def cut_chime(recording: Waveform) -> Waveform:
     runs = np.split(loud, np.flatnonzero(np.diff(loud) > _BRIDGE) + 1)
     spans = [(int(run[0]) * frame, (int(run[-1]) + 1) * frame) for run in runs if len(run) > 2]
     chimes = spans if len(spans) == 1 else [span for span in spans if _is_tonal(recording, span)]
-    listed = ", ".join(f"{first / recording.rate_hz:.2f}–{last / recording.rate_hz:.2f} s" for first, last in spans)
+    listed = ", ".join(
+        f"{fixed(first / recording.rate_hz, 2)}–{fixed(last / recording.rate_hz, 2)} s" for first, last in spans
+    )
     if len(chimes) != 1:
         which = "several of them are tones" if chimes else "none of them is a tone"
         raise InputError(f"the recording has sounds at {listed or 'no place'}, and {which}", remedy=SPAN)
     (first, last), rate_hz = chimes[0], recording.rate_hz
     if not SHORTEST_S <= (last - first) / rate_hz <= LONGEST_S:
-        what = f"the sound at {listed} lasts {(last - first) / rate_hz:.2f} s"
-        raise InputError(f"{what}; a chime lasts {SHORTEST_S:g} to {LONGEST_S:g} s", remedy=SPAN)
+        what = f"the sound at {listed} lasts {seconds((last - first) / rate_hz)}"
+        raise InputError(f"{what}; a chime lasts {exact(SHORTEST_S)} to {exact(LONGEST_S)} s", remedy=SPAN)
     return Waveform(recording.samples[first:last], rate_hz)
 
 
@@ -153,7 +157,7 @@ def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) ->
         threshold = before.threshold
         named = {one.meaning.value: Path(one.path).name for one in before.sounds} | named
     write_whole(sound, as_wave(chime))
-    lines = [f"earcons: {device}", f"threshold: {threshold:g}", *(f"{key}: {name}" for key, name in named.items())]
+    lines = [f"earcons: {device}", f"threshold: {exact(threshold)}", *(f"{key}: {name}" for key, name in named.items())]
     write_whole(path, ("\n".join(lines) + "\n").encode())
     return path, sound
 

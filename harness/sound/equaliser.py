@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from harness.model.numbers import exact
 from harness.model.stimulus import Samples, Waveform
 
 _FLOAT64 = npt.NDArray[np.float64]
@@ -58,7 +59,7 @@ def parse(text: str) -> tuple[tuple[float, float], ...]:
     if any(not 20 <= hz <= 20_000 for hz in hertz) or hertz != sorted(set(hertz)):
         raise ValueError("the frequencies of equaliser must ascend between 20 and 20000 Hz")
     if any(not LOWEST_DB <= db <= 0 for _, db in points):
-        raise ValueError(f"the gains of equaliser must be {LOWEST_DB:g} to 0 dB: louder sound would clip")
+        raise ValueError(f"the gains of equaliser must be {exact(LOWEST_DB)} to 0 dB: louder sound would clip")
     return points
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.errors import InputError, VoiceError
+from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
 
 FLOOR_DBFS = -120.0
@@ -190,8 +191,8 @@ def refuse_clipping(waveform: Waveform, level_dbfs: float, what: str, *, as_reco
         over_db = 20 * math.log10(peak / FULL_SCALE)
         highest = math.floor((level_dbfs - over_db) * 10) / 10
         raise InputError(
-            f"{what} would clip at {level_dbfs:g} dBFS: its peak would be {over_db:.1f} dB above full scale",
-            remedy=f"Set level_dbfs to {highest:.1f} or lower{' in place of `level`' if as_recorded else ''}, "
+            f"{what} would clip at {exact(level_dbfs)} dBFS: its peak would be {fixed(over_db, 1)} dB above full scale",
+            remedy=f"Set level_dbfs to {fixed(highest, 1)} or lower{' in place of `level`' if as_recorded else ''}, "
             "and turn up the loudspeaker instead",
         )
 

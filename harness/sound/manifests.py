@@ -18,6 +18,7 @@ from pathlib import Path
 from harness.base.plugins import pip_install
 from harness.base.text_file import TABS, CsvRows, Problems, read_text, separator_of, shown
 from harness.model.errors import InputError, Place
+from harness.model.numbers import counted
 
 KALDI = ".scp"
 MANIFESTS = (".csv", TABS, KALDI, ".jsonl", ".parquet")
@@ -85,7 +86,7 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
     kept: list[ManifestRow] = []
     for line, cells in rows:
         if len(cells) > len(header) or (len(cells) < len(header) and not padded):
-            what = f"the row has {len(cells)} cells, the header {len(header)}"
+            what = f"the row has {counted(len(cells), 'cell')}, the header {len(header)}"
             problems.add(line, 0, what, "Write one for each column, empty for none; quote fields with commas")
         else:
             cells += [""] * (len(header) - len(cells))

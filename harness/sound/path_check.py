@@ -12,6 +12,7 @@ import numpy.typing as npt
 from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.model.errors import SoundError
+from harness.model.numbers import fixed
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, Ring
@@ -129,24 +130,31 @@ def path_words(found: PathCheck) -> str:
     """The result as text, with what to do about a failure."""
     lines = [f"{plain_text(found.speaker)} -> {plain_text(found.microphone)}: {found.played} chirps played"]
     if found.heard:
-        trip, path, level = (_percentiles(found, name) for name in ("round_trip_ms", "path_ms", "level_dbfs"))
+        level = _percentiles(found, "level_dbfs")
+        best = fixed(found.best_correlation, 3)
         lines += [
-            f"  heard         {len(found.heard)} of {found.played}, correlation up to {found.best_correlation:.3f}",
-            f"  round trip    {trip[1]:.1f} ms (p5 to p95: {trip[0]:.1f} to {trip[2]:.1f}), from the call to play",
-            f"  path          {path[1]:.2f} ms (p5 to p95: {path[0]:.2f} to {path[2]:.2f}), loudspeaker to microphone",
-            f"  timestamps    stated error up to {found.stamp_error_ms:.1f} ms",
-            f"  level         {level[1]:.1f} dBFS, noise floor {found.noise_dbfs:.1f} dBFS",
+            f"  heard         {len(found.heard)} of {found.played}, correlation up to {best}",
+            f"  round trip    {_middle(found, 'round_trip_ms', 1)}, from the call to play",
+            f"  path          {_middle(found, 'path_ms', 2)}, loudspeaker to microphone",
+            f"  timestamps    stated error up to {fixed(found.stamp_error_ms, 1)} ms",
+            f"  level         {fixed(level[1], 1)} dBFS, noise floor {fixed(found.noise_dbfs, 1)} dBFS",
         ]
     lines.append(f"  late or lost  {found.xruns} callbacks")
     lines += [f"  fault         {plain_text(fault)}" for fault in found.faults]
     return "\n".join([*lines, _verdict(found)])
 
 
+def _middle(found: PathCheck, name: str, decimals: int) -> str:
+    low, median, high = (fixed(value, decimals) for value in _percentiles(found, name))
+    return f"{median} ms (p5 to p95: {low} to {high})"
+
+
 def _verdict(found: PathCheck) -> str:
     if not found.heard:
         return (
-            f"NOT HEARD: the chirp is not in the recording (best correlation {found.best_correlation:.2f}, noise"
-            f" {found.noise_dbfs:.0f} dBFS). Turn up the volume, and check that both devices are in the same room."
+            f"NOT HEARD: the chirp is not in the recording (best correlation {fixed(found.best_correlation, 2)}, "
+            f"noise {fixed(found.noise_dbfs, 0)} dBFS). Turn up the volume, and check that both devices are in the "
+            "same room."
         )
     if found.faults:
         return "INTERRUPTED: the connection to the sound server was lost during the check."

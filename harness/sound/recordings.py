@@ -22,6 +22,7 @@ import soxr
 
 from harness.base.whole_file import write_whole
 from harness.model.errors import InputError, Place
+from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
 from harness.sound.level import SILENCE_PEAK
 from harness.sound.sound_files import NO_TOTAL, RATES_HZ, Forward, decoded
@@ -147,7 +148,7 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
     silent = max(-lowest, highest) <= SILENCE_PEAK
     if silent or (lowest == highest and count > _LONGEST_STEP_S * file.samplerate):
-        what = "the recording is silent" if silent else f"the recording is silent: every sample is {lowest:g}"
+        what = "the recording is silent" if silent else f"the recording is silent: every sample is {exact(lowest)}"
         raise InputError(what, place=Place(path), remedy="Record it again, or check how it was exported")
 
 

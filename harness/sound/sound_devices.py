@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from harness.base import places
 from harness.base.child_process import python
 from harness.model.errors import LabError, SoundError, did_you_mean
+from harness.model.numbers import exact
 
 PULSE = "pulse"
 
@@ -88,7 +89,7 @@ def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
         )
     except subprocess.TimeoutExpired as error:
         raise SoundError(
-            f"the sound server did not answer within {LIST_LIMIT_S:.0f} s", remedy="Restart the sound server"
+            f"the sound server did not answer within {exact(LIST_LIMIT_S)} s", remedy="Restart the sound server"
         ) from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()

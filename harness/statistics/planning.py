@@ -11,6 +11,7 @@ from scipy import special
 
 from harness.model.choices import ALPHA as ALPHA
 from harness.model.choices import POWER as POWER
+from harness.model.numbers import exact
 from harness.statistics.intervals import CONFIDENCE, clopper_pearson
 
 MOST_UTTERANCES = 1_000_000
@@ -58,14 +59,14 @@ def hours_with_power(
     ValueError when the two are too close to distinguish, or in the wrong order.
     """
     if not 0 <= expected_per_hour < below_per_hour:
-        raise ValueError(f"a rate of {expected_per_hour:g} cannot be shown to lie below {below_per_hour:g}")
+        raise ValueError(f"a rate of {exact(expected_per_hour)} cannot be shown to lie below {exact(below_per_hour)}")
     for events in _steps():
         hours = hours_for_claim(below_per_hour, events, confidence)
         found = float(special.pdtr(events, expected_per_hour * hours))
         if found >= power:
             return ClaimNeed(hours, events, found)
     needed = f"more than {MOST_EVENTS} events are needed"
-    raise ValueError(f"{needed} to distinguish {expected_per_hour:g} from {below_per_hour:g}")
+    raise ValueError(f"{needed} to distinguish {exact(expected_per_hour)} from {exact(below_per_hour)}")
 
 
 def utterances_with_power(
@@ -76,13 +77,13 @@ def utterances_with_power(
     Shown: the upper end of the two-sided exact interval is below. ValueError as in `hours_with_power`.
     """
     if not 0 <= expected < below < 1:
-        raise ValueError(f"a share of {expected:g} cannot be shown to lie below {below:g}")
+        raise ValueError(f"a share of {exact(expected)} cannot be shown to lie below {exact(below)}")
     for events in _steps():
         utterances = utterances_for_events(below, events, confidence)
         found = float(special.bdtr(events, utterances, expected))
         if found >= power:
             return ClaimNeed(utterances, events, found)
-    raise ValueError(f"more than {MOST_EVENTS} misses are needed to distinguish {expected:g} from {below:g}")
+    raise ValueError(f"more than {MOST_EVENTS} misses are needed to distinguish {exact(expected)} from {exact(below)}")
 
 
 def utterances_for_events(below: float, events: int, confidence: float = CONFIDENCE) -> int:
@@ -125,7 +126,8 @@ class Discordant:
         least, most = abs(first - second), min(first + second, 2 - first - second)
         if not least - 1e-12 <= discordant <= most + 1e-12:
             raise ValueError(
-                f"{first:g} and {second:g} can differ on {least:g} to {most:g} of the files, not on {discordant:g}"
+                f"{exact(first)} and {exact(second)} can differ on {exact(least)} to {exact(most)} of the files, "
+                f"not on {exact(discordant)}"
             )
         return cls(max(0.0, (discordant + first - second) / 2), max(0.0, (discordant - first + second) / 2))
 
@@ -170,7 +172,9 @@ def design_effect(per_talker: float, correlation: float) -> float:
     Source: Kish, Survey Sampling (1965), 5.4.
     """
     if per_talker < 1 or not 0 <= correlation <= 1:
-        raise ValueError(f"no design has {per_talker:g} utterances a talker with a correlation of {correlation:g}")
+        raise ValueError(
+            f"no design has {exact(per_talker)} utterances a talker with a correlation of {exact(correlation)}"
+        )
     return 1 + (per_talker - 1) * correlation
 
 

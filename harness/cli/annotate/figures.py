@@ -20,6 +20,7 @@ from harness.cli.streams import print_lines, standard_output
 from harness.model import numbers
 from harness.model.annotation import WorkOrder
 from harness.model.errors import InputError
+from harness.model.numbers import exact, fixed
 
 if TYPE_CHECKING:
     from harness.annotation.agreement import PairOfAnnotators
@@ -138,7 +139,11 @@ def _enough(pairs: Sequence[PairOfAnnotators], least: float) -> bool:
     low = [one for one in pairs if one.figures.masi.value is None or one.figures.masi.value < least]
     for one in low:
         alpha = one.figures.masi
-        told = f"{numbers.NOTHING} ({alpha.why_not})" if alpha.value is None else f"{alpha.value:.3f}, below {least:g}"
+        told = (
+            f"{numbers.NOTHING} ({alpha.why_not})"
+            if alpha.value is None
+            else f"{fixed(alpha.value, 3)}, below {exact(least)}"
+        )
         click.echo(
             f"harness: alpha of {plain_text(one.first, 64)} and {plain_text(one.second, 64)} is {told}", err=True
         )

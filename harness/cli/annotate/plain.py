@@ -15,7 +15,7 @@ from harness.annotation.view import AnnotationPhase, AnnotationView, labels_text
 from harness.base.foreign import plain_text
 from harness.cli.typed_lines import NOT_SAVED, TypedSitting
 from harness.model.annotation import Example, Intents, Label, LabelSet
-from harness.model.numbers import counted
+from harness.model.numbers import counted, seconds
 from harness.model.understanding import JOINT, joined
 
 LONGEST_TOLD = 60
@@ -145,7 +145,7 @@ def status_lines(view: AnnotationView) -> Iterator[str]:
         yield f"of those left: {count.to_review} to review, {count.to_label} to label; struck so far: {count.struck}"
     yield f"postponed: {count.skipped}"
     if view.pace_s is not None and view.left_s is not None:
-        yield f"pace: {view.pace_s:.1f} s per utterance, about {max(1, round(view.left_s / 60))} min left"
+        yield f"pace: {seconds(view.pace_s)} per utterance, about {max(1, round(view.left_s / 60))} min left"
     if view.estimate:
         yield view.estimate
 

@@ -19,7 +19,7 @@ from harness.base.clocks import kernel_clock
 from harness.base.host_check import Check, Level
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import HarnessError, PluginError
-from harness.model.numbers import percent
+from harness.model.numbers import counted, fixed, percent, seconds
 from harness.model.trial import Trial
 from harness.scenario.scenario import load_scenario
 from harness.scenario.together import check_together
@@ -47,7 +47,7 @@ def sound(bench: Bench | None) -> Iterator[Check]:
         yield Check("sound", needed, "PortAudio finds no sound device", "Is a sound server running? pactl info")
         return
     inputs, outputs = sum(one.inputs > 0 for one in devices), sum(one.outputs > 0 for one in devices)
-    yield Check("sound", Level.OK, f"{len(devices)} devices: {inputs} record, {outputs} play")
+    yield Check("sound", Level.OK, f"{counted(len(devices), 'device')}: {inputs} record, {outputs} play")
     for part in parts:
         wanted = str(getattr(part.options, "sound_device", ""))
         match = [one.name for one in devices if wanted == one.name] or [
@@ -110,7 +110,7 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
     least_gb = max(FREE_FAIL_GB, bench.min_free_gb if bench is not None else 0.0)
     level = Level.FAIL if free_gb < least_gb else Level.WARN if free_gb < FREE_WARN_GB else Level.OK
     yield Check(
-        "disk room", level, f"{free_gb:.1f} GB free at {folder.absolute()}", "Make room, or choose another folder"
+        "disk room", level, f"{fixed(free_gb, 1)} GB free at {folder.absolute()}", "Make room, or choose another folder"
     )
     if (kind := _file_system(folder)).startswith(_REMOTE):
         remedy = "Keep sessions on a disk of this host: a lost network stops a run"
@@ -122,7 +122,7 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
         return
     median_s, worst_s = times[len(times) // 2], times[-1]
     level = Level.FAIL if median_s > SYNC_FAIL_S else Level.WARN if median_s > SYNC_WARN_S else Level.OK
-    says = f"a row is safe after {median_s * 1e3:.1f} ms (median of {SYNCS}; longest {worst_s * 1e3:.1f} ms)"
+    says = f"a row is safe after {seconds(median_s)} (median of {SYNCS}; longest {seconds(worst_s)})"
     yield Check("disk sync", level, says, "Every event waits so long; use a faster disk")
 
 
@@ -162,12 +162,12 @@ def clock() -> Iterator[Check]:
     p99_s = late[len(late) * 99 // 100]
     moved_s = abs(time.time() - time.monotonic() - difference_s)
     level = Level.OK if step_s <= 1e-6 else Level.WARN
-    yield Check("clock", level, f"monotonic, resolution {step_s * 1e9:.0f} ns", "Times are no better than that")
+    yield Check("clock", level, f"monotonic, resolution {fixed(step_s * 1e9, 0)} ns", "Times are no better than that")
     level = Level.OK if p99_s <= LATE_WARN_S else Level.WARN
-    says = f"a sleep of 1 ms is late by {p99_s * 1e3:.2f} ms at p99 (longest {late[-1] * 1e3:.2f} ms)"
+    says = f"a sleep of 1 ms is late by {seconds(p99_s)} at p99 (longest {seconds(late[-1])})"
     yield Check("wake-ups", level, says, "The host is busy or a guest: end other programs, or pin fewer processors")
     if moved_s > 0.001:
-        says = f"the wall clock jumped by {moved_s * 1e3:.1f} ms during the check"
+        says = f"the wall clock jumped by {seconds(moved_s)} during the check"
         yield Check(
             "wall clock", Level.WARN, says, "Results use the monotonic clock; only dates in the log are affected"
         )
@@ -175,7 +175,7 @@ def clock() -> Iterator[Check]:
     if synchronised is None:
         yield Check("time service", Level.WARN, "not known whether the clock is synchronised", "Check it by hand")
     elif synchronised:
-        yield Check("time service", Level.OK, f"the clock is synchronised, to {error_s * 1e3:.0f} ms at worst")
+        yield Check("time service", Level.OK, f"the clock is synchronised, to {seconds(error_s)} at worst")
     else:
         remedy = "Start chrony or systemd-timesyncd: dates of logs on several hosts are compared by it"
         yield Check("time service", Level.WARN, "the clock is not synchronised", remedy)

@@ -10,6 +10,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
+from harness.model.numbers import exact, seconds
 from harness.model.stimulus import VoiceSpec
 from harness.session.engine.voice_finding import TIMES, VoiceTried, find_voice, listener
 
@@ -29,7 +30,7 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
 
     if not as_json:
         said = f"Saying {plain_text(phrase)!r} to {device}: at most {at_most} voices, {TIMES} times each"
-        click.echo(f"{said}, for at most {minutes:g} minutes.\n{'voice':{WIDTH}}  {'heard':8}  delay")
+        click.echo(f"{said}, for at most {exact(minutes)} minutes.\n{'voice':{WIDTH}}  {'heard':8}  delay")
     until_s = time.monotonic() + minutes * 60
     found = find_voice(bench, device, at_most=at_most, within_s=minutes * 60, tried=tried)
     probe = _probe(found.voice) if found else ""
@@ -48,7 +49,7 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
 
 
 def _line(one: VoiceTried) -> str:
-    delay = "n/a" if one.delay_s is None else f"{one.delay_s * 1000:.0f} ms"
+    delay = "n/a" if one.delay_s is None else seconds(one.delay_s)
     cells = f"{plain_text(one.voice.label()):{WIDTH}}  {f'{one.heard} of {one.said}':8}  {delay}"
     return f"{cells}  ({plain_text(one.trouble, 200)})" if one.trouble else cells
 

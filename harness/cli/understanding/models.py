@@ -31,7 +31,7 @@ from harness.cli.options import (
 from harness.cli.streams import STDIN, put, readable, refuse_overwriting, width
 from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
-from harness.model.numbers import number, percent
+from harness.model.numbers import fixed, number, percent
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.text import percent_interval
 
@@ -91,7 +91,7 @@ def train(
     for note in facts.notes:
         _tell(note)
     shown = plain_text(str(out))
-    click.echo(f"{shown}: {understander}, {facts.utterances:,} utterances, {facts.cpu_s:.1f} CPU s{on}")
+    click.echo(f"{shown}: {understander}, {facts.utterances:,} utterances, {fixed(facts.cpu_s, 1)} CPU s{on}")
 
 
 @verb("predict")

@@ -26,6 +26,7 @@ from harness.devices.wire import messages
 from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
 from harness.devices.wire.audio_link import RESEND_S, SOONEST_S, AudioAnswer, AudioLink
 from harness.devices.wire.device_clock import MOST_DRIFT, DeviceClock, PingSchedule, Sync
+from harness.model.numbers import exact, seconds
 from harness.model.observation import (
     ClockFitted,
     DeviceDescribed,
@@ -59,7 +60,7 @@ _NEVER = float("-inf")
 
 
 def _silent(silent_s: float) -> str:
-    return f"the board has not answered for {silent_s:.1f} s; its port is still there"
+    return f"the board has not answered for {seconds(silent_s)}; its port is still there"
 
 
 class BoardSession:
@@ -199,7 +200,7 @@ class BoardSession:
         self._tell_due(now_s)
         self._settle(now_s)
         if self.playing is not None and now_s - self._progress_s > NO_PROGRESS_S:
-            text = f"the board answers, but has accepted no sound for {NO_PROGRESS_S:g} s"
+            text = f"the board answers, but has accepted no sound for {exact(NO_PROGRESS_S)} s"
             self._outlet.remark(text)
             self._end(now_s, complete=False, why=text)
         if now_s - self._used_s >= USED_QUIET_S:

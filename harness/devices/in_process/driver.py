@@ -31,6 +31,7 @@ from harness.devices.in_process.device import (
 )
 from harness.model.bench import ObservationKind
 from harness.model.errors import DeviceError
+from harness.model.numbers import fixed
 from harness.model.observation import (
     DeviceState,
     LinkBack,
@@ -130,7 +131,7 @@ class Air:
         wait_s = self._clock.real_s(end_s - self._clock.now_s())
         if wait_s > 1.0 or start_s < self._clock.now_s() - KEPT_S or not start_s < end_s:
             raise DeviceError(
-                f"the sound of {start_s:.2f} … {end_s:.2f} s is not available",
+                f"the sound of {fixed(start_s, 2)} … {fixed(end_s, 2)} s is not available",
                 remedy="Cut a span within the last minutes",
             )
         if wait_s > 0:

@@ -22,6 +22,7 @@ from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import parse, shown
 from harness.model.bench import PlainValue
 from harness.model.errors import DeviceError
+from harness.model.numbers import seconds
 from harness.model.observation import DeviceState, LogLine
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -358,8 +359,8 @@ class BoardAtBroker:
 
     def _silent(self, silent_s: float) -> str:
         if self._broker_owes() > _BROKER_ANSWERS_S:
-            return f"the broker does not answer, and the board has been silent for {silent_s:.1f} s"
-        return f"the board has been silent for {silent_s:.1f} s; the broker answers"
+            return f"the broker does not answer, and the board has been silent for {seconds(silent_s)}"
+        return f"the board has been silent for {seconds(silent_s)}; the broker answers"
 
     def _work(self) -> None:
         while True:

@@ -34,6 +34,7 @@ from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, for_device, observa
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import DeviceProfile, Heartbeat, PlainValue
 from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.numbers import seconds
 from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Status, Unread
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -404,7 +405,7 @@ class MqttDevice:
             silent_s = self._surroundings.clock.now_s() - self._beat_s if self._beat_s is not None else 0.0
             if silent_s > heartbeat.within_s:
                 self._pace.cut()
-                self._outlet.lose(_HEARTBEAT, f"the device gave no sign of life for {silent_s:.1f} s")
+                self._outlet.lose(_HEARTBEAT, f"the device gave no sign of life for {seconds(silent_s)}")
 
     def _up(self) -> None:
         self._outlet.back("broker")

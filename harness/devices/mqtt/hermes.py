@@ -18,6 +18,7 @@ from harness.devices.playing import Playing, quantised
 from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import parse, pointed
 from harness.model.errors import DeviceError
+from harness.model.numbers import seconds
 from harness.model.observation import StimulusEnded, StimulusStarted
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -167,7 +168,7 @@ class HermesMicrophone(HermesSound):
             late_s = max(0.0, self._clock.now_s() - due_s)
             if late_s > LATEST_S:  # the host stood still, so these samples were never sent
                 with self._outlet.lock:
-                    why = f"its frames were {late_s:.2f} s late"
+                    why = f"its frames were {seconds(late_s)} late"
                     self._end(self._now(), complete=False, why=why)
                 due_s = self._clock.now_s()
             self._give(due_s, late_s)
@@ -237,12 +238,12 @@ class HermesSpeaker(HermesSound):
                 return
             delay_s = at.at_s - self._began_s - len(playing.samples) / playing.rate_hz
             if delay_s < -_BEGIN_ERROR_S:
-                why = f"the device finished {-delay_s:.2f} s too early"
+                why = f"the device finished {seconds(-delay_s)} too early"
                 self._outlet.remark(f"{play_id}: {why}")
                 self._end(at, complete=False, why=why)
                 return
             if delay_s > _BEGIN_ERROR_S:
-                self._outlet.remark(f"{play_id} played up to {delay_s:.2f} s after it was sent")
+                self._outlet.remark(f"{play_id} played up to {seconds(delay_s)} after it was sent")
             self._end(at, complete=True)
 
     def close(self) -> None:

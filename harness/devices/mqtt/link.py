@@ -25,6 +25,7 @@ from harness.devices.mqtt.broker import EmbeddedBroker
 from harness.devices.mqtt.options import EMBEDDED, LAB, MqttOptions, encryption, password
 from harness.devices.wire.lateness import Stalls
 from harness.model.errors import DeviceError, HarnessError, LabError
+from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 
 _PERIOD_S = 1.0
@@ -336,7 +337,7 @@ class BrokerLink:
         except (RuntimeError, ValueError) as error:
             raise DeviceError(f"{self._id}: the broker did not take the message: {error}") from error
         if not taken:
-            raise DeviceError(f"{self._id}: the broker did not acknowledge the message within {within_s:g} s")
+            raise DeviceError(f"{self._id}: the broker did not acknowledge the message within {exact(within_s)} s")
 
     def _fresh_client(self, *, clean: bool) -> mqtt.Client:
         # With a persistent session, events acknowledged to the board during a loss still arrive.
@@ -461,7 +462,7 @@ class BrokerLink:
         self._follow(client)
 
     def _frozen(self, silent_s: float) -> None:
-        self._lose(f"the broker has not answered for {silent_s:.1f} s; the connection is still there")
+        self._lose(f"the broker has not answered for {seconds(silent_s)}; the connection is still there")
         client = self._client
         connection = client.socket() if client is not None else None
         if connection is not None and hasattr(connection, "shutdown"):

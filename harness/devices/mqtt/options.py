@@ -12,6 +12,7 @@ from harness.devices import tcp
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing, Notify
 from harness.model.errors import DeviceError, InputError
+from harness.model.numbers import exact
 
 DEFAULT_PORT = 1883
 DEFAULT_TLS_PORT = 8883
@@ -99,7 +100,7 @@ class MqttOptions:
             ("answer_wait_s", self.answer_wait_s, 1.0, 120.0),
         ):
             if not low <= value <= high:
-                raise InputError(f"{name} is {value:g}", remedy=f"Choose from {low:g} to {high:g}")
+                raise InputError(f"{name} is {exact(value)}", remedy=f"Choose from {exact(low)} to {exact(high)}")
         if self.injection is MqttInjection.VH and self.framing is MessageFraming.NONE:
             raise InputError(
                 "`injection: vh` needs `framing: vh`", remedy="Remove `framing: none`, or write `framing: vh`"

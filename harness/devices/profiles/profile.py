@@ -48,6 +48,7 @@ from harness.model.bench import (
 )
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
+from harness.model.numbers import exact
 from harness.model.observation import DeviceState
 
 STATES = tuple(state.value for state in DeviceState)
@@ -180,7 +181,7 @@ def _check_threshold(rule: ThresholdKeys, at: At, found: Findings) -> None:
             if ends.from_ is None and ends.to is None:
                 found.add(where, "the range has no end", "Write {from: NUMBER}, {to: NUMBER} or both")
             elif ends.from_ is not None and ends.to is not None and ends.from_ > ends.to and number != "hue":
-                what = f"`from` {ends.from_:g} is above `to` {ends.to:g}"
+                what = f"`from` {exact(ends.from_)} is above `to` {exact(ends.to)}"
                 found.add(where, what, "Swap them; only the range of a hue may go past 360")
     if not used:
         found.add((*at, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True)

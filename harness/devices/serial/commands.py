@@ -16,6 +16,7 @@ from harness.devices.orders import LOOK_S, OrderAnswers
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.port import LineGone, SerialLine, find
 from harness.model.errors import DeviceError, InputError
+from harness.model.numbers import exact
 from harness.model.stands import BenchOrder
 
 _LONGEST_LINE = 4096
@@ -56,7 +57,7 @@ class SerialCommandOptions:
         if self.baud < 1:
             raise InputError(f"baud is {self.baud}", remedy="Write the baud rate")
         if not 0 <= self.ready_after_s <= 60:
-            raise InputError(f"ready_after_s is {self.ready_after_s:g}", remedy="Choose from 0 to 60")
+            raise InputError(f"ready_after_s is {exact(self.ready_after_s)}", remedy="Choose from 0 to 60")
 
     @property
     def at(self) -> SerialOptions:
@@ -157,7 +158,7 @@ def readings(options: SerialCommandOptions, ask: str, seconds: float, low: float
         line.close()
     if not found:
         said = f"it last said {plain_text(last.strip(), 80)!r}" if last else "it said nothing"
-        what = f"{options.port}: no reading from {low:g} to {high:g} in {seconds:g} s; {said}"
+        what = f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {said}"
         raise DeviceError(what, remedy="Check the meter, its baud rate, and what asks it for a reading")
     return found
 

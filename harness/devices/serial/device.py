@@ -38,6 +38,7 @@ from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import AudioDialogue, DeviceProfile
 from harness.model.errors import DeviceError, InputError
+from harness.model.numbers import exact, seconds
 from harness.model.observation import DeviceDescribed
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -336,7 +337,7 @@ class SerialDevice:
             self._stuck_since_s = now_s
         elif now_s - self._stuck_since_s > self._options.write_limit_s and self._outlet.linked:
             stuck_s = now_s - self._stuck_since_s
-            self._lose(f"the board has accepted no bytes for {stuck_s:.1f} s; its port is still there")
+            self._lose(f"the board has accepted no bytes for {seconds(stuck_s)}; its port is still there")
 
     def _reopen(self) -> bool:
         try:
@@ -429,7 +430,7 @@ class SerialSource:
             try:
                 data = line.read(max(1, min(CHUNK_BYTES, getattr(line, "in_waiting", 1))))
             except (OSError, TypeError) as error:
-                self.trouble = f"the port is gone ({error}); the monitor tries again every {_REOPEN_S:g} s"
+                self.trouble = f"the port is gone ({error}); the monitor tries again every {exact(_REOPEN_S)} s"
                 self._shut()
                 continue
             if data:

@@ -9,6 +9,7 @@ from harness.devices.tcp import host_and_port
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
 from harness.model.errors import InputError
+from harness.model.numbers import exact
 
 DEFAULT_HOLD_BACK_MS = 16.0
 """The default latency timer of an FTDI adapter."""
@@ -72,13 +73,13 @@ class SerialOptions:
         if self.baud < 0:
             raise InputError(f"baud is {self.baud}", remedy="Write the baud rate, or omit it to use the profile's")
         if not 0.0 <= self.hold_back_ms <= 1000.0:
-            raise InputError(f"hold_back_ms is {self.hold_back_ms:g}", remedy="Choose from 0 to 1000")
+            raise InputError(f"hold_back_ms is {exact(self.hold_back_ms)}", remedy="Choose from 0 to 1000")
         for name in ("ping_period_s", "answer_limit_s", "write_limit_s"):
             if not 0.1 <= (value := getattr(self, name)) <= 600.0:
-                raise InputError(f"{name} is {value:g}", remedy="Choose from 0.1 to 600")
+                raise InputError(f"{name} is {exact(value)}", remedy="Choose from 0.1 to 600")
         if self.answer_limit_s < 2 * self.ping_period_s:
             raise InputError(
-                f"answer_limit_s is {self.answer_limit_s:g}, but ping_period_s is {self.ping_period_s:g}",
+                f"answer_limit_s is {exact(self.answer_limit_s)}, but ping_period_s is {exact(self.ping_period_s)}",
                 remedy="Make answer_limit_s at least twice ping_period_s",
             )
         if self.framing is FramingChoice.NONE and self.injection is SerialInjection.VH:

@@ -15,6 +15,7 @@ from harness.devices.wire.adpcm import EncodedSound, Pcm
 from harness.devices.wire.console import PROOF_EVERY_S, Console, ProofPace
 from harness.devices.wire.frames import Decoder
 from harness.devices.wire.messages import EVENTS, PayloadError, decode, to_frame
+from harness.model.numbers import exact
 from harness.model.observation import (
     Intent,
     ListeningProved,
@@ -180,7 +181,7 @@ class TflmDialogue:
 
     def tick(self, now_s: float) -> None:
         if self.active and not self._out and now_s - self._since_s > ANSWER_LIMIT_S:
-            self._fail(f"no answer for {ANSWER_LIMIT_S:g} s to !{self._command}")
+            self._fail(f"no answer for {exact(ANSWER_LIMIT_S)} s to !{self._command}")
 
     def output(self, sample_limit: int, now_s: float) -> bytes:
         """What to write now; sample_limit: data lines wait until they end below it."""

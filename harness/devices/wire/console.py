@@ -12,6 +12,7 @@ from harness.devices.wire.lines import LineReading, LineRules
 from harness.devices.wire.mappings import by_type, message_of
 from harness.devices.wire.segments import FrameFinder, StreamSegment, WyomingEvents
 from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
+from harness.model.numbers import exact
 from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Proof, Status, Unread
 from harness.model.time import Stamp
 
@@ -261,7 +262,9 @@ class Console:
     def _left_out(self, at: Stamp) -> LogLine:
         count, self._untold = self._untold, 0
         lines = "1 line was" if count == 1 else f"{count} lines were"
-        return LogLine(self._source, at, f"{lines} left out: more than {self._settings.log_lines_per_s:g} per second")
+        return LogLine(
+            self._source, at, f"{lines} left out: more than {exact(self._settings.log_lines_per_s)} per second"
+        )
 
 
 def _is_garbage(raw: bytes) -> bool:

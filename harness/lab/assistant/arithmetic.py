@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
+from harness.model.numbers import exact
 
 _N = r"(-?\d+(?:\.\d+)?)"
 _OPERATORS = (
@@ -167,7 +168,7 @@ def say_number(value: float) -> str:
     """A number as spoken: at most four decimals, no trailing zeros."""
     if value == int(value) and abs(value) < 1e15:
         return str(int(value)) if value >= 0 else f"minus {-int(value)}"
-    text = f"{abs(value):.4f}".rstrip("0").rstrip(".")
+    text = exact(round(abs(value), 4), 15)
     return text if value >= 0 else f"minus {text}"
 
 

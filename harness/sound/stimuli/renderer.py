@@ -21,6 +21,7 @@ from harness.base.plugins import Group, load
 from harness.base.ports import Voice
 from harness.base.whole_file import whole_stream
 from harness.model.errors import InputError
+from harness.model.numbers import exact
 from harness.model.stimulus import (
     Ambience,
     Channel,
@@ -448,7 +449,7 @@ class Renderer:
 
 def _check(recipe: StimulusRecipe) -> None:
     wrong = [
-        f"{name} {value:g} is out of range ({low:g} to {high:g})"
+        f"{name} {exact(value)} is out of range ({exact(low)} to {exact(high)})"
         for name, value, low, high in (
             ("rate_hz", recipe.rate_hz, *RATES_HZ),
             ("gap_ms", recipe.gap_ms, 0, LONGEST_GAP_MS),

@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.base.plugins import installed
 from harness.model.errors import InputError
+from harness.model.numbers import exact, seconds
 from harness.model.stimulus import SOUND_M_PER_S, Pattern, Placement, Samples, ShoeBox, Waveform
 from harness.sound.recordings import at_rate
 from harness.sound.recordings import read as read_recording
@@ -112,6 +113,6 @@ def _walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, in
         guess = absorption * found_s / rt60_s
         absorption = guess if low < guess < high else (low + high) / 2
     raise InputError(
-        f"no walls give a room of {' × '.join(f'{x:g}' for x in size_m)} m a reverberation time of {rt60_s:g} s",
-        remedy=f"Write another rt60_s; the nearest found was {found_s:.2f} s",
+        f"no walls give a room of {' × '.join(exact(x) for x in size_m)} m a reverberation time of {exact(rt60_s)} s",
+        remedy=f"Write another rt60_s; the nearest found was {seconds(found_s)}",
     )

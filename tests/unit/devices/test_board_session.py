@@ -204,7 +204,7 @@ def test_a_silence_is_a_loss_after_the_limit_and_one_that_we_slept_through_is_no
     simulation.run(2.5)
     assert simulation.why == ""
     simulation.run(2.0)
-    assert simulation.why.startswith("the board has not answered for 3.0 s")
+    assert simulation.why.startswith("the board has not answered for 3.00 s")
 
 
 def test_a_board_that_answers_and_takes_no_sound_is_noticed(simulation: Simulation) -> None:

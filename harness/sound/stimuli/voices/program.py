@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.model.errors import LanguageError, VoiceError
+from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
 from harness.sound.wave_file import UnusableSound, read_wave
 
@@ -141,7 +142,9 @@ def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: t
             env=os.environ | {"LC_ALL": "C.UTF-8"},
         )
     except subprocess.TimeoutExpired as error:
-        raise VoiceError(f"{argv[0]} did not finish within {timeout_s:g} s", remedy="Use a shorter text") from error
+        raise VoiceError(
+            f"{argv[0]} did not finish within {exact(timeout_s)} s", remedy="Use a shorter text"
+        ) from error
     except OSError as error:
         raise VoiceError(
             f"{argv[0]} cannot be started: {error.strerror}", remedy="Check that it is installed correctly"
