@@ -123,7 +123,9 @@ def _unit(key: str) -> ValueUnit:
 def _milliseconds(value: float | None) -> str:
     if value is None:
         return numbers.NOTHING
-    return "any length" if math.isinf(value) else f"{fixed(value, 0)} ms"
+    if math.isinf(value):
+        return "any length"
+    return f"{fixed(value, 0)} ms" if value < 10_000 else numbers.seconds(value / 1000)
 
 
 def _hours(value: float | None) -> str:
