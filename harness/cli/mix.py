@@ -11,7 +11,7 @@ from harness.base.text_table import shown
 from harness.cli.options import argument, many, option, seed_option, verb
 from harness.cli.streams import print_lines
 from harness.model.errors import InputError, Place
-from harness.model.numbers import counted, fixed
+from harness.model.numbers import counted, exposure
 
 _TWO = {"nargs": 2, "metavar": "LEAST MOST"}
 
@@ -61,6 +61,6 @@ def command(
     for one in mixer.write(output):
         recordings, samples, planted = recordings + 1, samples + one.samples, planted + len(one.planted)
     folder = shown(str(output), 200)
-    hours_written = f"{fixed(samples / rate / 3600, 3)} h"
+    hours_written = exposure(samples / rate / 3600)
     print_lines([f"{folder}: {counted(recordings, 'recording')}, {hours_written}, {counted(planted, 'phrase')}"])
     print_lines([f"To evaluate: harness evaluate -t ENGINE:MODEL --long {shlex.quote(folder)}"])

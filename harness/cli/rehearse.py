@@ -17,7 +17,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
 from harness.cli.plan import share_of
-from harness.model.numbers import counted, hours, number, percent, seconds
+from harness.model.numbers import counted, exposure, hours, number, percent, seconds
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience
 from harness.statistics import text
@@ -298,7 +298,7 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
             yield plain_text(f"{first.device}: false rejects {false_rejects(ratio)}", 400)
         if rate.hours:
             found, ends = number(rate.per_hour), text.number_interval(rate.interval)
-            of = f"{rate.count} in {number(rate.hours)} h"
+            of = f"{rate.count} in {exposure(rate.hours)}"
             yield plain_text(f"{first.device}: false accepts {of} = {found} per hour (95 % interval {ends})", 400)
 
 

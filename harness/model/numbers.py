@@ -109,6 +109,11 @@ def hours(value_s: float, decimals: int = 0) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}{fraction}"
 
 
+def exposure(value_h: float) -> str:
+    """The hours in which false accepts were counted: `0.008 h`, `142.984 h`."""
+    return f"{value_h:.3f} h"
+
+
 def time_left(eta_s: float | None) -> str:
     """The time left, coarsely: more digits would look more exact than it is."""
     if eta_s is None:

@@ -44,7 +44,7 @@ def cell(trend: Trend, one: FollowedValue | None) -> str:
         case _ if one is None:
             return numbers.NOTHING
         case Counted.RATE:
-            return f"{numbers.number(one.value)}/h ({numbers.fixed(one.of, 3)} h)"
+            return f"{numbers.number(one.value)}/h ({numbers.exposure(one.of)})"
         case Counted.TIME:
             return f"{numbers.seconds(one.value)} ({numbers.fixed(one.of, 0)})"
         case _:

@@ -226,6 +226,6 @@ def units_text(counted: Counted, units: Sequence[ComparedUnit]) -> str:
             return f"{int(count)} of {int(among)} words = {numbers.percent(value)}"
         case Counted.RATE:
             rate = numbers.NOTHING if value is None else f"{numbers.number(value)}/h"
-            return f"{int(count)} in {numbers.fixed(among, 3)} h = {rate}"
+            return f"{int(count)} in {numbers.exposure(among)} = {rate}"
         case Counted.TIME:
             return delays(latency_figures([unit.time for unit in units if unit.time is not None])).partition(", p95")[0]

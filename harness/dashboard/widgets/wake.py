@@ -16,7 +16,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Declared, View
 from harness.dashboard.widgets.bars import RowList
-from harness.model.numbers import NOTHING, exact, fixed, hours, number, p_is, percent, seconds
+from harness.model.numbers import NOTHING, exact, exposure, fixed, hours, number, p_is, percent, seconds
 from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import check_limits
 from harness.session.figures.progress import Totals
@@ -402,7 +402,7 @@ def _reject_intervals(ratio: Ratio) -> list[list[str]]:
 def _accept_words(device: DeviceWake) -> list[list[str]]:
     rate = device.after_review
     return [
-        [f" FA/h  {number(rate.per_hour)}", f"{rate.count} in {fixed(rate.hours, 3)} h"],
+        [f" FA/h  {number(rate.per_hour)}", f"{rate.count} in {exposure(rate.hours)}"],
         [f"       any time {number_interval(rate.any_time)}"],
         [f"       exact    {number_interval(rate.interval)}"],
         [f"       before review {_counted(device.false_accepts)}"],

@@ -11,7 +11,7 @@ from typing import Any
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
 from harness.model.errors import InputError
-from harness.model.numbers import counted, exact, fixed, number, p_is, percent
+from harness.model.numbers import counted, exact, exposure, number, p_is, percent
 from harness.model.offline import Counting, ListKind
 from harness.model.transcript import WordCounts
 from harness.offline.figures.comparison import (
@@ -278,7 +278,7 @@ def _rates(found: FalseAccepts) -> Iterator[str]:
         ("B", found.second, found.interval(second=True)),
     ):
         rate = f"{number(count / hours)}/h{_between(number_interval, interval)}"
-        yield f"  {name}: {count:,} in {fixed(hours, 3)} h, {rate}"
+        yield f"  {name}: {count:,} in {exposure(hours)}, {rate}"
     audio = "the same audio" if found.same_audio else "the audio may differ"
     rates = rates_apart(*found.first, *found.second)
     if rates is not None:

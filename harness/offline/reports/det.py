@@ -16,7 +16,7 @@ from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError, PluginError
-from harness.model.numbers import NOTHING, exact, fixed, number, percent
+from harness.model.numbers import NOTHING, exact, exposure, fixed, number, percent
 from harness.model.offline import EngineFacts, OperatingPoint
 from harness.offline.asked import Aim, SweepTarget
 from harness.offline.figures.det import Det, so_far, term_weighted_value
@@ -122,7 +122,7 @@ def target_text(target: SweepTarget) -> str:
 def figures_text(found: PointFigures) -> str:
     """Both results with their counts and exact 95 % intervals."""
     rate = f"{number(found.per_hour)}/h ({number_interval(found.per_hour_interval)})"
-    accepts = f"{found.false_accepts} FA in {number(found.hours)} h = {rate}" if found.hours else f"FA {NOTHING}"
+    accepts = f"{found.false_accepts} FA in {exposure(found.hours)} = {rate}" if found.hours else f"FA {NOTHING}"
     share = f"{percent(found.false_rejects)} ({percent_interval(found.false_reject_interval)})"
     rejects = f"{found.misses} of {found.files} FR = {share}" if found.files else f"FR {NOTHING}"
     return f"{accepts}; {rejects}"
@@ -387,7 +387,7 @@ class _Picture:
                 color=RED, linewidth=2, capsize=5, zorder=5,
             )  # fmt: skip
         words = "reported" if chosen.reported is not None else f"chosen: threshold {threshold_text(shown.threshold)}"
-        label = f"{words}: {shown.false_accepts} FA in {number(shown.hours)} h, {shown.misses} of {shown.files} FR"
+        label = f"{words}: {shown.false_accepts} FA in {exposure(shown.hours)}, {shown.misses} of {shown.files} FR"
         self._axes.plot(x, y, "*", color=RED, markeredgecolor="black", markersize=16, zorder=6, clip_on=False,
                         linestyle="none", label=label)  # fmt: skip
 

@@ -9,7 +9,7 @@ from harness.base.foreign import plain_text
 from harness.base.table import Field, Table
 from harness.base.text_file import safe_csv
 from harness.base.text_table import shown
-from harness.model.numbers import NOTHING, counted, fixed, number, p_is, points, probability
+from harness.model.numbers import NOTHING, counted, exposure, fixed, number, p_is, points, probability
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
@@ -151,7 +151,7 @@ def _rate(count: int, exposure_s: float) -> str:
     if not hours:
         return f"{count} in 0 h: {NOTHING}"
     ends = number_interval(garwood(count, hours))
-    return f"{count} in {number(hours)} h = {number(count / hours)}/h (95 % exact interval {ends})"
+    return f"{count} in {exposure(hours)} = {number(count / hours)}/h (95 % exact interval {ends})"
 
 
 def _quantiles(of: LatencyFigures) -> str:

@@ -180,7 +180,7 @@ _WAKE_LIMITS = (
 def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
     """Limits on wake statistics, in the order of _WAKE_LIMITS."""
     rejects, accepts, commands = of.false_rejects, of.after_review, of.commands
-    heard = f"{fixed(accepts.hours, 3)} h"
+    heard = numbers.exposure(accepts.hours)
     hours = of.exposure_s / 3600
     found = (
         LimitResult(rejects.share.value, counted(rejects.share.total, "wake trial"), rejects.interval),

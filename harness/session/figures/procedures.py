@@ -206,7 +206,7 @@ def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], Clause
         found = of.wake.after_review
         if found.hours <= 0:
             return NOTHING
-        value = f"{found.count} in {numbers.number(found.hours)} h"
+        value = f"{found.count} in {numbers.exposure(found.hours)}"
         if most is None:
             return ClauseResult(value)
         if found.count > most:

@@ -211,7 +211,7 @@ def rate(value: Rate) -> str:
     if value.per_hour is None:
         return f"{value.count} in 0 h: {numbers.NOTHING}"
     intervals = f"95 % exact {text.number_interval(value.interval)}; at any time {text.number_interval(value.any_time)}"
-    return f"{value.count} in {fixed(value.hours, 3)} h = {numbers.number(value.per_hour)}/h ({intervals})"
+    return f"{value.count} in {numbers.exposure(value.hours)} = {numbers.number(value.per_hour)}/h ({intervals})"
 
 
 class WakeLines:

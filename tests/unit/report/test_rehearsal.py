@@ -65,7 +65,7 @@ def test_counts_and_intervals_have_their_n(tmp_path: Path) -> None:
     found = rehearse(tmp_path, "--missed", "5%", "--false-accepts", "3")
     assert "200 wake trials, 2:00:00 of ambient sound" in found.output
     assert "wired: false rejects 10 of 200 = 5.00 % (95 % exact 2.42–9.00 %; at any time" in found.output
-    assert "wired: false accepts 6 in 2.00 h = 3.00 per hour (95 % interval 1.10–6.53)" in found.output
+    assert "wired: false accepts 6 in 2.000 h = 3.00 per hour (95 % interval 1.10–6.53)" in found.output
 
 
 def test_a_sequential_test_ends_runs_early_and_may_keep_a_limit_from_holding(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     ):
         assert words in text
     assert chosen is not None
-    assert f"{known(chosen.reported).false_accepts} FA in 2.00 h" in text
+    assert f"{known(chosen.reported).false_accepts} FA in 2.000 h" in text
     with pytest.raises(LogError, match="cannot be written"):
         draw(tmp_path / "no folder" / "a.png", "", [curve], POINTS)
 
