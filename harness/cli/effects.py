@@ -150,7 +150,7 @@ def _head(items: Sequence[EffectItem], now_s: float) -> str:
         return "The session checks no effect and holds no response."
     if not left:
         return f"{counted(len(items), 'effect')}, all known."
-    return f"{len(left)} of {len(items)} effects are open, {sum(one.is_due(now_s) for one in left)} of them due."
+    return f"{counted(len(items), 'effect')}: {len(left)} open, {sum(one.is_due(now_s) for one in left)} of them due."
 
 
 def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:

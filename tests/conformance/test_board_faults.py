@@ -77,7 +77,7 @@ def assert_causes(session: Session, *patterns: str) -> None:
         if left and re.match(left[0], cause):
             left.pop(0)
         else:
-            assert re.search(r"has not answered for 3\.\d s", cause), found
+            assert re.search(r"has not answered for 3\.\d\d s", cause), found
     assert not left, found
 
 
@@ -141,13 +141,13 @@ def test_a_board_that_restarts_and_stands_still(there: Bench) -> None:
     assert_causes(
         session,
         "device_restarted: wired",
-        r"link_lost: wired: the board has not answered for 3\.\d s; its port is still there",
+        r"link_lost: wired: the board has not answered for 3\.\d\d s; its port is still there",
         "device_restarted: wired",
     )
     assert_said(
         session,
         r"attempt 1: interrupted \(device restarted: wired\)",
-        r"LOST wired: the board has not answered for 3\.\d s; its port is still there",
+        r"LOST wired: the board has not answered for 3\.\d\d s; its port is still there",
         r"interrupted .* s: waiting for wired: the board has not answered",
         "BACK wired",
         r"interrupted \(device restarted: wired\)",

@@ -222,7 +222,7 @@ def test_a_frozen_board_is_an_error_with_a_remedy(board: PosixBoard, tmp_path: P
     with engine_of(task, ("pace", "realtime")) as engine:
         freeze = threading.Timer(0.5, board.freeze)
         freeze.start()
-        with pytest.raises(EngineError, match=r"not answered for 3\.\d s"):
+        with pytest.raises(EngineError, match=r"not answered for 3\.\d\d s"):
             spotted(engine, pcm(spoken().samples))
         freeze.join()
         board.thaw()

@@ -59,7 +59,7 @@ def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> No
     folder = written(tmp_path / "s", asked_session(replace(ASKED, wanted=f"a timer{ESCAPE} runs")))
     listed = harness("effects", folder)
     assert listed.exit_code == 1
-    assert "1 of 1 effects are open, 1 of them due." in listed.stdout
+    assert "1 effect: 1 open, 1 of them due." in listed.stdout
     assert "t1  due now" in listed.stdout
     assert "\x1b" not in listed.stdout
     assert "does it?" in listed.stdout
@@ -67,7 +67,7 @@ def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> No
     assert (given.exit_code, given.stdout) == (0, "t1: partial, by ann\n")
     assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectWord.PARTIAL, "ann", "half")]
     known = harness("effects", folder)
-    assert (known.exit_code, known.stdout) == (0, "1 effects, all known.\n")
+    assert (known.exit_code, known.stdout) == (0, "1 effect, all known.\n")
     again = harness("effects", folder, "--answer", "t1", "right", "--by", "bob")
     assert "It overrules partial by ann at " in again.stdout
     assert answers(folder)[-1].detail == "overrules partial by ann"
