@@ -25,7 +25,7 @@ from harness.base.ports import Clock
 from harness.devices.readings import ReadingsLink, ReadingsOptions, ReadingsSource, ReadingsStream
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
-from harness.model.numbers import exact, seconds
+from harness.model.numbers import exact, fixed
 from harness.model.observation import Observation, Status, Wake, weakness
 from harness.model.time import Stamp
 
@@ -329,7 +329,7 @@ class PacketCapture:
         ahead = age_s < -allowed_s
         if ahead or (self._waited and age_s > OLDEST_S + allowed_s):
             where = "ahead of" if ahead else "behind"
-            what = f"the clock that stamped the capture is {seconds(abs(age_s))} {where} this host's"
+            what = f"the clock that stamped the capture is {fixed(abs(age_s), 0)} s {where} this host's"
             raise DeviceError(what, remedy="Set both clocks by the same time server")
 
 

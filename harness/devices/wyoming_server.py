@@ -137,7 +137,8 @@ class ServerLink:
                 for segment in self._events.feed(data, 0.0):
                     self._take(segment, at_s)
         except (OSError, DeviceError) as error:
-            self._why = str(error)
+            if self._why != _BROKEN:  # else the other thread has ended and closed the socket
+                self._why = str(error)
         except BaseException:
             self._why = _BROKEN
             raise
