@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.model.calibration import Calibration
-from harness.model.numbers import exact, fixed, seconds
+from harness.model.numbers import exact, fixed
 
 if TYPE_CHECKING:  # the vocabulary is imported by what never sees a sample
     import numpy as np
@@ -325,9 +325,7 @@ class Placement:
         if math.dist(talker, box.device_m) < NEAREST_M:
             return f"the talker would be less than {exact(NEAREST_M)} m from the device"
         if box.absorption >= 1:
-            return (
-                f"rt60_s is too short for a room of this size, whose shortest is {seconds(box.rt60_s * box.absorption)}"
-            )
+            return f"rt60_s is too short for a room of this size, whose shortest is {fixed(box.rt60_s * box.absorption, 2)} s"
         return ""
 
 
