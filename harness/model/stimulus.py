@@ -325,7 +325,8 @@ class Placement:
         if math.dist(talker, box.device_m) < NEAREST_M:
             return f"the talker would be less than {exact(NEAREST_M)} m from the device"
         if box.absorption >= 1:
-            return f"rt60_s is too short for a room of this size, whose shortest is {fixed(box.rt60_s * box.absorption, 2)} s"
+            shortest = fixed(box.rt60_s * box.absorption, 2)
+            return f"rt60_s is too short for a room of this size, whose shortest is {shortest} s"
         return ""
 
 
