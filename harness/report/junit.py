@@ -17,12 +17,12 @@ from harness.model.errors import HarnessError
 from harness.model.numbers import NOTHING, counted, exact, fixed, moment
 from harness.model.observation import weakness
 from harness.model.record import EndReason, Entry
-from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
+from harness.model.scenario import Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Properties, Reason, Suite, as_xml
 from harness.report.session import WholeSession
-from harness.session.figures.limits import check_limits
+from harness.report.verdict import limits_of
 from harness.session.figures.progress import normalisation_of
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
@@ -73,7 +73,7 @@ def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entr
 
     later: people's later reports of effects, which may have a limit (`log.reader.later_rows`).
     """
-    return _Reporting(WholeSession.of(entries, later)).report(scenario.limits, scenario.stopping)
+    return _Reporting(WholeSession.of(entries, later)).report(scenario)
 
 
 def not_begun(name: str, why: HarnessError | str) -> bytes:
@@ -92,11 +92,9 @@ class _Reporting:
         self.name = session.started.scenario_id
         self.took_s = session.last_s - session.first_s
 
-    def report(self, limits: Limits, stopping: Stopping) -> JUnitReport:
-        wake = self.wake.snapshot()
-        running = self.progress.finished is None
-        verdicts = check_limits(limits, self.progress.totals, wake, stopping, running=running)
-        suites = [self._session(), *self._limits(verdicts, stopping), *self._trials(verdicts)]
+    def report(self, scenario: Scenario) -> JUnitReport:
+        verdicts = limits_of(self.session, scenario)
+        suites = [self._session(), *self._limits(verdicts, scenario.stopping), *self._trials(verdicts)]
         shared = self._properties()
         suites = [Suite(one.name, one.cases, (*shared, *one.properties)) for one in suites]
         return JUnitReport(self.name, tuple(suites), self.session.first_s, self.took_s, socket.gethostname())

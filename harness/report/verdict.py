@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from harness.model.record import EndReason
 from harness.model.scenario import Scenario
 from harness.report.session import WholeSession
-from harness.session.figures.limits import check_limits
+from harness.session.figures.limits import limits_so_far
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 
 
 def limits_of(session: WholeSession, scenario: Scenario) -> tuple[DeclaredLimit, ...]:
     """Each declared limit and sequential test."""
-    progress = session.progress
-    running = progress.finished is None
-    return check_limits(scenario.limits, progress.totals, session.wake.snapshot(), scenario.stopping, running=running)
+    return limits_so_far(scenario, session.progress, session.wake.snapshot())
 
 
 def worst_of(limits: Sequence[DeclaredLimit], finished: EndReason | None) -> LimitVerdict:

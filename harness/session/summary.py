@@ -19,7 +19,7 @@ from harness.model.numbers import NOTHING, counted, percent, seconds
 from harness.model.record import EffectAnswered, Understood
 from harness.model.scenario import Scenario
 from harness.model.trial import Outcome, Trial
-from harness.session.figures.limits import check_limits
+from harness.session.figures.limits import limits_so_far
 from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, Totals, normalisation_of, words_of_session
 from harness.session.figures.requests import requests_of_session
@@ -181,9 +181,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
         lines += procedure_lines(scenario, progress, wake)
-        running = progress.finished is None
-        found = check_limits(scenario.limits, progress.totals, snapshot, scenario.stopping, running=running)
-        lines += limit_lines(found)
+        lines += limit_lines(limits_so_far(scenario, progress, snapshot))
     return lines
 
 

@@ -26,7 +26,7 @@ from harness.report.charts import drawn
 from harness.report.session_page import wake_charts
 from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, running
-from harness.session.figures.limits import check_limits
+from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import read_clip, read_scenario
 from harness.session.summary import finished_line, limit_lines, totals_lines
@@ -196,9 +196,7 @@ class LiveSession:
                 self._scenario = read_scenario(self.folder)
             except HarnessError as error:
                 return ["", f"limits: {error}"]
-        progress, wake = self._figures.snapshot(), self._wake.figures.snapshot()
-        declared, running = self._scenario, progress.finished is None
-        limits = check_limits(declared.limits, progress.totals, wake, declared.stopping, running=running)
+        limits = limits_so_far(self._scenario, self._figures.snapshot(), self._wake.figures.snapshot())
         return ["", *limit_lines(limits)]
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from harness.model import numbers
 from harness.model.numbers import counted, fixed
-from harness.model.scenario import Limits, OnUndecided, Stopping
+from harness.model.scenario import Limits, OnUndecided, Scenario, Stopping
 from harness.model.trial import Outcome
-from harness.session.figures.progress import Totals, words_of_session
+from harness.session.figures.progress import Progress, Totals, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
 from harness.statistics.verdict import RATE, SHARE, DeclaredLimit, ValueUnit
@@ -56,6 +56,12 @@ class LimitResult:
     of: str = ""
     interval: Interval | None = None
     settled: bool = False
+
+
+def limits_so_far(scenario: Scenario, progress: Progress, wake: WakeProgress | None) -> tuple[DeclaredLimit, ...]:
+    """As `check_limits`, of a session that has ended or still runs."""
+    running = progress.finished is None
+    return check_limits(scenario.limits, progress.totals, wake, scenario.stopping, running=running)
 
 
 def check_limits(
