@@ -486,8 +486,9 @@ def plus_minus(error_s: float | None) -> str:
 
 
 def delays(device: DeviceWake) -> str:
-    """`delay p50 310 ms p95 520 ms`."""
+    """`delay p50 310 p95 520 ms`, `delay p50 812 ms p95 1.20 s`."""
     p50, p95 = device.delays.p50, device.delays.p95
     if p50 is None or p95 is None:
         return f"delay {NOTHING}"
-    return f"delay p50 {seconds(p50.value_s)} p95 {seconds(p95.value_s)}"
+    last = seconds(p95.value_s)
+    return f"delay p50 {seconds(p50.value_s).removesuffix(last[last.index(' ') :])} p95 {last}"
