@@ -1,4 +1,4 @@
-"""A table of results: its columns are declared once, and its rows become text, JSON, CSV or the cells of a page."""
+"""A table of results: its columns are declared once, and its rows become text, JSON or the cells of a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from harness.base.plain_json import plain
-from harness.base.text_file import safe_csv
 from harness.base.text_table import Column, text_table
 from harness.model.numbers import NOTHING
 
@@ -18,9 +17,9 @@ Row = TypeVar("Row")
 class Field(Generic[Row]):
     """A column of a table.
 
-    - key: its name in JSON and CSV; "" leaves it out there. title: its head in text and pages, with the unit;
+    - key: its name in JSON; "" leaves it out there. title: its head in text and pages, with the unit;
       "" leaves it out there.
-    - value: of a row, for JSON and CSV. text: for people; default: the value itself, "n/a" without one.
+    - value: of a row, for JSON. text: for people; default: the value itself, "n/a" without one.
     - left, gives_way: as of `text_table.Column`. main: what a page prints bold.
     """
 
@@ -62,24 +61,9 @@ class Table(Generic[Row]):
 
     def json(self) -> list[dict[str, Any]]:
         """An object for each row, with plain values."""
-        return [{field.key: plain(field.value(row)) for field in self._keyed} for row in self.rows]
-
-    def csv(self) -> str:
-        """A header and the rows. An absent value is empty; `true` and `false` as in JSON."""
-        rows = [[_csv_cell(field.value(row)) for field in self._keyed] for row in self.rows]
-        return safe_csv([[field.key for field in self._keyed], *rows])
+        return [{field.key: plain(field.value(row)) for field in self.fields if field.key} for row in self.rows]
 
     @property
     def titled(self) -> list[Field[Row]]:
         """The columns of text and pages."""
         return [field for field in self.fields if field.title]
-
-    @property
-    def _keyed(self) -> list[Field[Row]]:
-        return [field for field in self.fields if field.key]
-
-
-def _csv_cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)

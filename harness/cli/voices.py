@@ -98,7 +98,7 @@ def say(
     click.echo(f"level     {fixed(level.level_dbfs, 2)} dBFS active speech, {percent(level.activity, 0)} of the time")
     for part in rendered.parts:
         start, end = part.start_sample / waveform.rate_hz, part.end_sample / waveform.rate_hz
-        span = f"{moment(start, ''):>7} to {moment(end, ''):>7} s"
+        span = f"{fixed(start, 3):>7} to {fixed(end, 3):>7} s"
         click.echo(f"part      {part.role.value:<12} {span}  {part.text}".rstrip())
     click.echo(f"sha256    {rendered.sha256}")
 

@@ -96,9 +96,9 @@ def seconds(value_s: float | None) -> str:
     return f"{value_s:.2f} s" if size < 9.995 else f"{value_s:.1f} s"
 
 
-def moment(at_s: float, unit: str = " s") -> str:
+def moment(at_s: float) -> str:
     """A place in a recording or on a clock, to the millisecond: `12.345 s`."""
-    return f"{at_s:.3f}{unit}"
+    return f"{at_s:.3f} s"
 
 
 def hours(value_s: float, decimals: int = 0) -> str:

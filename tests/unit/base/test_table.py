@@ -1,4 +1,4 @@
-"""One declaration of columns for text, JSON, CSV and pages."""
+"""One declaration of columns for text, JSON and pages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ def test_a_table_as_text_aligns_numbers_right_and_names_what_is_missing() -> Non
     assert list(TABLE.lines(80)) == ["rater   right", "─────────────", "ann    25.0 %", "ben       n/a"]
 
 
-def test_a_table_as_json_and_csv_keeps_the_values() -> None:
+def test_a_table_as_json_keeps_the_values() -> None:
     assert TABLE.json() == [
         {"rater": "ann", "right": 0.25, "program": True},
         {"rater": "ben", "right": None, "program": False},
     ]
-    assert TABLE.csv().splitlines() == ["rater,right,program", "ann,0.25,true", "ben,,false"]
 
 
 def test_a_column_without_a_title_is_for_programs_only() -> None:
