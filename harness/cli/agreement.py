@@ -12,7 +12,6 @@ from harness.cli.options import Printed, RatedAsked, choose_one, flag, option, p
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import print_lines, standard_output
 from harness.model.judgment import RatingRound
-from harness.model.numbers import exact, fixed
 from harness.rating.exercises import BUILT_IN_EXERCISES
 
 if TYPE_CHECKING:
@@ -71,9 +70,10 @@ def command(
 
 def _enough(figures: AgreementFigures, least: float) -> bool:
     """Whether alpha is high enough; prints the reason when it is not."""
+    from harness.statistics.text import alpha_below
+
     alpha = figures.agreement.alpha
     if alpha.value is not None and alpha.value >= least:
         return True
-    told = f"n/a ({alpha.why_not})" if alpha.value is None else f"{fixed(alpha.value, 3)}, below {exact(least)}"
-    click.echo(f"harness: Krippendorff's alpha is {told}", err=True)
+    click.echo(f"harness: Krippendorff's alpha is {alpha_below(alpha, least)}", err=True)
     return False

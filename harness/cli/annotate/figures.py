@@ -17,10 +17,8 @@ from harness.base.written import known_name
 from harness.cli.annotate.projects import open_project, project_argument
 from harness.cli.options import Printed, choose_one, flag, json_option, many, option, printed_options, verb
 from harness.cli.streams import print_lines, standard_output
-from harness.model import numbers
 from harness.model.annotation import WorkOrder
 from harness.model.errors import InputError
-from harness.model.numbers import exact, fixed
 
 if TYPE_CHECKING:
     from harness.annotation.agreement import PairOfAnnotators
@@ -133,20 +131,15 @@ def agreement(
 
 
 def _enough(pairs: Sequence[PairOfAnnotators], least: float) -> bool:
+    from harness.statistics.text import alpha_below
+
     if not pairs:
         click.echo("harness: no utterance was labelled by two annotators", err=True)
         return False
     low = [one for one in pairs if one.figures.masi.value is None or one.figures.masi.value < least]
     for one in low:
-        alpha = one.figures.masi
-        told = (
-            f"{numbers.NOTHING} ({alpha.why_not})"
-            if alpha.value is None
-            else f"{fixed(alpha.value, 3)}, below {exact(least)}"
-        )
-        click.echo(
-            f"harness: alpha of {plain_text(one.first, 64)} and {plain_text(one.second, 64)} is {told}", err=True
-        )
+        names = f"{plain_text(one.first, 64)} and {plain_text(one.second, 64)}"
+        click.echo(f"harness: alpha of {names} is {alpha_below(one.figures.masi, least)}", err=True)
     return not low
 
 
