@@ -143,9 +143,9 @@ def lines(found: SessionComparison, facts: Sequence[DifferingFact], width: int) 
     rows = [one for one in found.rows if not one.axis or one.change.differs]
     for one in rows:
         why = f", since {one.why}" if one.why else ""
-        told = f"{letter(one.session)} {name_of(one)}: {one.first} → {one.second}"
+        sides = f"{letter(one.session)} {name_of(one)}: {one.first} → {one.second}"
         difference = numbers.NOTHING if one.p is None else f"{apart(one)}, {numbers.p_is(one.p_holm)}"
-        yield from note(one.change.word, "; ".join((told, difference, one.how + why)), width)
+        yield from note(one.change.word, "; ".join((sides, difference, one.how + why)), width)
     if left := len(found.rows) - len(rows):
         yield f"{counted(left, 'condition')} not shown to differ, or undecided; see --html"
     yield from METHOD

@@ -165,8 +165,7 @@ class RowWriter:
 
         Those are the steps of the sound path, and of wake, command and ambient trials what `WakeLines` reports.
         """
-        words = self._words(record)
-        return None if self._is_detail(record) else words
+        return None if self._is_detail(record) else self._words(record)
 
     def _words(self, record: Record) -> str | None:
         words = self._of_record(record)

@@ -34,13 +34,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     runs = getattr(item, "funcargs", {}).get("runs")
     if report.failed and isinstance(runs, Runs):
         for folder in filter(Path.exists, runs.folders):
-            report.longrepr = f"{report.longrepr}\n\n{folder.name}:\n{_happenings(folder)}"
+            report.longrepr = f"{report.longrepr}\n\n{folder.name}:\n{_last_lines(folder)}"
     return report
 
 
-def _happenings(folder: Path) -> str:
-    happenings = RowWriter()
-    lines = [(entry.at_s, happenings.line(entry.record)) for entry in rows(folder)]
+def _last_lines(folder: Path) -> str:
+    writer = RowWriter()
+    lines = [(entry.at_s, writer.line(entry.record)) for entry in rows(folder)]
     return "\n".join([f"{at_s:10.2f}  {line}" for at_s, line in lines if line][-LINES_SHOWN:])
 
 
