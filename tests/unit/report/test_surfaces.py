@@ -135,6 +135,17 @@ def in_message(folder: Path) -> str:
     return "\n".join(limit_lines(figures.limits(running=figures.session().finished is None)))
 
 
+def surfaces(folder: Path) -> dict[str, Callable[[DeclaredLimit], bool]]:
+    """For each surface whether it gives a limit its verdict in its words."""
+    shown, drawn, cases, message = in_show(folder), in_page(folder), in_junit(folder), in_message(folder)
+    return {
+        "show": lambda limit: printed(limit) in shown,
+        "page": lambda limit: f"{limit.words}{limit.verdict}" in drawn,
+        "JUnit": lambda limit: limit.sentence in cases,
+        "message": lambda limit: printed(limit) in message,
+    }
+
+
 def on_dashboard(folder: Path) -> dict[str, LimitVerdict]:
     """The limits beside the figures of each device; the verdicts by the limits' full names."""
     whole, declared = read_session(folder), read_declared(folder)
@@ -159,16 +170,12 @@ def test_a_limit_has_one_verdict_on_every_surface(case: tuple[Case, Path]) -> No
     limits = limits_of(whole, scenario)
     verdict, why = verdict_of(whole, limits)
     assert verdict is of.verdict, why
-    shown, drawn, cases, message = in_show(folder), in_page(folder), in_junit(folder), in_message(folder)
-    dashboard = on_dashboard(folder)
+    agrees, dashboard = surfaces(folder), on_dashboard(folder)
     for limit in limits:
-        assert printed(limit) in shown
-        assert printed(limit) in message
-        assert limit.sentence in cases
-        assert f"{limit.words}{limit.verdict}" in drawn
+        assert [name for name, agree in agrees.items() if not agree(limit)] == []
         if OF_WAKE in limit.name:
             assert dashboard[limit.name] is limit.verdict
-    assert ("no limits" in shown) == (not limits)
+    assert ("no limits" in in_show(folder)) == (not limits)
     metrics = parsed(harness("export", folder, "--prometheus", "-").stdout)
     (held,) = [labels for (name, labels), value in metrics.items() if name.endswith("verdict") and value == 1]
     assert ("verdict", verdict.value) in held
@@ -190,14 +197,8 @@ def table() -> Iterator[str]:
             limits = limits_of(whole, read_scenario(folder))
             yield f"{name}: {verdict_of(whole, limits)[0]}"
             for limit in limits:
-                surfaces = {
-                    "show": printed(limit) in in_show(folder),
-                    "page": f"{limit.words}{limit.verdict}" in in_page(folder),
-                    "JUnit": limit.sentence in in_junit(folder),
-                    "message": printed(limit) in in_message(folder),
-                }
-                agree = ", ".join(surface for surface, same in surfaces.items() if same)
-                yield f"    {limit.verdict:<9} {limit.sentence}   [{agree}]"
+                alike = ", ".join(name for name, agree in surfaces(folder).items() if agree(limit))
+                yield f"    {limit.verdict:<9} {limit.sentence}   [{alike}]"
 
 
 if __name__ == "__main__":
