@@ -303,9 +303,7 @@ class Play:
     def reaches(self, event: HeardWake) -> bool:
         """Whether one of its reports lies in the play: the best time may lie just beyond what it reaches."""
         from_s, reach_s = self.from_s, self.reach_s
-        if from_s <= self.place(event) <= reach_s:
-            return True
-        return any(from_s <= self.place(report) <= reach_s for report in event.reports)
+        return any(from_s <= self.place(report) <= reach_s for report in (event, *event.reports))
 
     @property
     def separate(self) -> tuple[HeardWake, ...]:

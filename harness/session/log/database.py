@@ -148,17 +148,9 @@ _Place = tuple[tuple[int, int], ...]
 def _place(path: Path) -> _Place | None:
     """Which file this is, with its write-ahead log; None when one of them is gone."""
     try:
-        return _place_of(_files(path))
+        files = [os.stat(name) for name in (path, f"{path}-wal")]
     except OSError:
         return None
-
-
-def _files(path: Path) -> tuple[os.stat_result, ...]:
-    """The file and its write-ahead log; OSError when one of them is gone."""
-    return os.stat(path), os.stat(f"{path}-wal")
-
-
-def _place_of(files: tuple[os.stat_result, ...]) -> _Place:
     return tuple((file.st_dev, file.st_ino) for file in files)
 
 
@@ -232,9 +224,8 @@ class SqliteLog:
         """LogError when another file, or none, has taken the log's place; quick, from any thread."""
         database, known_bytes = self._folder.database, self._bytes
         with contextlib.suppress(OSError):
-            files = _files(database)
-            size = files[0].st_size
-            if size >= known_bytes and _place_of(files) == self._opened:
+            size = database.stat().st_size
+            if size >= known_bytes and _place(database) == self._opened:
                 self._bytes = size  # rows are only added: a file that shrinks was overwritten
                 return
         raise LogError(
