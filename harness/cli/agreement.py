@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from typing import TYPE_CHECKING
 
-import click
-
-from harness.cli.options import Printed, RatedAsked, choose_one, flag, option, printed_options, verb
+from harness.cli.options import Printed, RatedAsked, choose_one, demand_limits, flag, option, printed_options, verb
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import print_lines, standard_output
 from harness.model.judgment import RatingRound
 from harness.rating.exercises import BUILT_IN_EXERCISES
-
-if TYPE_CHECKING:
-    from harness.rating.figures.agreement import AgreementFigures
-
-TOO_LOW = 1
 
 
 @verb("agreement")
@@ -64,16 +55,7 @@ def command(
         print_lines(report.disputed(figures))
     else:
         print_lines(report.lines(figures))
-    if min_alpha is not None and not _enough(figures, min_alpha):
-        sys.exit(TOO_LOW)
+    if min_alpha is not None:
+        from harness.statistics.verdict import alpha_limit
 
-
-def _enough(figures: AgreementFigures, least: float) -> bool:
-    """Whether alpha is high enough; prints the reason when it is not."""
-    from harness.statistics.text import alpha_below
-
-    alpha = figures.agreement.alpha
-    if alpha.value is not None and alpha.value >= least:
-        return True
-    click.echo(f"harness: Krippendorff's alpha is {alpha_below(alpha, least)}", err=True)
-    return False
+        demand_limits([alpha_limit("Krippendorff's alpha", min_alpha, figures.agreement.alpha)])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.written import known_name
-from harness.cli.options import Printed, RatedAsked, many, option, printed_options, share, verb
+from harness.cli.options import Printed, RatedAsked, demand_limits, many, option, printed_options, share, verb
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import in_colour, print_lines, width
 from harness.model.choices import PARTINGS, Bound, Derived, Reading
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from harness.model.choices import By
     from harness.rating.figures.categories import Figure
     from harness.rating.reports.categories import CategoryReport
-
-FAILED = 1
 
 
 def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[By, By], ...] | None:
@@ -79,7 +77,7 @@ def command(
     Exit status: 0 done · 1 a limit fails or is n/a · 2 wrong usage or input · 3 a file fault.
     """
     from harness.rating.figures.judged import rated_trials, read_sessions, with_rows_of
-    from harness.rating.reports.categories import Limit, Selection, failures, report_of
+    from harness.rating.reports.categories import Selection, limits_of, report_of
 
     sessions = rated_sessions(asked)
     found = read_sessions(sessions.folders)
@@ -102,14 +100,15 @@ def command(
         write_html(report, html_target)
     print_lines(_lines(report, printed))
     limits = (
-        Limit("--min-correct", Category.CORRECT, min_correct, least=True, reading=Reading.ADMITTED),
-        Limit("--max-wrong", Category.WRONG, max_wrong, least=False, reading=reading),
+        ("--min-correct", Category.CORRECT, min_correct, Reading.ADMITTED),
+        ("--max-wrong", Category.WRONG, max_wrong, reading),
     )
-    told = [line for limit in limits for line in failures(report, limit, bound)]
-    for line in told:
-        click.echo(f"harness: {line}", err=True)
-    if told:
-        sys.exit(FAILED)
+    demand_limits(
+        limit
+        for name, category, wanted, read in limits
+        if wanted is not None
+        for limit in limits_of(report, name, category, wanted, read, bound)
+    )
 
 
 def _lines(report: CategoryReport, printed: Printed) -> Iterable[str]:

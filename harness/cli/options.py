@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
@@ -24,9 +24,12 @@ from harness.model.numbers import exact
 
 if TYPE_CHECKING:
     from harness.model.offline import Task
+    from harness.statistics.verdict import DeclaredLimit
 
 STREAM = "-"
 """Standard output."""
+LIMIT_FAILED = 1
+"""An exit status."""
 
 
 class ShippedFile(click.Path):
@@ -77,6 +80,15 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
             f"{text} would be {exact(100 * found)} %; write {text}% if you mean per cent", ctx, param
         )
     return found
+
+
+def demand_limits(limits: Iterable[DeclaredLimit]) -> None:
+    """Ends with status 1, after a sentence for each limit that does not hold."""
+    failing = [limit for limit in limits if limit.fails_run]
+    for limit in failing:
+        click.echo(f"harness: {limit.sentence}", err=True)
+    if failing:
+        sys.exit(LIMIT_FAILED)
 
 
 def choose_one(remedy: str = "Choose one", **given: object) -> None:

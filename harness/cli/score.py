@@ -13,7 +13,7 @@ import click
 
 from harness.base.text_table import shown
 from harness.cli import streams
-from harness.cli.options import WordOf, flag, many, option, share, target_option, verb
+from harness.cli.options import WordOf, demand_limits, flag, many, option, share, target_option, verb
 from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import ERROR_RATES, Aligned, Marks, SpeakersBy, TextUnit, TranscriptFormat
 from harness.model.errors import InputError
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 SPEAKERS = "spu_id"
 LISTED_CONFUSIONS = 20
-TOO_HIGH = 1
 _SPEAKER_RATES = {SpeakersBy.CP: "cp", SpeakersBy.TCP: "tcp", SpeakersBy.ORC: "ORC-"}
 LIST_SUFFIXES = (".yaml", ".yml")
 Cross = tuple[str, str]
@@ -232,8 +231,19 @@ def command(
         _write_page(systems, html_target, reference)
     if STDIN not in targets:
         streams.print_lines(_lines(systems, found, by_groups, alignments, confusions))
-    if max_wer is not None and not _within(systems, max_wer):
-        sys.exit(TOO_HIGH)
+    if max_wer is not None:
+        from harness.statistics.verdict import SHARE, DeclaredLimit
+
+        demand_limits(
+            DeclaredLimit(
+                "--max-wer",
+                f"{ERROR_RATES[one.scoring.unit]} of {shown(one.scoring.title, 200)}",
+                max_wer,
+                one.scoring.totals.wer,
+                unit=SHARE,
+            )
+            for one in systems
+        )
 
 
 def _scored(
@@ -405,21 +415,3 @@ def _write_page(systems: Sequence[Scored], target: str, reference: str) -> None:
         streams.print_pieces([page(systems, title, reference)])
     else:
         write_html(systems, Path(target), title=title, references=reference)
-
-
-def _within(systems: Sequence[Scored], limit: float) -> bool:
-    """Whether every WER is within the limit; prints each that is not."""
-    from harness.model.numbers import percent
-
-    within = True
-    for one in systems:
-        totals = one.scoring.totals
-        if totals.wer is None or not totals.within(limit):
-            within = False
-            wer = "n/a, which no limit allows"
-            if totals.wer is not None:
-                wer = f"{percent(totals.wer, 2)}, above {percent(limit, 2)}"
-            click.echo(
-                f"harness: the {ERROR_RATES[one.scoring.unit]} of {shown(one.scoring.title, 200)} is {wer}", err=True
-            )
-    return within

@@ -9,7 +9,6 @@ from harness.statistics.intervals import MOST_ERROR_S
 
 if TYPE_CHECKING:
     from harness.model.time import Measured
-    from harness.statistics.agreement import Figure
     from harness.statistics.intervals import Interval, LatencyFigures, Quantile, Share
 
 
@@ -46,13 +45,6 @@ def number_interval(ends: Interval | None) -> str:
 def coefficient(value: float | None) -> str:
     """Agreement beyond chance, -1 to 1: `0.684`."""
     return fixed(value, 3)
-
-
-def alpha_below(alpha: Figure, least: float) -> str:
-    """Why an alpha does not suffice: `0.612, below 0.8`, `n/a (one rater)`."""
-    if alpha.value is None:
-        return f"{NOTHING} ({alpha.why_not})"
-    return f"{coefficient(alpha.value)}, below {exact(least)}"
 
 
 def coefficient_interval(ends: Interval | None) -> str:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from harness.model import numbers
 from harness.statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    from harness.statistics.agreement import Figure
 
 
 class LimitVerdict(StrEnum):
@@ -58,6 +62,7 @@ class ValueUnit:
 
 SHARE = ValueUnit(numbers.percent, 100, " %")
 RATE = ValueUnit()
+COEFFICIENT = ValueUnit(lambda value: numbers.fixed(value, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class DeclaredLimit:
     - name: its key or option, with the device where there is one: `max_false_reject_share[kitchen]`.
     - words: what it limits, for people. unit: of its values.
     - wanted, found: in one unit. found: None without data, or with too little to say. least: at least `wanted`.
-    - interval: of 95 %, in the same unit; None without one. of: what was counted.
+    - interval: of 95 %, in the same unit; None without one. of: what was counted. why_not: nothing was found.
     - on_bound: the far end of the interval is compared, not the estimate.
     - running, settled: whether results may still come, and whether none of them can change this verdict.
     - of_host: it limits what the host did, which says nothing about a device.
@@ -82,6 +87,7 @@ class DeclaredLimit:
     unit: ValueUnit = RATE
     interval: Interval | None = None
     of: str = ""
+    why_not: str = ""
     on_bound: bool = False
     running: bool = False
     settled: bool = False
@@ -132,7 +138,8 @@ class DeclaredLimit:
         """`3.20 %`; of a test what it decided."""
         if self.of_test:
             return "no decision" if self.found is None else "passed" if self.found else "failed"
-        return self.unit.write(self.found)
+        why_not = f" ({self.why_not})" if self.found is None and self.why_not else ""
+        return self.unit.write(self.found) + why_not
 
     @property
     def interval_text(self) -> str:
@@ -148,6 +155,14 @@ class DeclaredLimit:
         if self.on_bound and self.bound is not None:
             compared = f", {self.unit.write(self.bound)} at the end of its interval"
         return f"{self.words} {self.wanted_text}: found {self.found_text}{compared}, {self.verdict.in_words}"
+
+
+def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:
+    """`--min-alpha`."""
+    return DeclaredLimit(
+        "--min-alpha", words, least, alpha.value, least=True, unit=COEFFICIENT, interval=alpha.interval,
+        why_not=alpha.why_not,
+    )  # fmt: skip
 
 
 def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:

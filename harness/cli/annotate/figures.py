@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
 from harness.base.written import known_name
 from harness.cli.annotate.projects import open_project, project_argument
-from harness.cli.options import Printed, choose_one, flag, json_option, many, option, printed_options, verb
+from harness.cli.options import (
+    Printed,
+    choose_one,
+    demand_limits,
+    flag,
+    json_option,
+    many,
+    option,
+    printed_options,
+    verb,
+)
 from harness.cli.streams import print_lines, standard_output
 from harness.model.annotation import WorkOrder
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
-    from harness.annotation.agreement import PairOfAnnotators
-
-TOO_LOW = 1
+    pass
 
 
 @verb("status")
@@ -126,21 +132,13 @@ def agreement(
             _print(of_annotators.differing_lines(found, room.utterances, ledger))
         else:
             _print(of_annotators.agreement_lines(found, together))
-    if min_alpha is not None and not _enough(found, min_alpha):
-        sys.exit(TOO_LOW)
+    if min_alpha is not None:
+        from harness.statistics.agreement import Figure
+        from harness.statistics.verdict import alpha_limit
 
-
-def _enough(pairs: Sequence[PairOfAnnotators], least: float) -> bool:
-    from harness.statistics.text import alpha_below
-
-    if not pairs:
-        click.echo("harness: no utterance was labelled by two annotators", err=True)
-        return False
-    low = [one for one in pairs if one.figures.masi.value is None or one.figures.masi.value < least]
-    for one in low:
-        names = f"{plain_text(one.first, 64)} and {plain_text(one.second, 64)}"
-        click.echo(f"harness: alpha of {names} is {alpha_below(one.figures.masi, least)}", err=True)
-    return not low
+        alphas = {f"{plain_text(one.first, 64)} and {plain_text(one.second, 64)}": one.figures.masi for one in found}
+        alphas = alphas or {"annotators": Figure(None, why_not="no utterance was labelled by two annotators")}
+        demand_limits(alpha_limit(f"alpha of {names}", min_alpha, alpha) for names, alpha in alphas.items())
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -9,16 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from harness.base.foreign import plain_text
-from harness.cli.options import argument, flag, option, share, verb
+from harness.cli.options import argument, demand_limits, flag, option, share, verb
 from harness.cli.streams import readable, refuse_stdin_twice, width
-from harness.cli.understanding.options import NOT_HELD, FramesAsked, Targets, frames_options, target_options
+from harness.cli.understanding.options import FramesAsked, Targets, frames_options, target_options
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import Grouping, Marks, Which
 from harness.model.errors import InputError, Place
-from harness.model.numbers import percent
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import ValueRule
@@ -134,13 +131,12 @@ def command(
 
         html = page(scored, found.notes).encode()
     targets.put(as_json, html, lines(scored, width(), notes=found.notes, listed=listed))
-    if max_sfa_loss is None:
-        return
-    loss = scored.total.differences[Metric.SFA].difference
-    if loss is None or -loss > max_sfa_loss + 1e-9:
-        above = None if loss is None else f"{percent(-loss, 2)}, above {percent(max_sfa_loss, 2)}"
-        click.echo(f"harness: the SFA loss by recognition is {above or 'n/a, so the limit does not hold'}", err=True)
-        raise SystemExit(NOT_HELD)
+    if max_sfa_loss is not None:
+        from harness.statistics.verdict import SHARE, DeclaredLimit
+
+        gain = scored.total.differences[Metric.SFA].difference
+        loss = None if gain is None else round(-gain, 12)  # of shares that a float only nearly is
+        demand_limits([DeclaredLimit("--max-sfa-loss", "SFA loss by recognition", max_sfa_loss, loss, unit=SHARE)])
 
 
 @dataclass(frozen=True, slots=True)

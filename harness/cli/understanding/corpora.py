@@ -13,9 +13,9 @@ import click
 
 from harness.base.gathering import gathered
 from harness.base.text_table import shown
-from harness.cli.options import argument, flag, option, output_option, seed_option, target_option, verb
+from harness.cli.options import LIMIT_FAILED, argument, flag, option, output_option, seed_option, target_option, verb
 from harness.cli.streams import STDIN, print_lines, put, readable, refuse_overwriting, refuse_stdin_twice, width
-from harness.cli.understanding.options import NOT_HELD, chunking_option, declared_labels, separator_option
+from harness.cli.understanding.options import chunking_option, declared_labels, separator_option
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Chunking, Corpus, joined
@@ -155,7 +155,7 @@ def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
     if len(found) > MOST_TOLD:
         click.echo(f"harness: and {len(found) - MOST_TOLD:,} more", err=True)
     if found:
-        sys.exit(NOT_HELD)
+        sys.exit(LIMIT_FAILED)
 
 
 @verb("generate")

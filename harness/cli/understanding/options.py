@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,20 +11,19 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.text_table import shown
-from harness.cli.options import flag, many, option, share, target_option, together
+from harness.cli.options import demand_limits, flag, many, option, share, target_option, together
 from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
-from harness.model.numbers import percent
 from harness.model.understanding import Chunking, Corpus, Detail
 from harness.understanding.counts import Rule, ValueRule
 from harness.understanding.figures import PRESETS, ZeroDivision
 
 if TYPE_CHECKING:
     from harness.model.annotation import LabelSet
-    from harness.understanding.reports.score_text import FigureRow, Reported
+    from harness.statistics.verdict import DeclaredLimit
+    from harness.understanding.reports.score_text import Reported
 
-NOT_HELD = 1
 BOTH = "both"
 _ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 
@@ -181,37 +179,30 @@ class FrameLimits:
 
     def demand(self, systems: Sequence[Reported]) -> None:
         """Ends with status 1 when a limit does not hold, after printing why. A result of n/a holds no limit."""
-        found = [text for one in systems for text in self.failures(one)]
-        for text in found:
-            click.echo(f"harness: {text}", err=True)
-        if found:
-            sys.exit(NOT_HELD)
+        demand_limits(limit for one in systems for limit in self.limits(one))
 
-    def failures(self, system: Reported) -> Iterator[str]:
-        """A sentence for each limit that does not hold, for every detail."""
+    def limits(self, system: Reported) -> Iterator[DeclaredLimit]:
+        """Each limit, for every detail."""
+        from harness.statistics.verdict import SHARE, DeclaredLimit
+
         name = shown(system.counts.predicted, 100)
         wanted = {"emr": self.min_emr, "sfa": self.min_sfa, "slot_f1": self.min_slot_f1, "cer": self.max_cer}
         for key, limit in wanted.items():
             if limit is None:
                 continue
+            option = f"--{'max' if key == 'cer' else 'min'}-{key.replace('_', '-')}"
             rows = [row for row in system.rows if row.key == key]
             for row in rows:
-                if why := self._why_not(row, limit):
-                    yield f"{row.name}{f' ({row.detail})' if row.detail else ''} of {name} {why}"
+                yield DeclaredLimit(
+                    option,
+                    f"{row.name}{f' ({row.detail})' if row.detail else ''} of {name}",
+                    limit,
+                    row.value,
+                    least=row.high,
+                    unit=SHARE,
+                    interval=row.interval,
+                    why_not=row.counts,
+                    on_bound=self.limits_on is LimitsOn.BOUND,
+                )
             if not rows:
-                yield f"{key} of {name} is n/a, so the limit does not hold"
-
-    def _why_not(self, row: FigureRow, limit: float) -> str:
-        if row.value is None:
-            return f"is n/a, so the limit does not hold: {row.counts}"
-        judged, end = row.value, ""
-        if self.limits_on is not LimitsOn.ESTIMATE:
-            if row.interval is None:
-                return "has no interval, so the limit does not hold (use --limits-on estimate)"
-            judged = row.interval[0 if row.high else 1]
-            which = "lower" if row.high else "upper"
-            end = f", and the {which} end of its 95 % interval, {percent(judged, 2)}, is"
-        if not (judged < limit if row.high else judged > limit):
-            return ""
-        side = "below" if row.high else "above"
-        return f"is {percent(row.value, 2)}{end or ','} {side} {percent(limit, 2)}"
+                yield DeclaredLimit(option, f"{key} of {name}", limit, None, unit=SHARE, least=key != "cer")

@@ -15,13 +15,12 @@ from harness.base.plain_json import picked, plain
 from harness.base.text_table import shown
 from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
 from harness.model.judgment import Category
-from harness.model.numbers import fixed, percent
+from harness.model.numbers import fixed
 from harness.rating.figures.categories import (
     PARTINGS,
     By,
     CategoryComparison,
     CategoryFigures,
-    CountedShare,
     CrossedFigures,
     Figure,
     RepromptFigures,
@@ -35,6 +34,7 @@ from harness.rating.figures.categories import (
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import LABELS
 from harness.statistics.significance import Swapping
+from harness.statistics.verdict import SHARE, DeclaredLimit
 
 DERIVED_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
 NO_LABEL = "(none)"
@@ -138,45 +138,32 @@ def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[Ca
     return tuple(compare_categories(trials, *selection.compare, selection.on, reading) for reading in readings)
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """An upper or lower limit on a share. wanted: 0–1; None: no limit."""
-
-    option: str
-    category: Category
-    wanted: float | None
-    least: bool
-    reading: Reading
-
-
-def failures(report: CategoryReport, limit: Limit, bound: Bound) -> Iterator[str]:
-    """A sentence for each device that fails a limit. A device without a share fails every limit."""
-    if limit.wanted is None:
-        return
+def limits_of(
+    report: CategoryReport, option: str, category: Category, wanted: float, reading: Reading, bound: Bound
+) -> Iterator[DeclaredLimit]:
+    """A limit on the share of a category, for each device: the least of correct responses, the most of others."""
+    least, name = category is Category.CORRECT, name_of(category)
     groups = report.devices()
     if not groups:
-        yield f"{limit.option}: {report.figures.why_not or 'there is no device'}, which no limit allows"
-    for one in groups:
-        share = one.figures.share(limit.category, limit.reading)
-        value = _value(share, limit, bound)
-        if value is not None and (value >= limit.wanted if limit.least else value <= limit.wanted):
-            continue
-        what = f"{name_of(limit.category)} of {shown(one.label, 60) or '(no name)'}"
-        if value is None:
-            why = one.figures.why_not or "too few queries for an interval"
-            yield f"{limit.option}: {what} is n/a ({why}), which no limit allows"
-            continue
-        end = "safe end" if bound is Bound.SAFE else f"{bound} end of the 95 % interval"
-        of = "" if bound is Bound.POINT else f" ({end})"
-        than = "below" if limit.least else "above"
-        yield f"{limit.option}: {what} is {percent(value, 2)}{of}, {than} {percent(limit.wanted, 2)}"
-
-
-def _value(share: CountedShare, limit: Limit, bound: Bound) -> float | None:
-    if bound is Bound.POINT or share.interval is None:
-        return share.value if bound is Bound.POINT else None
-    low, high = share.interval
-    return low if bound is Bound.LOWER or (bound is Bound.SAFE and limit.least) else high
+        why_not = report.figures.why_not or "there is no device"
+        yield DeclaredLimit(option, name, wanted, None, least=least, unit=SHARE, why_not=why_not)
+    for group in groups:
+        share = group.figures.share(category, reading)
+        found, end = share.value, ""
+        if bound in (Bound.LOWER, Bound.UPPER):
+            end = f", {bound} end of the 95 % interval,"
+            found = None if share.interval is None else share.interval[bound is Bound.UPPER]
+        yield DeclaredLimit(
+            option,
+            f"{name} of {shown(group.label, 60) or '(no name)'}{end}",
+            wanted,
+            found,
+            least=least,
+            unit=SHARE,
+            interval=None if end else share.interval,
+            why_not=group.figures.why_not or ("too few queries for an interval" if end else ""),
+            on_bound=bound is Bound.SAFE,
+        )
 
 
 COLUMNS = (

@@ -111,7 +111,7 @@ def test_limits(folder: Path) -> None:
     assert harness(folder, "--min-alpha", "0.1").exit_code == 0
     low = harness(folder, "--min-alpha", "0.99")
     assert low.exit_code == 1
-    assert "below 0.99" in low.stderr
+    assert "alpha ≥ 0.99: found 0.684, fails" in low.stderr
     assert harness(folder, "--min-alpha", "2").exit_code == 2
 
 

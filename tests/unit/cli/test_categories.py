@@ -100,7 +100,7 @@ def test_limits_hold_for_every_device(folder: Path, options: list[str], status: 
     assert result.exit_code == status, result.output
     told = [line for line in result.stderr.splitlines() if line.startswith("harness: ")]
     assert bool(told) == bool(status)
-    assert all(" of den is " in line or " of kitchen is " in line for line in told)
+    assert all(" of den" in line or " of kitchen" in line for line in told)
 
 
 def test_the_reading_decides_what_is_wrong(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_limit_over_nothing_does_not_hold(tmp_path: Path) -> None:
     path = store_session(tmp_path / "s", [Answer("a")])
     result = harness(path, "--max-wrong", "1")
     assert result.exit_code == 1
-    assert "n/a (nothing was judged), which no limit allows" in result.stderr
+    assert "found n/a (nothing was judged), undecided" in result.stderr
 
 
 def test_one_rater_or_one_round_can_be_looked_at(folder: Path, tmp_path: Path) -> None:

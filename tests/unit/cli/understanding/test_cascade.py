@@ -144,7 +144,7 @@ def test_a_limit_on_what_it_may_cost(place: Path) -> None:
     assert asked_of(place, "--max-sfa-loss", "100%").exit_code == 0
     done = asked_of(place, "--missing-is-silence", "--max-sfa-loss", "20%")
     assert done.exit_code == 1
-    assert "the SFA loss by recognition is 33.33 %, above 20.00 %" in done.stderr
+    assert "SFA loss by recognition ≤ 20 %: found 33.3 %, fails" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -126,15 +126,11 @@ def test_a_list_of_groups_parts_the_figures(files: list[str]) -> None:
     ("limit", "held", "said"),
     [
         (["--min-emr", "60%"], True, ""),
-        (["--min-emr", "0.7"], False, "EMR (exact match) of p.jsonl is 66.67 %, below 70.00 %"),
-        (
-            ["--min-emr", "0.3", "--limits-on", "bound"],
-            False,
-            "lower end of its 95 % interval, 20.77 %, is below 30.00 %",
-        ),
-        (["--min-sfa", "50%"], False, "SFA (full) of p.jsonl is 33.33 %, below 50.00 %"),
+        (["--min-emr", "0.7"], False, "EMR (exact match) of p.jsonl ≥ 70 %: found 66.7 %, fails"),
+        (["--min-emr", "0.3", "--limits-on", "bound"], False, "found 66.7 %, 20.8 % at the end of its interval, fails"),
+        (["--min-sfa", "50%"], False, "SFA (full) of p.jsonl ≥ 50 %: found 33.3 %, fails"),
         (["--min-slot-f1", "0"], True, ""),
-        (["--max-cer", "99%"], False, "CER (full) of p.jsonl is 100.00 %, above 99.00 %"),
+        (["--max-cer", "99%"], False, "CER (full) of p.jsonl ≤ 99 %: found 100 %, fails"),
         (["--max-cer", "100%"], True, ""),
     ],
 )
@@ -148,7 +144,7 @@ def test_a_limit_that_does_not_hold_is_status_1(files: list[str], limit: list[st
 def test_a_limit_on_nothing_does_not_hold(files: list[str]) -> None:
     Path("p.csv").write_text("id,intent\n1,go\n", encoding="utf-8")
     done = harness("--gold", "g.jsonl", "--pred", "p.csv", "--min-slot-f1", "0")
-    assert (done.exit_code, "is n/a, so the limit does not hold" in done.stderr) == (1, True)
+    assert (done.exit_code, "slot F1 (full) of p.csv ≥ 0 %: found n/a (no slots in" in done.stderr) == (1, True)
 
 
 def test_systems_are_compared_on_what_both_have(files: list[str]) -> None:
@@ -263,7 +259,7 @@ def test_the_first_attempt_is_scored_where_it_is_asked_for(session: Path) -> Non
     done = harness(session, "--attempt", "first", "--min-emr", "50%")
     assert done.exit_code == 1
     assert "EMR (exact match) of devices in" in done.stderr
-    assert "is 33.33 %, below 50.00 %" in done.stderr
+    assert "≥ 50 %: found 33.3 %, fails" in done.stderr
     assert "by attempt" not in done.stdout
 
 
