@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from harness.base.foreign import plain_text
 from harness.model.bench import ObservationKind
 from harness.model.effect import StateWanted
-from harness.model.numbers import exact, seconds
+from harness.model.numbers import counted, exact, seconds
 from harness.model.observation import (
     Earcon,
     HostStalled,
@@ -455,8 +455,9 @@ class Attempt:
 def _words_differ(judged: Judgement) -> str:
     if judged.heard is None:
         return "operator_says_no"
-    counts = judged.counts
-    return f"words_differ: {counts.errors} errors in {counts.words} words" if counts else "words_differ"
+    if judged.counts is None:
+        return "words_differ"
+    return f"words_differ: {counted(judged.counts.errors, 'error')} in {counted(judged.counts.words, 'word')}"
 
 
 def missing(attempt: Attempt) -> tuple[StateWanted, ...]:

@@ -30,7 +30,7 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
 
     if not as_json:
         said = f"Saying {plain_text(phrase)!r} to {device}: at most {at_most} voices, {TIMES} times each"
-        click.echo(f"{said}, for at most {exact(minutes)} minutes.\n{'voice':{WIDTH}}  {'heard':8}  delay")
+        click.echo(f"{said}, for at most {exact(minutes)} min.\n{'voice':{WIDTH}}  {'heard':8}  delay")
     until_s = time.monotonic() + minutes * 60
     found = find_voice(bench, device, at_most=at_most, within_s=minutes * 60, tried=tried)
     probe = _probe(found.voice) if found else ""
