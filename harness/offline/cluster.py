@@ -9,12 +9,13 @@ import json
 import logging
 import math
 import os
+import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -62,60 +63,45 @@ class Cutting:
         self, files: Sequence[ListedFile], due: np.ndarray[tuple[int], np.dtype[np.bool_]], task_s: float
     ) -> None:
         self._task_s = task_s
-        self._waiting = HandingOut(files, due)
+        self.waiting = HandingOut(files, due)
         self._files_left = int(np.count_nonzero(due))
         self._handed_s = 0.0
-        self._singles: deque[TaskPiece] = deque()
-        self._alone: deque[TaskPiece] = deque()
-        self._on_its_own = False
+        self._suspects: deque[TaskPiece] = deque()
 
     def next(self, slots: int, in_flight: int) -> TaskPiece | None:
         """The next piece; None if there is none yet. slots: tasks that the cluster runs at once."""
-        if self._on_its_own and in_flight:
-            return None
-        self._on_its_own = False
-        if self._waiting:
+        if self.waiting:
             return self._cut(max(1, slots))
-        if self._singles:
-            # At most one per slot: two suspects on one worker would end each other.
-            return self._singles.popleft() if in_flight < slots else None
-        if self._alone and not in_flight:
-            self._on_its_own = True
-            return self._alone.popleft()
+        # At most one suspect per slot: two on one worker would end each other. A last attempt is made alone.
+        if self._suspects and in_flight < (slots if self._suspects[0].attempt < ATTEMPTS else 1):
+            return self._suspects.popleft()
         return None
 
     def suspect(self, piece: TaskPiece) -> bool:
-        """Puts back a piece with which workers ended. False if its file is to be rejected instead."""
+        """Puts back a piece with which workers ended, last attempts behind all others. False if its file is to be
+        rejected instead."""
         if piece.attempt >= ATTEMPTS:
             return False
         singles = [TaskPiece((position,), piece.attempt + 1) for position in piece.positions]
-        (self._singles if piece.attempt == 1 else self._alone).extend(singles)
+        put_back = self._suspects.extendleft if piece.attempt == 1 else self._suspects.extend
+        put_back(singles)
         return True
 
-    def finished(self, position: int) -> None:
-        self._waiting.finished(position)
-
-    @property
-    def share_done(self) -> float | None:
-        """Share of the hours done, as far as they are known."""
-        total_s = self._waiting.total_s
-        return min(1.0, self._waiting.done_s / total_s) if total_s else None
-
     def _cut(self, slots: int) -> TaskPiece:
-        if not self._waiting.total_s:
-            self._waiting.give_back(self._waiting.take(0.0, 1))  # looks at the first file, so that lengths are known
-        left_s = self._waiting.total_s - self._handed_s
+        if not self.waiting.total_s:
+            self.waiting.give_back(self.waiting.take(0.0, 1))  # looks at the first file, so that lengths are known
+        left_s = self.waiting.total_s - self._handed_s
         most_s = min(self._task_s, max(LEAST_TASK_S, left_s / (2 * slots)))
-        positions = self._waiting.take(most_s, min(MOST_FILES, math.ceil(self._files_left / (2 * slots))))
+        positions = self.waiting.take(most_s, min(MOST_FILES, math.ceil(self._files_left / (2 * slots))))
         self._files_left -= len(positions)
-        self._handed_s += sum(map(self._waiting.rough_s, positions))
+        self._handed_s += sum(map(self.waiting.rough_s, positions))
         return TaskPiece(tuple(positions))
 
 
 AHEAD = 2
 """Tasks in flight per slot: workers need not wait for us, and a million files are not a million tasks."""
 GRACE_S = 4.0
-CONNECT_S = 5.0
+CONNECT_S = 10.0
 ASK_S = 5.0
 WORKERS_WITHIN_S = 30.0
 """Longest time that a cluster may have no worker, at the start and later."""
@@ -129,6 +115,7 @@ class ClusterLink:
     def __init__(self, address: str) -> None:
         try:
             import distributed
+            from distributed.comm.addressing import parse_address, parse_host_port
         except ImportError as error:
             raise PluginError(
                 f"--cluster needs Dask distributed: {error}", remedy=f"Install it: {pip_install('cluster')}"
@@ -138,11 +125,15 @@ class ClusterLink:
         self._killed: type[Exception] = distributed.KilledWorker
         logging.disable()  # the evaluation reports a lost scheduler or worker in its own words
         try:
+            scheme, place = parse_address(address)
+            if scheme in ("tcp", "tls"):  # Dask would go on trying where nobody listens
+                socket.create_connection(parse_host_port(place), CONNECT_S).close()
             self._client = client(address, timeout=CONNECT_S, set_as_default=False, name="harness")
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
+        except (OSError, OverflowError, ValueError, TypeError, RuntimeError) as error:
             logging.disable(logging.NOTSET)
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise InputError(
-                f"no Dask scheduler answers at {address}: {error or type(error).__name__}",
+                f"no Dask scheduler answers at {address}: {why}",
                 remedy="Give the address that `dask scheduler` printed, such as tcp://192.168.1.10:8786",
             ) from error
 
@@ -186,20 +177,15 @@ class ClusterLink:
 
     def dismiss(self, run: str) -> None:
         """Ends a run on all workers, beside their tasks."""
-        try:
+        with suppress(OSError, TimeoutError):  # the workers are gone, and their engines with them
             if self._client.status == "running":
                 dismiss = _by_name(cluster_worker.dismiss)
                 self._client.run(dismiss, run, on_error="ignore", callback_timeout=ASK_S)
-        except (OSError, TimeoutError):
-            return  # the workers are gone, and their engines with them
 
     def close(self) -> None:
-        try:
+        with suppress(OSError, TimeoutError):
             self._client.close(timeout=2)
-        except (OSError, TimeoutError):
-            pass
-        finally:
-            logging.disable(logging.NOTSET)
+        logging.disable(logging.NOTSET)
 
     def _gone(self) -> EngineError:
         return EngineError(
@@ -524,10 +510,12 @@ class _ClusterRun:
             self._due[position] = False
             self._left -= 1
             self._workers.proven |= outcome.rejected is None
-            self._cutting.finished(position)
+            self._cutting.waiting.finished(position)
             self.pace.count(outcome)
             if self._on_outcome is not None:
                 self._on_outcome(outcome, self._files[position])
 
     def _show(self, on_progress: Callable[[RunProgress], None]) -> None:
-        on_progress(self.pace.snapshot(time.monotonic(), self._cutting.share_done, self._workers.slots))
+        waiting = self._cutting.waiting
+        share_done = min(1.0, waiting.done_s / waiting.total_s) if waiting.total_s else None
+        on_progress(self.pace.snapshot(time.monotonic(), share_done, self._workers.slots))
