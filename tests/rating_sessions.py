@@ -16,6 +16,7 @@ import soxr
 
 from harness.base.codec import RECORDS, encode
 from harness.base.places import SessionFolder
+from harness.base.row_store import open_for_writing
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectWord, StateWanted
 from harness.model.judgment import Category, JudgmentStatus, ProposalRule, ProposalShown, RatingRound
@@ -46,7 +47,6 @@ from harness.rating.items import new_row
 from harness.rating.judgment_log import JudgmentLog
 from harness.rating.rating_room import open_room
 from harness.session.log.clips import ClipShelf
-from harness.session.log.rows_file import open_for_writing
 from harness.sound.level import amplify
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import renderer

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,14 +18,13 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger, Shares
 from harness.annotation.worklist import Worklist
 from harness.base.codec import CodecError, decode
+from harness.base.row_store import Content, SharedRows, read_rows
 from harness.base.whole_file import disk_errors
 from harness.base.written import known_name
 from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet, Proposed
 from harness.model.errors import InputError, LogError, Place
 from harness.model.understanding import Utterance
-from harness.session.log.database import SharedRows
 from harness.session.log.reader import LogFindings, checked, findings, notes
-from harness.session.log.rows_file import Content, open_for_reading, texts
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.label_set_file import load_label_set
 
@@ -136,10 +134,8 @@ def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, Ann
 
     Nothing is made or changed.
     """
-    path = AnnotationFolder(folder).demand().rows
-    with closing(open_for_reading(path, may_be_blank=True, content=ANNOTATION)) as connection:
-        for row in texts(connection, path, after_seq):
-            yield row[0], ANNOTATION.record(row, path)
+    for row, record in read_rows(AnnotationFolder(folder).demand().rows, ANNOTATION, after_seq, may_be_blank=True):
+        yield row[0], record
 
 
 def check_annotation(folder: Path) -> LogFindings:

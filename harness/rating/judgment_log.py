@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from harness.base.places import SessionFolder
+from harness.base.row_store import SESSION, SharedRows, entry_of, first_hash, read_entries
 from harness.model.record import Entry, RatingRecord, Record
-from harness.session.log.database import SharedRows
-from harness.session.log.rows_file import SESSION, entry_of, first_hash
 
 
 class JudgmentLog(SharedRows[Record]):
@@ -37,5 +36,4 @@ class JudgmentLog(SharedRows[Record]):
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, from all processes, in order; LogError."""
-        for (seq, run, at_s, wall_s, _), record in self.read(after_seq):
-            yield Entry(seq, run, at_s, wall_s, record)
+        return read_entries(self._path, after_seq, may_be_blank=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from harness.base.places import SessionFolder
+from harness.base.row_store import read_entries
 from harness.base.written import name_key
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource
 from harness.model.errors import InputError, Place
@@ -27,7 +27,6 @@ from harness.rating.standing import Count, OwnRows, RaterStanding, drawn, hand_o
 from harness.session.figures.effects import EffectRows, Key
 from harness.session.figures.trials import SessionTrials
 from harness.session.log.reader import LogReader, read_clip
-from harness.session.log.rows_file import open_for_reading, rows
 from harness.sound.level import at_level_unclipped
 from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import Renderer, renderer
@@ -77,10 +76,9 @@ class RatingSource:
                 self._take(entry)
             judgments = reader.folder.judgments
         if judgments.is_file():
-            with closing(open_for_reading(judgments, may_be_blank=True)) as connection:
-                for entry in rows(connection, judgments, self._judgments_seq):
-                    self._judgments_seq = entry.seq
-                    self._take_rating(entry)
+            for entry in read_entries(judgments, self._judgments_seq, may_be_blank=True):
+                self._judgments_seq = entry.seq
+                self._take_rating(entry)
         if self._found is None or before != (self._seq, self._judgments_seq):
             self._found = self._items()
         return self._found

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Collection
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.base import threads
 from harness.base.clocks import HostClock
+from harness.base.row_store import read_entries
 from harness.base.simulated_threads import SimulatedThreads
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OnFault
 from harness.model.errors import DeviceError, LogError, LogFull, Place
@@ -27,8 +28,6 @@ from harness.session.conductor import Conductor
 from harness.session.engine.assemble import Resolved, stage_of
 from harness.session.figures.live import LiveFigures
 from harness.session.log.database import SqliteLog
-from harness.session.log.rows_file import open_for_reading
-from harness.session.log.rows_file import rows as entries_of
 from harness.session.plan import plan
 from harness.session.resumption import Resumption
 from harness.session.simulated.bench import (
@@ -250,9 +249,8 @@ class Night:
 
     def _replayed(self, path: Path) -> LiveFigures:
         figures = LiveFigures(self.scenario)
-        with closing(open_for_reading(path)) as connection:
-            for entry in entries_of(connection, path, 0):
-                figures.add(entry)
+        for entry in read_entries(path):
+            figures.add(entry)
         return figures
 
     def _compare(self, replayed: LiveFigures) -> None:

@@ -1,4 +1,4 @@
-"""Writes the append-only SQLite files of rows: several processes at once, or one that runs a session."""
+"""Writes the log of a session: one thread of one process, with a lock, and a rescue file beside it."""
 
 from __future__ import annotations
 
@@ -7,151 +7,32 @@ import fcntl
 import os
 import queue
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Self
-
-from pydantic_core import PydanticSerializationError
+from typing import Self
 
 from harness.base import threads
-from harness.base.chain import last_link, linked, seal_end
-from harness.base.codec import RECORDS, encode
+from harness.base.chain import last_link, seal_end
 from harness.base.places import SessionFolder
+from harness.base.row_store import (
+    BATCH,
+    SESSION,
+    explain,
+    explained,
+    explanation,
+    insert,
+    open_for_writing,
+    place_of,
+    read_entries,
+)
 from harness.base.whole_file import disk_errors, sync_folder, unfinished
 from harness.model.errors import LogError
 from harness.model.record import Clip, EngineStarted, Entry, Record
 from harness.model.stimulus import Waveform
 from harness.session.log.clips import ClipShelf
-from harness.session.log.rows_file import (
-    BATCH,
-    Content,
-    Row,
-    T,
-    explain,
-    explained,
-    explanation,
-    open_for_reading,
-    open_for_writing,
-    rows,
-    texts,
-)
-
-INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?)"
-WAIT_S = 30.0
-"""How long a writer waits for another one's commit."""
-
-
-class SharedRows(Generic[T]):
-    """One such file; thread-safe. LogError when it cannot be written or is another one; LogFull.
-
-    path: of the file. demand: raises LogError when the folder is not what it has to be. first: what the chain begins
-    at.
-    """
-
-    def __init__(
-        self, path: Path, content: Content[T], demand: Callable[[], object], first: Callable[[], bytes]
-    ) -> None:
-        self._path, self._content, self._demand, self._first = path, content, demand, first
-        self._lock = threads.lock()
-        self._opened: _Place | None = None
-        self._open()
-
-    def add(self, records: Sequence[T]) -> list[Row]:
-        """Writes rows all or none, at the cost of one, and returns when they are on the disk.
-
-        A record that is there already is not written again: its row comes back.
-        """
-        found: list[Row] = []
-        with self._lock, explained(self._path):
-            self._demand_place()
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._catch_up()
-                seq, link = self._seq, last_link(self._connection, self._first)
-                fresh: dict[str, int] = {}
-                for record in records:
-                    id_ = self._content.id_of(record)
-                    if id_ is not None:
-                        if (there := self._known.get(id_, fresh.get(id_))) is not None:
-                            found.append(next(texts(self._connection, self._path, there - 1)))
-                            continue
-                        fresh[id_] = seq + 1
-                    body = self._text(record)
-                    seq += 1
-                    row = (seq, 0, threads.monotonic(), threads.wall(), record.kind, body)
-                    link = linked(link, row)
-                    self._connection.execute(INSERT, (*row, link))
-                    found.append((*row[:4], body))
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-        return found
-
-    def read(self, after_seq: int = 0) -> Iterator[tuple[Row, T]]:
-        """Committed rows after a seq, by whichever process, in order; LogError."""
-        with closing(open_for_reading(self._path, may_be_blank=True, content=self._content)) as connection:
-            for row in texts(connection, self._path, after_seq):
-                yield row, self._content.record(row, self._path)
-
-    def close(self) -> None:
-        """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""
-        with self._lock:
-            opened, self._opened = self._opened, None
-            try:
-                if opened is not None and _place(self._path) == opened:
-                    with explained(self._path):
-                        self._connection.execute("BEGIN IMMEDIATE")  # no other process can add a row
-                        seal_end(self._connection, self._path)
-            finally:
-                self._connection.close()
-
-    def _open(self) -> None:
-        self._known: dict[str, int] = {}
-        self._seq = 0
-        self._connection = open_for_writing(self._path, self._content, WAIT_S)
-        self._opened = _place(self._path)
-
-    def _demand_place(self) -> None:
-        """Opens the file anew where another has taken its place; LogError when its folder is gone, or it is closed."""
-        if self._opened is None:
-            raise LogError(f"{self._path} is closed", remedy="Open it again")
-        if _place(self._path) != self._opened:
-            # An open file that was removed still accepts rows, which would be lost.
-            self._demand()
-            self._connection.close()
-            self._open()
-
-    def _catch_up(self) -> None:
-        """Reads the ids that other processes have written."""
-        for row in texts(self._connection, self._path, self._seq):
-            id_ = self._content.id_of(self._content.record(row, self._path))
-            self._seq = row[0]
-            if id_ is not None:
-                self._known[id_] = row[0]
-
-    def _text(self, record: T) -> str:
-        try:
-            return encode(self._content.adapter, record).decode("utf-8")
-        except PydanticSerializationError as error:
-            what = f"a {record.kind} row cannot be written as text: {error}"
-            raise LogError(what, remedy="Write it in other characters") from error
-
-
-_Place = tuple[tuple[int, int], ...]
-
-
-def _place(path: Path) -> _Place | None:
-    """Which file this is, with its write-ahead log; None when one of them is gone."""
-    try:
-        files = [os.stat(name) for name in (path, f"{path}-wal")]
-    except OSError:
-        return None
-    return tuple((file.st_dev, file.st_ino) for file in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +70,7 @@ class SqliteLog:
         self._lock_fd = _lock(self._folder.lock)
         try:
             self._connection = open_for_writing(self._folder.database)
-            self._opened, self._bytes = _place(self._folder.database), 0
+            self._opened, self._bytes = place_of(self._folder.database), 0
             self._rescued = False
             self._shelf = ClipShelf(self._folder.clips)
             self._next_seq, self._run, self._link = self._position()
@@ -209,11 +90,7 @@ class SqliteLog:
 
     def append(self, record: Record) -> Entry:
         """Returns when the row is on the disk. LogFull when the disk is full. You can call it again later."""
-        try:
-            body = encode(RECORDS, record).decode("utf-8")
-        except PydanticSerializationError as error:
-            raise LogError(f"a {record.kind} row cannot be written as text: {error}") from error
-        wanted = _QueuedRow(record, body)
+        wanted = _QueuedRow(record, SESSION.text(record))
         with self._closing:
             if self._closed:
                 raise LogError("the session log is closed", remedy="Resume the session: harness resume SESSION")
@@ -225,7 +102,7 @@ class SqliteLog:
         database, known_bytes = self._folder.database, self._bytes
         with contextlib.suppress(OSError):
             size = database.stat().st_size
-            if size >= known_bytes and _place(database) == self._opened:
+            if size >= known_bytes and place_of(database) == self._opened:
                 self._bytes = size  # rows are only added: a file that shrinks was overwritten
                 return
         raise LogError(
@@ -239,8 +116,7 @@ class SqliteLog:
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, in order; LogError."""
-        with closing(open_for_reading(self._folder.database)) as connection:
-            yield from rows(connection, self._folder.database, after_seq)
+        return read_entries(self._folder.database, after_seq)
 
     def close(self) -> None:
         """Commits what is queued, seals the end and lets another writer in; may be called twice.
@@ -306,20 +182,18 @@ class SqliteLog:
             (entry.seq, entry.run, at_s, wall_s, entry.record.kind, wanted.body)
             for entry, wanted in zip(entries, batch, strict=True)
         ]
-        links: list[bytes] = []
-        for row in rows_:
-            links.append(linked(links[-1] if links else self._link, row))
-        lost = self._lost()
+        lost, link = self._lost(), self._link
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany(INSERT, [(*row, link) for row, link in zip(rows_, links, strict=True)])
+            for row in rows_:
+                link = insert(self._connection, row, link)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if not self._committed_all_the_same(entries[-1]):
                 self._refuse(batch, lost or explanation(error, self._folder.database))
                 return
         self._next_seq += len(batch)
-        self._link = links[-1]
+        self._link = link
         self._run = run
         if lost is not None:
             self._refuse(batch, lost)

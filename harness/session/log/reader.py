@@ -19,6 +19,20 @@ from harness.base.chain import COLUMN, FIRST, ChainCheck, Seal, is_chained, read
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
+from harness.base.row_store import (
+    OF_NO_CLOCK,
+    SESSION,
+    Content,
+    entry_of,
+    explained,
+    first_hash,
+    is_time,
+    missing_guards,
+    open_for_reading,
+    raise_signal,
+    read_entries,
+    texts,
+)
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError, SoundGone
 from harness.model.numbers import counted, exact
@@ -34,20 +48,6 @@ from harness.model.record import (
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Clip, Waveform
 from harness.session.log.clips import MISSING, ClipFinding, clip_damage, clip_samples, named_clips
-from harness.session.log.rows_file import (
-    OF_NO_CLOCK,
-    SESSION,
-    Content,
-    entry_of,
-    explained,
-    first_hash,
-    is_time,
-    missing_guards,
-    open_for_reading,
-    raise_signal,
-    rows,
-    texts,
-)
 
 T = TypeVar("T")
 
@@ -61,7 +61,8 @@ class LogReader:
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, in order; LogError naming a row that cannot be read."""
-        return rows(self._connection, self.folder.database, after_seq)
+        for row in texts(self._connection, self.folder.database, after_seq):
+            yield entry_of(row, self.folder.database)
 
     def last_seq(self) -> int:
         """seq of the last committed row; 0 when there is none."""
@@ -281,24 +282,31 @@ def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:
         yield f"{path.name} is an incomplete clip: the engine ended while writing it; the next run removes it"
 
 
+_RATINGS = "'judgment_given', 'effect_answered'"
+
+
 def rating_rows(folder: Path) -> tuple[Entry, ...]:
     """Judgments and effect answers of a session, those given at the bench and those given later, oldest first.
 
     LogError. seq is of the file that a row stands in, so that only a row of the same file may be compared by it.
     """
-    return tuple(chronological(_of_kinds(SessionFolder(folder).demand().database), later_rows(folder)))
+    given_at_bench = read_entries(SessionFolder(folder).demand().database, kinds=_RATINGS)
+    return tuple(chronological(given_at_bench, later_rows(folder)))
 
 
 def later_rows(folder: Path) -> tuple[Entry, ...]:
     """Those of its own file only, in order; LogError."""
-    judgments = SessionFolder(folder).demand().judgments
-    return tuple(_of_kinds(judgments, may_be_blank=True)) if judgments.is_file() else ()
+    return tuple(_beside(SessionFolder(folder).demand(), _RATINGS))
 
 
 def rows_beside(folder: Path) -> tuple[Entry, ...]:
     """All rows of the file of judgments, in order; LogError."""
-    judgments = SessionFolder(folder).demand().judgments
-    return tuple(_of_kinds(judgments, "kind", may_be_blank=True)) if judgments.is_file() else ()
+    return tuple(_beside(SessionFolder(folder).demand()))
+
+
+def _beside(session: SessionFolder, kinds: str = "") -> Iterator[Entry]:
+    if session.judgments.is_file():
+        yield from read_entries(session.judgments, kinds=kinds, may_be_blank=True)
 
 
 def removals(folder: Path) -> dict[str, str]:
@@ -307,9 +315,8 @@ def removals(folder: Path) -> dict[str, str]:
     Empty when their file cannot be read, which `check` reports.
     """
     found: dict[str, str] = {}
-    judgments = SessionFolder(folder).judgments
     try:
-        for entry in _of_kinds(judgments, "'sounds_removed'", may_be_blank=True) if judgments.is_file() else ():
+        for entry in _beside(SessionFolder(folder), "'sounds_removed'"):
             if not isinstance(row := entry.record, SoundsRemoved):
                 continue  # `check` reports it
             day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
@@ -332,9 +339,8 @@ class Redaction:
 def redactions(folder: Path) -> dict[str, Redaction]:
     """Clips of which somebody made spans silent. Empty when their file cannot be read, which `check` reports."""
     found: dict[str, Redaction] = {}
-    judgments = SessionFolder(folder).judgments
     try:
-        for entry in _of_kinds(judgments, "'sound_redacted'", may_be_blank=True) if judgments.is_file() else ():
+        for entry in _beside(SessionFolder(folder), "'sound_redacted'"):
             if not isinstance(row := entry.record, SoundRedacted):
                 continue
             day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
@@ -377,14 +383,6 @@ def read_clip(folder: Path, clip: Clip) -> Waveform:
         return Waveform(samples=clip_samples(folder, clip), rate_hz=clip.rate_hz)
     except LogError as error:
         raise LogError(f"{folder / clip.name} {error.what}") from error
-
-
-def _of_kinds(
-    path: Path, kinds: str = "'judgment_given', 'effect_answered'", *, may_be_blank: bool = False
-) -> Iterator[Entry]:
-    with closing(open_for_reading(path, may_be_blank=may_be_blank)) as connection:
-        for row in texts(connection, path, 0, kinds):
-            yield entry_of(row, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ from click.testing import CliRunner
 
 from harness.annotation.project import AnnotationLog, check_annotation
 from harness.base.chain import FIRST, linked, read_seal
+from harness.base.row_store import INSERT
 from harness.cli import group
 from harness.model.annotation import Labelled
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import EngineStarted, JudgmentGiven, NoteWritten, SessionStarted, SoundRedacted
 from harness.rating.judgment_log import JudgmentLog
-from harness.session.log.database import INSERT, SqliteLog
+from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, rating_rows
 
 UNSEALED = Path(__file__).parents[2] / "data" / "unsealed"

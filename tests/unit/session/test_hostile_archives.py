@@ -23,12 +23,13 @@ import soundfile
 
 from harness.base.chain import linked
 from harness.base.foreign import plain_text
+from harness.base.row_store import INSERT
 from harness.model.errors import LogError
 from harness.model.record import NoteWritten, Record, ResponseFrozen, SessionStarted
 from harness.model.stimulus import Clip, Waveform
 from harness.model.time import Stamp
 from harness.session.log import clips, reader
-from harness.session.log.database import INSERT, SqliteLog
+from harness.session.log.database import SqliteLog
 from harness.session.log.reader import LogReader, check, stored_bytes
 from tests.seen import until
 

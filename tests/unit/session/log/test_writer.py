@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from harness.base.codec import RECORDS, decode, encode
 from harness.base.places import SessionFolder
+from harness.base.row_store import APPLICATION_ID
 from harness.model.errors import LogError
 from harness.model.record import EngineStarted, Entry, NoteWritten, ResponseFrozen
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.session.log.database import SqliteLog, take_up_rescue
 from harness.session.log.reader import LogReader, check, read_clip
-from harness.session.log.rows_file import APPLICATION_ID
 from tests.unit.session.log.records import KINDS, rows_of
 from tests.written_sessions import records
 

@@ -1,11 +1,14 @@
-"""Opens and reads the append-only SQLite files of rows, which may come from others, and explains their errors."""
+"""The append-only SQLite files of rows: opened, read, also by others' leave, and written by several processes at once.
+
+Files may come from others. Errors of SQLite are explained.
+"""
 
 from __future__ import annotations
 
 import os
 import resource
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,10 +17,11 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from harness.base import threads
-from harness.base.chain import COLUMN, FIRST, begin_chain, is_chained, linked
-from harness.base.codec import RECORDS, CodecError, decode
+from harness.base.chain import COLUMN, FIRST, Link, begin_chain, is_chained, last_link, linked, seal_end
+from harness.base.codec import RECORDS, CodecError, decode, encode
 from harness.base.foreign import plain_text
 from harness.base.whole_file import MAKE_ROOM
 from harness.model.errors import LogError, LogFull
@@ -65,6 +69,14 @@ class Content(Generic[T]):
             return decode(self.adapter, row[4])
         except CodecError as error:
             raise LogError(f"{path}: row {row[0]} cannot be read: {error.what}", remedy=self.unreadable) from error
+
+    def text(self, record: T) -> str:
+        """The body of its row; LogError when it cannot be written as text."""
+        try:
+            return encode(self.adapter, record).decode("utf-8")
+        except PydanticSerializationError as error:
+            what = f"a {record.kind} row cannot be written as text: {error}"
+            raise LogError(what, remedy="Write it in other characters") from error
 
 
 OF_NO_CLOCK = "has a time that no clock shows"
@@ -222,10 +234,19 @@ def raise_signal() -> None:
         raise _raised.pop()
 
 
-def rows(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator[Entry]:
-    """Entries of a session after a seq, in order, read in batches; LogError naming the row that cannot be read."""
-    for row in texts(connection, path, after_seq):
-        yield entry_of(row, path)
+def read_rows(
+    path: Path, content: Content[T], after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False
+) -> Iterator[tuple[Row, T]]:
+    """Committed rows after a seq, by whichever process, with their records, in order; LogError. kinds: as `texts`."""
+    with closing(open_for_reading(path, may_be_blank=may_be_blank, content=content)) as connection:
+        for row in texts(connection, path, after_seq, kinds):
+            yield row, content.record(row, path)
+
+
+def read_entries(path: Path, after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False) -> Iterator[Entry]:
+    """Entries of a session or of its judgments, as `read_rows`."""
+    for row, record in read_rows(path, SESSION, after_seq, kinds, may_be_blank=may_be_blank):
+        yield Entry(*row[:4], record)
 
 
 def texts(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str = "") -> Iterator[Row]:
@@ -381,3 +402,113 @@ def _has_bytes(path: Path, ending: str) -> bool:
         return os.stat(f"{path}{ending}").st_size > 0
     except OSError:
         return False
+
+
+INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+
+def insert(connection: sqlite3.Connection, row: Link, before: bytes) -> bytes:
+    """Adds a row to the open transaction; its hash. before: the hash of the previous row."""
+    link = linked(before, row)
+    connection.execute(INSERT, (*row, link))
+    return link
+
+
+WAIT_S = 30.0
+"""How long a writer waits for another one's commit."""
+
+
+class SharedRows(Generic[T]):
+    """One such file; thread-safe. LogError when it cannot be written or is another one; LogFull.
+
+    path: of the file. demand: raises LogError when the folder is not what it has to be. first: what the chain begins
+    at.
+    """
+
+    def __init__(
+        self, path: Path, content: Content[T], demand: Callable[[], object], first: Callable[[], bytes]
+    ) -> None:
+        self._path, self._content, self._demand, self._first = path, content, demand, first
+        self._lock = threads.lock()
+        self._opened: FilePlace | None = None
+        self._open()
+
+    def add(self, records: Sequence[T]) -> list[Row]:
+        """Writes rows all or none, at the cost of one, and returns when they are on the disk.
+
+        A record that is there already is not written again: its row comes back.
+        """
+        found: list[Row] = []
+        with self._lock, explained(self._path):
+            self._demand_place()
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._catch_up()
+                seq, link = self._seq, last_link(self._connection, self._first)
+                fresh: dict[str, int] = {}
+                for record in records:
+                    id_ = self._content.id_of(record)
+                    if id_ is not None:
+                        if (there := self._known.get(id_, fresh.get(id_))) is not None:
+                            found.append(next(texts(self._connection, self._path, there - 1)))
+                            continue
+                        fresh[id_] = seq + 1
+                    body = self._content.text(record)
+                    seq += 1
+                    row = (seq, 0, threads.monotonic(), threads.wall(), record.kind, body)
+                    link = insert(self._connection, row, link)
+                    found.append((*row[:4], body))
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        return found
+
+    def close(self) -> None:
+        """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+            try:
+                if opened is not None and place_of(self._path) == opened:
+                    with explained(self._path):
+                        self._connection.execute("BEGIN IMMEDIATE")  # no other process can add a row
+                        seal_end(self._connection, self._path)
+            finally:
+                self._connection.close()
+
+    def _open(self) -> None:
+        self._known: dict[str, int] = {}
+        self._seq = 0
+        self._connection = open_for_writing(self._path, self._content, WAIT_S)
+        self._opened = place_of(self._path)
+
+    def _demand_place(self) -> None:
+        """Opens the file anew where another has taken its place; LogError when its folder is gone, or it is closed."""
+        if self._opened is None:
+            raise LogError(f"{self._path} is closed", remedy="Open it again")
+        if place_of(self._path) != self._opened:
+            # An open file that was removed still accepts rows, which would be lost.
+            self._demand()
+            self._connection.close()
+            self._open()
+
+    def _catch_up(self) -> None:
+        """Reads the ids that other processes have written."""
+        for row in texts(self._connection, self._path, self._seq):
+            id_ = self._content.id_of(self._content.record(row, self._path))
+            self._seq = row[0]
+            if id_ is not None:
+                self._known[id_] = row[0]
+
+
+FilePlace = tuple[tuple[int, int], ...]
+
+
+def place_of(path: Path) -> FilePlace | None:
+    """Which file this is, with its write-ahead log; None when one of them is gone."""
+    try:
+        files = [os.stat(name) for name in (path, f"{path}-wal")]
+    except OSError:
+        return None
+    return tuple((file.st_dev, file.st_ino) for file in files)
