@@ -158,7 +158,10 @@ class EngineSeat:
                 FilesInPlay(order.evaluation, files, pool, kept, proven=order.proven).play(self._stop, nobody)
             except HarnessError as error:
                 self._close()  # the pool may be in any state
-                return {"misfit": str(error), "told": told}
+                return {"told": told} if self._stop.is_set() else {"misfit": str(error), "told": told}
+            except BaseException:
+                self._close()
+                raise
             if self._stop.is_set():
                 self._close()
             self._idle = threading.Timer(IDLE_S, self.close)
