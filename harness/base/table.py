@@ -1,13 +1,17 @@
-"""A table of results: its columns are declared once, and its rows become text, JSON or the cells of a page."""
+"""Parts of a report, declared once for text, JSON and pages: tables, crossed tables, counts, notes; sections of them.
+
+`lines` of each is its text; the macro `parts` in `macros.html` puts them on a page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from operator import itemgetter
+from typing import Any, ClassVar, Generic, TypeVar
 
 from harness.base.plain_json import plain
-from harness.base.text_table import Column, text_table
+from harness.base.text_table import GAP, LEAST_LABEL, NOTES, Column, note, padded, shown, text_table, width_of
 from harness.model.numbers import NOTHING
 
 Row = TypeVar("Row")
@@ -38,17 +42,42 @@ class Field(Generic[Row]):
         return NOTHING if value is None else str(value)
 
 
+Plot = tuple[float | None, tuple[float, float] | None]
+"""A value and its interval, to be drawn."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row]):
-    """Columns and rows; the first column is a label of foreign text (`text_table`)."""
+    """Columns and rows; the first column is a label of foreign text (`text_table`).
 
+    ends: cells of closing rows. plots: for each row, what a page draws beside it, on a scale from 0 to `scale`.
+    """
+
+    kind: ClassVar = "table"
     fields: Sequence[Field[Row]]
     rows: Sequence[Row]
+    ends: Sequence[Sequence[str]] = ()
+    plots: Sequence[Plot] = ()
+    scale: float = 1.0
 
-    def lines(self, width: int, *, ends: Sequence[Sequence[str]] = (), most: int | None = None) -> Iterator[str]:
-        """Text for a terminal; arguments as of `text_table`."""
+    @staticmethod
+    def of(
+        columns: Sequence[Column],
+        rows: Sequence[Sequence[str]],
+        ends: Sequence[Sequence[str]] = (),
+        plots: Sequence[Plot] = (),
+    ) -> Table[Sequence[str]]:
+        """A table whose cells are texts already, those after the first safe ones."""
+        fields: list[Field[Sequence[str]]] = [
+            Field("", column.title, itemgetter(at), left=column.left, gives_way=column.gives_way)
+            for at, column in enumerate(columns)
+        ]
+        return Table(fields, rows, ends, plots)
+
+    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
+        """Text for a terminal; most: rows to show."""
         columns = [Column(field.title, field.left, field.gives_way) for field in self.titled]
-        return text_table(columns, self.cells, width, ends=ends, most=most)
+        return text_table(columns, self.cells, width, ends=self.ends, most=most)
 
     @property
     def titles(self) -> list[str]:
@@ -67,3 +96,111 @@ class Table(Generic[Row]):
     def titled(self) -> list[Field[Row]]:
         """The columns of text and pages."""
         return [field for field in self.fields if field.title]
+
+
+LEAST_CROSSED, WIDEST_CROSSED = 14, 40
+Cell = tuple[str, str]
+"""A text and a text below it, each "" where there is none; safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrossTable:
+    """Labels of two groupings crossed. title: what the cells are. corner: the grouping of the rows.
+
+    columns: labels. rows: a label and a cell for each column. ends: the same, of all.
+    """
+
+    kind: ClassVar = "crossed"
+    title: str
+    corner: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+    ends: Sequence[tuple[str, Sequence[Cell]]] = ()
+
+    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
+        """In as many tables below each other as the width asks for."""
+        side = max(LEAST_CROSSED, min(WIDEST_CROSSED, width // 5))
+        above = max(LEAST_CROSSED, min(WIDEST_CROSSED, (width - side) // len(self.columns) - len(GAP)))
+        heads = [shown(label, above) for label in self.columns]
+        rows, ends = ([(shown(label, side), cells) for label, cells in of] for of in (self.rows, self.ends))
+        texts = (text for _, cells in (*rows, *ends) for cell in cells for text in cell)
+        each = max(map(width_of, (*heads, *texts)))
+        corner = shown(self.corner, side)
+        room = max(LEAST_LABEL, *map(width_of, (corner, *(label for label, _ in (*rows, *ends)))))
+        at_once = max(1, (width - room) // (each + len(GAP)))
+        yield shown(self.title, width)
+        for begin in range(0, len(heads), at_once):
+            part = slice(begin, begin + at_once)
+            columns = (Column(padded(corner, room)), *(Column(head.rjust(each)) for head in heads[part]))
+            body, closing = ([line for row in of for line in _two_lines(row, part)] for of in (rows, ends))
+            yield ""
+            yield from text_table(columns, body, width, ends=closing)
+
+
+def _two_lines(row: tuple[str, Sequence[Cell]], part: slice) -> Iterator[Sequence[str]]:
+    """A row of a matrix; the second line only where a cell has a text below."""
+    label, cells = row
+    yield (label, *(above for above, _ in cells[part]))
+    if any(below for _, below in cells[part]):
+        yield ("", *(below for _, below in cells[part]))
+
+
+ARROW = " → "
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """What occurred how often, the most frequent first. rows: foreign texts, joined by an arrow, and their number."""
+
+    kind: ClassVar = "occurrences"
+    title: str
+    rows: Sequence[tuple[Sequence[str], int]]
+
+    @property
+    def head(self) -> str:
+        return f"{self.title}: {sum(count for _, count in self.rows):,} in all, {len(self.rows):,} different"
+
+    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
+        """Text for a terminal; most: rows to show."""
+        yield self.head
+        listed = self.rows[:most]
+        digits = max((len(f"{count:,}") for _, count in listed), default=1)
+        for texts, count in listed:
+            room = max(4, (width - digits - 4 - len(ARROW)) // len(texts))
+            yield f"  {count:>{digits},}  {ARROW.join(shown(text, room) for text in texts)}"
+        if len(listed) < len(self.rows):
+            yield f"  … and {len(self.rows) - len(listed):,} more"
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Names with their texts, safe ones. A text without a name is a sentence, and may be foreign.
+
+    at: the column at which texts begin in a terminal.
+    """
+
+    kind: ClassVar = "notes"
+    pairs: Sequence[tuple[str, str]]
+    at: int = NOTES
+
+    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
+        for name, text in self.pairs:
+            yield from note(name, text, width, self.at) if name else (shown(text, width),)
+
+
+Part = Table[Any] | CrossTable | Occurrences | Notes
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Parts that belong together. key, title: its anchor and heading on a page; text has blank lines between parts."""
+
+    key: str
+    title: str
+    parts: Sequence[Part]
+
+    def lines(self, width: int, most: int | None = None) -> Iterator[str]:
+        for number, part in enumerate(self.parts):
+            if number:
+                yield ""
+            yield from part.lines(width, most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, islice
@@ -13,29 +13,17 @@ from numpy.typing import NDArray
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
-from harness.base.text_table import sorted_labels
+from harness.base.table import Section
 from harness.base.whole_file import write_whole
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS
 from harness.model.numbers import percent
 from harness.model.transcript import AlignedWord, Edit, WordCounts
-from harness.statistics.confidence import DET_TICKS, ConfidenceFigures, deviate
-from harness.statistics.intervals import Interval
+from harness.statistics.confidence import DET_TICKS, deviate
 from harness.statistics.text import percent_interval, points_interval
-from harness.transcripts.entities import EntityErrors
-from harness.transcripts.groups import (
-    LEAST_SPEAKERS,
-    Crossed,
-    Grouped,
-    GroupFigures,
-    GroupWords,
-    SystemComparison,
-    compare,
-    compared_by_groups,
-    unit_of,
-)
+from harness.transcripts.groups import LEAST_SPEAKERS, compare, compared_by_groups
 from harness.transcripts.reports.scoring_json import Scored
-from harness.transcripts.reports.text import NO_LABEL, TESTS, confidence_table, entity_table
-from harness.transcripts.scoring import Confusions, ScoredUtterance, Scoring, confusions
+from harness.transcripts.reports.text import NO_SPEAKER, TESTS, confused, sections
+from harness.transcripts.scoring import ScoredUtterance, Scoring
 
 MOST_STEPS = 1000
 """Words of an utterance that are shown; a line of a megabyte is not."""
@@ -134,105 +122,6 @@ def _word(word: str) -> str:
     return plain_text(word, LONGEST_WORD)
 
 
-MOST_GROUPS = 500
-LONGEST_LABEL = 80
-ALL = "all"
-Whisker = tuple[float, float, float]
-"""Where the low end, the value and the high end lie on a scale, per cent."""
-GroupRow = tuple[str, WordCounts, tuple[GroupWords | None, ...], tuple[SystemComparison | None, ...]]
-"""A label, counts of one system, the words of each system that has the label, and each two systems compared."""
-MatrixRow = tuple[str, tuple[GroupWords | None, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTable:
-    """A grouping. left_out: how many labels are not among the rows."""
-
-    by: str
-    rows: tuple[GroupRow, ...]
-    left_out: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMatrix:
-    """Two groupings crossed for one system. The last column and the last row are of all."""
-
-    by: tuple[str, str]
-    columns: tuple[str, ...]
-    rows: tuple[MatrixRow, ...]
-
-
-def whisker(wer: float | None, interval: Interval | None, scale: float) -> Whisker | None:
-    """A WER with its interval on a scale from 0 to `scale`."""
-    if wer is None:
-        return None
-    low, high = interval or (wer, wer)
-    return 100 * low / scale, 100 * wer / scale, 100 * high / scale
-
-
-def _highest(found: Iterable[tuple[float | None, Interval | None]]) -> float:
-    """The right end of a scale on which all these whiskers compare."""
-    return max((max(of[1] if of else 0.0, wer or 0.0) for wer, of in found), default=0.0) or 1.0
-
-
-def group_tables(systems: Sequence[Scored]) -> list[GroupTable]:
-    """A table for each grouping of more than one label, the systems beside each other."""
-    figures = [one.groups for one in systems if one.groups is not None]
-    if len(figures) < len(systems):
-        return []
-    pairs = [
-        {one.by: dict(one.values) for one in found}
-        for found in compared_by_groups([(one.scoring, one.groups) for one in systems])
-    ]
-    tables = []
-    for by in [one.by for one in figures[0].grouped]:
-        found = [one for each in figures for one in each.grouped if one.by == by]
-        if len(found) == len(figures) and any(len(one.values) > 1 for one in found):
-            tables.append(_group_table(found, [pair[by] for pair in pairs]))
-    return tables
-
-
-def _group_table(systems: Sequence[Grouped], pairs: Sequence[Mapping[str, SystemComparison]]) -> GroupTable:
-    by_system = [dict(one.values) for one in systems]
-    # The first system's order, which may be a declared one.
-    first = [label for label, _ in systems[0].values]
-    labels = sorted_labels(list({label for one in by_system for label in one}), [label for label in first if label])
-    rows = []
-    for label in labels[:MOST_GROUPS]:
-        cells = tuple(one.get(label) for one in by_system)
-        some = next(words for words in cells if words is not None)
-        rows.append((_label(label), some.counts, cells, tuple(one.get(label) for one in pairs)))
-    return GroupTable(_label(systems[0].by), tuple(rows), len(labels) - len(rows))
-
-
-def _group_matrix(one: Crossed) -> GroupMatrix:
-    rows = zip((*map(_label, one.rows), ALL), (*one.cells, one.column_sums), (*one.row_sums, one.total), strict=True)
-    return GroupMatrix(
-        (_label(one.by[0]), _label(one.by[1])),
-        (*map(_label, one.columns), ALL),
-        tuple((label, (*cells, total)) for label, cells, total in rows),
-    )
-
-
-def _group_notes(one: GroupFigures | None) -> Iterator[str]:
-    """Sentences on groupings without a table, and on what belongs to no group."""
-    if one is None:
-        return
-    for of in one.grouped:
-        if len(of.values) == 1:
-            yield f"{_label(of.by)} is {_label(of.values[0][0])} in every utterance."
-    for name, labels in one.left_out:
-        yield f"{_label(name)} has {labels:,} different labels, and no table."
-    if one.without_row:
-        yield f"The list has no row for {len(one.without_row):,} of the utterances, which are {NO_LABEL}."
-    if one.strangers:
-        yield f"Rows of no utterance, which count nowhere: {len(one.strangers):,}."
-
-
-def _label(label: str) -> str:
-    return plain_text(label, LONGEST_LABEL) or NO_LABEL
-
-
 MOST_STEPS_IN_ALL = 150_000
 """Words that a page shows: about 15 MB, which a browser still opens at once."""
 
@@ -300,26 +189,20 @@ class ShownUtterances:
 
 
 MOST_UTTERANCES = 2000
-MOST_SPEAKERS = 500
-MOST_CONFUSIONS = 200
-FIRST_CONFUSIONS = 10
 MOST_IDS = 30
+WIDTH = 2400
+"""Of a line, in columns; a page wraps it."""
 LONGEST_NAME = 200
-NO_SPEAKER = "(no speaker)"
 
 
 @dataclass(frozen=True, slots=True)
 class _PageSystem:
-    """A row of the systems. unit: whether the interval speaks of further utterances or of further speakers."""
+    """A row of the systems."""
 
     label: str
     title: str
-    scoring: Scoring
-    interval: Interval | None
-    unit: str
-    whisker: Whisker | None
-    confidence: ConfidenceFigures | None
-    entities: EntityErrors | None
+    scored: Scored
+    sections: tuple[Section, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,10 +234,6 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
     scorings = [one.scoring for one in systems]
     rows = _systems(systems)
     selection = ShownUtterances(scorings, most_utterances, MOST_STEPS)
-    speakers = _speakers(scorings)
-    groups = [one.groups for one in systems]
-    every = [words for one in groups if one for by in one.grouped for _, words in by.values]
-    scale = _highest((words.counts.wer, words.interval) for words in every)
     utterances = [_utterance(one, rows) for one in selection.utterances()]
     return filled_page(
         "harness.transcripts.reports",
@@ -363,30 +242,20 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         references=plain_text(references, LONGEST_NAME),
         normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
         systems=rows,
+        titles={section.key: section.title for one in rows for section in one.sections},
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
+        by_groups=compared_by_groups([(one.scoring, one.groups) for one in systems]),
+        least_speakers=LEAST_SPEAKERS,
         test_names=TESTS,
         counted_unit=scorings[0].unit,
         unit_noun=UNIT_NOUNS[scorings[0].unit],
         error_rate=ERROR_RATES[scorings[0].unit],
-        has_groups=any(groups),
-        group_tables=group_tables(systems),
-        group_scale=scale,
-        group_whisker=lambda words: whisker(words.counts.wer, words.interval, scale),
-        span=partial(percent_interval, digits=1),
-        group_matrices=[[_group_matrix(one) for one in each.crossed] if each else [] for each in groups],
-        group_notes=list(_group_notes(groups[0])),
-        least_speakers=LEAST_SPEAKERS,
-        speakers=speakers[:MOST_SPEAKERS],
-        speakers_left_out=max(0, len(speakers) - MOST_SPEAKERS),
-        confusions=[(system.label, _confusion_lists(confusions(system.scoring))) for system in rows],
-        first_confusions=FIRST_CONFUSIONS,
+        speakers=sorted({_speaker(name) for one in scorings for name, _ in one.by_speaker}),
         selection=selection,
         utterances=utterances,
         other_forms=any(_has_other_form(block) for one in utterances for block in one.blocks),
-        most_ids=MOST_IDS,
         per_cent=lambda value, digits=2: percent(value, digits),
-        confidence_table=confidence_table,
-        entity_table=entity_table,
+        percent_interval=partial(percent_interval, digits=2),
         deviate=deviate,
         det_ticks=DET_TICKS,
         points_interval=points_interval,
@@ -394,44 +263,16 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
 
 
 def _systems(systems: Sequence[Scored]) -> list[_PageSystem]:
-    scale = _highest((one.scoring.totals.wer, one.interval) for one in systems)
-    found = []
+    rows = []
     for number, one in enumerate(systems, 1):
         name = plain_text(one.scoring.title, LONGEST_NAME) or f"system {number}"
         label = "HYP" if len(systems) == 1 else f"{number} {Path(name).stem or name}"
-        at = whisker(one.scoring.totals.wer, one.interval, scale)
-        unit = unit_of(one.scoring).value
-        found.append(_PageSystem(label, name, one.scoring, one.interval, unit, at, one.confidence, one.entities))
-    return found
-
-
-def _speakers(scorings: Sequence[Scoring]) -> list[tuple[str, list[WordCounts | None]]]:
-    """A row for each speaker with the counts of each system, None where it has none of that speaker."""
-    by_system = [dict(one.by_speaker) for one in scorings]
-    names = sorted({name for one in by_system for name in one})
-    return [(_speaker(name), [one.get(name) for one in by_system]) for name in names]
+        rows.append(_PageSystem(label, name, one, (*sections(one, WIDTH, MOST_IDS), confused(one.scoring))))
+    return rows
 
 
 def _speaker(name: str) -> str:
     return plain_text(name, 80) or NO_SPEAKER
-
-
-def _confusion_lists(found: Confusions) -> list[tuple[str, int, int, list[tuple[str, str, int]]]]:
-    """Name, how many in all, how many different, and the most frequent as (reference, hypothesis, times)."""
-    lists = (
-        ("Substitutions", [(of, said, count) for (of, said), count in found.pairs]),
-        ("Deletions", [(word, "", count) for word, count in found.deleted]),
-        ("Insertions", [("", word, count) for word, count in found.inserted]),
-    )
-    return [
-        (
-            name,
-            sum(row[2] for row in rows),
-            len(rows),
-            [(plain_text(of, 60), plain_text(said, 60), count) for of, said, count in rows[:MOST_CONFUSIONS]],
-        )
-        for name, rows in lists
-    ]
 
 
 def _utterance(shown: ShownUtterance, systems: Sequence[_PageSystem]) -> _PageUtterance:

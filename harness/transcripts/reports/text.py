@@ -1,6 +1,6 @@
-"""Scored transcripts as lines for people: speakers, totals, groups, systems compared, confusions, alignments.
+"""Scored transcripts for people: speakers, totals, groups, systems compared, confusions, alignments.
 
-As the reports sys, lur, dtl and pra of NIST's sclite.
+As the reports sys, lur, dtl and pra of NIST's sclite. `sections` are those of a page, too.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.base.table import Field, Table
-from harness.base.text_table import GAP, LEAST_LABEL, Column, note, padded, shown, text_table, width_of
+from harness.base.table import CrossTable, Field, Notes, Occurrences, Section, Table
+from harness.base.text_table import Column, note, padded, shown, text_table, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, Aligned, TextUnit
-from harness.model.numbers import NOTHING, fixed, p_is, percent, points, probability
+from harness.model.numbers import NOTHING, fixed, hundredths, p_is, percent, points, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import ConfidenceBin, ConfidenceFigures
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.significance import Discordance, paired_difference
-from harness.statistics.text import percent_interval, points_interval
+from harness.statistics.text import hundredths_interval, percent_interval, points_interval
 from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
     Crossed,
@@ -32,10 +32,11 @@ from harness.transcripts.groups import (
 )
 from harness.transcripts.paired_tests import PairedBy, PairedTest
 from harness.transcripts.reports.scoring_json import Scored
-from harness.transcripts.scoring import Confusions, ScoredUtterance, Scoring, confusions
+from harness.transcripts.scoring import ScoredUtterance, Scoring, confusions
 from harness.transcripts.talkers import TalkerPair
 
 NO_LABEL = "(none)"
+NO_SPEAKER = "(no speaker)"
 ALL = "all"
 INTERVALS = {
     Unit.SPEAKERS: "for further speakers like these",
@@ -51,8 +52,7 @@ TESTS = {
 }
 MOST_ROWS = 100
 """Rows of a table of groups that a person reads; the JSON has all."""
-_LISTED_IDS = 5
-_WIDEST_TITLE, _LEAST_CROSSED, _WIDEST_LABEL = 40, 14, 40
+_WIDEST_TITLE, _WIDEST_ID = 40, 80
 
 _SPEAKERS = (
     Column("correct", gives_way=5),
@@ -88,29 +88,29 @@ def report(
             yield from aligned(utterance, width, colour=colour)
             yield ""
     if confusions_listed is not None:
-        yield from confused(confusions(scoring), confusions_listed, width, scoring.unit)
+        yield from confused(scoring).lines(width, confusions_listed or None)
         yield ""
     yield marked(f"system: {shown(scoring.title, width - 8)}")
-    yield ""
-    yield from summary(scoring, width)
-    yield ""
-    for line in notes(scoring, of.interval, width):
-        yield marked(line) if line.startswith(ERROR_RATES[scoring.unit]) else line
+    for section in sections(of, width):
+        yield ""
+        for line in section.lines(width, MOST_ROWS):
+            yield marked(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
+
+
+def sections(of: Scored, width: int, ids: int = 5) -> Iterator[Section]:
+    """The results of a system. width: columns of a line. ids: of utterances, listed where they are counted."""
+    yield Section("speakers", "Speakers", (summary(of.scoring), notes(of.scoring, of.interval, width, ids)))
     if of.confidence is not None:
-        yield ""
-        yield from confidence(of.confidence, width)
+        yield confidence(of.confidence)
     if of.entities is not None:
-        yield ""
-        yield from entities(of.entities, width)
+        yield entities(of.entities)
     if of.talkers:
-        yield ""
-        yield from talkers(of.talkers, width)
+        yield talkers(of.talkers)
     if of.groups is not None:
-        yield ""
-        yield from groups(of.groups, width, scoring.unit)
+        yield groups(of.groups, width, of.scoring.unit, ids)
 
 
-def summary(scoring: Scoring, width: int) -> Iterator[str]:
+def summary(scoring: Scoring) -> Table[Sequence[str]]:
     """A line for each speaker, then all together, and the spread over speakers, each as heavy as the others."""
     speakers = [counts for _, counts in scoring.by_speaker]
     columns = [[value for value in column if value is not None] for column in zip(*map(_values, speakers), strict=True)]
@@ -121,14 +121,14 @@ def summary(scoring: Scoring, width: int) -> Iterator[str]:
         "Median": [float(np.median(column)) if column else None for column in columns],
     }
     counted = (Column("speaker"), Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"))
-    yield from text_table(
+    return Table.of(
         (*counted, *_SPEAKERS),
-        [(name or "(no speaker)", *_cells(counts)) for name, counts in scoring.by_speaker],
-        width,
+        [(name or NO_SPEAKER, *_cells(counts)) for name, counts in scoring.by_speaker],
         ends=[
             ("Sum / avg", *_cells(scoring.totals)),
             *((name, *map(_decimal, values)) for name, values in spread.items()),
         ],
+        plots=[(counts.wer, None) for counts in speakers],
     )
 
 
@@ -151,51 +151,46 @@ def _decimal(value: float | None) -> str:
     return fixed(value, 1)
 
 
-def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[str]:
+def notes(scoring: Scoring, interval: Interval | None, width: int, ids: int = 5) -> Notes:
     """The basis of the results: normalisation, rate with its 95 % interval, utterances without a partner or words."""
-    yield from note("normalisation", shown(scoring.normalisation, max(20, width - 21)), width)
-    yield from note(ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit), width)
-    if interval is not None:
-        yield from note("interval", INTERVALS[unit_of(scoring)], width)
     lost = f"; each {UNIT_NOUNS[scoring.unit]} counts as deleted"
     counted = "; left out" if scoring.dropped else lost if scoring.missing else ""
-    missing = _listed(scoring.dropped or scoring.missing, scoring.without_hypothesis, width)
-    yield from note("missing hypotheses", missing + counted, width)
+    missing = _listed(scoring.dropped or scoring.missing, scoring.without_hypothesis, width, ids)
     nowhere = "; counted nowhere" if scoring.surplus else ""
-    yield from note("surplus hypotheses", _listed(len(scoring.surplus), scoring.surplus, width) + nowhere, width)
-    yield from note("empty references", f"{scoring.empty_references:,}", width)
-
-
-def entity_table(of: EntityErrors, *, with_all: bool = True) -> Table[tuple[str, Share]]:
-    """A row for each tag, then all together."""
-    fields: tuple[Field[tuple[str, Share]], ...] = (
-        Field("", "tag", lambda row: row[0]),
-        Field("", "entities", lambda row: row[1].total),
-        Field("", "with error", lambda row: row[1].count),
-        Field("", "error", lambda row: percent(row[1].value, 2), main=True),
-        Field("", "95 % interval", lambda row: percent_interval(row[1].interval, 2)),
+    return Notes(
+        (
+            ("normalisation", shown(scoring.normalisation, max(20, width - 21))),
+            (ERROR_RATES[scoring.unit], wer_in_words(scoring.totals, interval, scoring.unit)),
+            *((("interval", INTERVALS[unit_of(scoring)]),) if interval is not None else ()),
+            ("missing hypotheses", missing + counted),
+            ("surplus hypotheses", _listed(len(scoring.surplus), scoring.surplus, width, ids) + nowhere),
+            ("empty references", f"{scoring.empty_references:,}"),
+        )
     )
-    return Table(fields, (*of.by_tag, (ALL, of.total)) if with_all else of.by_tag)
 
 
-def entities(of: EntityErrors, width: int) -> Iterator[str]:
-    """The errors of marked spans, by tag."""
-    ends = entity_table(of).cells[-1:] if len(of.by_tag) > 1 else []
-    yield from entity_table(of, with_all=False).lines(width, ends=ends)
-    if of.left_out:
-        yield ""
-        yield from note("entities left out", f"{of.left_out:,}", width)
+def entities(of: EntityErrors) -> Section:
+    """The errors of marked spans, by tag, then all together."""
+
+    def cells(tag: str, share: Share) -> tuple[str, ...]:
+        return tag, str(share.total), str(share.count), percent(share.value, 2), percent_interval(share.interval, 2)
+
+    columns = (Column("tag"), Column("entities"), Column("with error"), Column("error"), Column("95 % interval"))
+    ends = [cells(ALL, of.total)] if len(of.by_tag) > 1 else []
+    table = Table.of(columns, [cells(*row) for row in of.by_tag], ends)
+    left_out = (Notes((("entities left out", f"{of.left_out:,}"),)),) if of.left_out else ()
+    return Section("entities", "Entities with an error", (table, *left_out))
 
 
-def talkers(of: Sequence[TalkerPair], width: int) -> Iterator[str]:
+def talkers(of: Sequence[TalkerPair]) -> Section:
     """Who is whom in each recording."""
-    rows = [(shown(one.recording), *(shown(name or NOTHING) for name in (one.reference, one.hypothesis))) for one in of]
+    rows = [(pair.recording, *(shown(name or NOTHING) for name in (pair.reference, pair.hypothesis))) for pair in of]
     columns = (Column("recording"), Column("speaker"), Column("in the hypothesis"))
-    yield from text_table(columns, rows, width)
+    return Section("talkers", "Paired speakers", (Table.of(columns, rows),))
 
 
-def confidence_table(of: ConfidenceFigures, what: str) -> Table[ConfidenceBin]:
-    """What the confidences of words, or what else there is, are worth."""
+def confidence(of: ConfidenceFigures, what: str = "words", title: str = "Confidences of words") -> Section:
+    """What the confidences of words, or what else there is, are worth: a reliability table, and what it comes to."""
     fields: tuple[Field[ConfidenceBin], ...] = (
         Field("", "confidence", lambda row: f"{fixed(row.low, 1)}–{fixed(row.high, 1)}"),
         Field("", what, lambda row: row.correct.total),
@@ -203,18 +198,14 @@ def confidence_table(of: ConfidenceFigures, what: str) -> Table[ConfidenceBin]:
         Field("", "correct", lambda row: percent(row.correct.value, 1), main=True),
         Field("", "95 % interval", lambda row: percent_interval(row.correct.interval, 1)),
     )
-    return Table(fields, of.bins)
-
-
-def confidence(of: ConfidenceFigures, width: int, what: str = "words") -> Iterator[str]:
-    """A reliability table, and what it comes to."""
-    yield from confidence_table(of, what).lines(width)
-    yield ""
-    yield from note("NCE", f"{fixed(of.nce, 3)} (1: perfect; 0: no better than the share of correct {what})", width)
-    yield from note("calibration error", percent(of.calibration_error, 1), width)
-    yield from note("equal error", percent(of.equal_error, 1), width)
+    pairs = [
+        ("NCE", f"{fixed(of.nce, 3)} (1: perfect; 0: no better than the share of correct {what})"),
+        ("calibration error", percent(of.calibration_error, 1)),
+        ("equal error", percent(of.equal_error, 1)),
+    ]
     if of.left_out:
-        yield from note("without confidence", f"{of.left_out:,} {what}", width)
+        pairs.append(("without confidence", f"{of.left_out:,} {what}"))
+    return Section("confidence", title, (Table(fields, of.bins), Notes(pairs)))
 
 
 def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit = TextUnit.WORD) -> str:
@@ -225,90 +216,66 @@ def wer_in_words(counts: WordCounts, interval: Interval | None, unit: TextUnit =
     return f"{of} (95 % interval {percent_interval(interval, 2)})"
 
 
-def _listed(count: int, ids: Sequence[str], width: int) -> str:
+def _listed(count: int, ids: Sequence[str], width: int, most: int) -> str:
     if not count:
         return "0"
-    each = max(8, (width - 40) // _LISTED_IDS)
-    first = ", ".join(shown(id_, each) for id_ in ids[:_LISTED_IDS])
-    return f"{count:,} ({first}{', …' if len(ids) > _LISTED_IDS else ''})"
+    each = min(_WIDEST_ID, max(8, (width - 40) // most))
+    first = ", ".join(shown(id_, each) for id_ in ids[:most])
+    return f"{count:,} ({first}{', …' if len(ids) > most else ''})"
 
 
-def groups(found: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD) -> Iterator[str]:
-    """A table for each grouping, then the crossed ones, then what belongs to none; blank lines between."""
-    for one in found.grouped:
-        if len(one.values) > 1:
-            yield from _grouped(one, width, unit)
-            yield ""
-    for both in found.crossed:
-        yield from _crossed(both, width, unit)
-        yield ""
-    for one in found.grouped:
-        if len(one.values) == 1:
-            yield shown(f"{one.by}: {one.values[0][0] or NO_LABEL} in every utterance", width)
-    for name, labels in found.left_out:
-        yield shown(f"{name}: {labels:,} different labels are too many for a table", width)
-    units = {words.unit for one in found.grouped for _, words in one.values}
+def groups(of: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, ids: int = 5) -> Section:
+    """A table for each grouping, then the crossed ones, then what belongs to none."""
+    several = [grouped for grouped in of.grouped if len(grouped.values) > 1]
+    ends = [
+        words.interval[1] if words.interval else words.counts.wer or 0.0 for by in several for _, words in by.values
+    ]
+    tables = [_grouped(grouped, unit, max(ends) or 1.0) for grouped in several]
+    pairs = [
+        ("", f"{grouped.by}: {grouped.values[0][0] or NO_LABEL} in every utterance")
+        for grouped in of.grouped
+        if len(grouped.values) == 1
+    ]
+    pairs += [("", f"{name}: {labels:,} different labels are too many for a table") for name, labels in of.left_out]
+    units = {words.unit for grouped in of.grouped for _, words in grouped.values}
     for varying in sorted(units):
-        over = f"over {varying.value}: " if len(units) > 1 else ""
-        yield from note("intervals", f"{over}{INTERVALS[varying]}", width)
-    without, strangers = found.without_row, found.strangers
-    if without:
-        yield from note("without a row", f"{_listed(len(without), without, width)}; their group is {NO_LABEL}", width)
-    if strangers:
-        listed = _listed(len(strangers), strangers, width)
-        yield from note("rows of no utterance", f"{listed}; counted nowhere", width)
+        pairs.append(("intervals", f"over {varying.value}: " * (len(units) > 1) + INTERVALS[varying]))
+    if without := of.without_row:
+        listed = _listed(len(without), without, width, ids)
+        pairs.append(("without a row", f"{listed}; their group is {NO_LABEL}"))
+    if strangers := of.strangers:
+        pairs.append(("rows of no utterance", f"{_listed(len(strangers), strangers, width, ids)}; counted nowhere"))
+    return Section("groups", "Groups", (*tables, *(_crossed(crossed, unit) for crossed in of.crossed), Notes(pairs)))
 
 
-def _grouped(one: Grouped, width: int, unit: TextUnit) -> Iterator[str]:
-    alike = len({words.unit for _, words in one.values}) == 1
+def _grouped(of: Grouped, unit: TextUnit, scale: float) -> Table[tuple[str, GroupWords]]:
+    alike = len({words.unit for _, words in of.values}) == 1
     fields: tuple[Field[tuple[str, GroupWords]], ...] = (
-        Field("", f"by {one.by}", lambda row: row[0] or NO_LABEL),
+        Field("", f"by {of.by}", lambda row: row[0] or NO_LABEL),
         Field("", "sentences", lambda row: row[1].counts.sentences, gives_way=5),
         Field("", f"{UNIT_NOUNS[unit]}s", lambda row: row[1].counts.words, gives_way=1),
         Field("", "errors", lambda row: row[1].counts.errors, gives_way=4),
-        Field("", ERROR_RATES[unit], lambda row: percent(row[1].counts.wer, 2)),
+        Field("", ERROR_RATES[unit], lambda row: percent(row[1].counts.wer, 2), main=True),
         Field("", "95 % interval", lambda row: percent_interval(row[1].interval, 1)),
         Field("", "" if alike else "over", lambda row: row[1].unit.value, gives_way=2),
         Field("", "sent.err", lambda row: _decimal(_sentence_errors(row[1].counts)), gives_way=3),
     )
-    yield from Table(fields, one.values).lines(width, most=MOST_ROWS)
+    return Table(fields, of.values, plots=[(words.counts.wer, words.interval) for _, words in of.values], scale=scale)
 
 
-def _crossed(one: Crossed, width: int, unit: TextUnit) -> Iterator[str]:
-    """In as many tables below each other as the terminal asks for; below each cell its interval."""
-    side = max(_LEAST_CROSSED, min(_WIDEST_LABEL, width // 5))
-    above = max(_LEAST_CROSSED, min(_WIDEST_LABEL, (width - side) // (len(one.columns) + 1) - len(GAP)))
-    names = [shown(label or NO_LABEL, side) for label in (*one.rows, ALL)]
-    heads = [shown(label or NO_LABEL, above) for label in (*one.columns, ALL)]
-    of = [
-        (*cells, total) for cells, total in zip((*one.cells, one.column_sums), (*one.row_sums, one.total), strict=True)
-    ]
-    rows = [[_crossed_cell(words) for words in row] for row in of]
-    first, second = (shown(name, side) for name in one.by)
-    each = max(*map(width_of, heads), *(len(text) for row in rows for cell in row for text in cell))
-    room = max(LEAST_LABEL, width_of(first), *map(width_of, names))
-    at_once = max(1, (width - room) // (each + len(GAP)))
-    yield shown(
-        f"{first} by {second}: {ERROR_RATES[unit]} in % of so many {UNIT_NOUNS[unit]}s, 95 % interval below", width
-    )
-    for begin in range(0, len(heads), at_once):
-        yield ""
-        part = slice(begin, begin + at_once)
-        columns = (Column(padded(first, room)), *(Column(head.rjust(each)) for head in heads[part]))
-        lines = [
-            [(name, *(cell[0] for cell in row[part])), ("", *(cell[1] for cell in row[part]))]
-            for name, row in zip(names, rows, strict=True)
-        ]
-        filled = [[line for line in two if any(line)] for two in lines]
-        *body, end = filled
-        yield from text_table(columns, [line for two in body for line in two], width, ends=end)
+def _crossed(of: Crossed, unit: TextUnit) -> CrossTable:
+    """The rate and how many words it is of, below it the interval."""
+    cells = [(*row, total) for row, total in zip(of.cells, of.row_sums, strict=True)]
+    rows = [(label or NO_LABEL, [*map(_crossed_cell, row)]) for label, row in zip(of.rows, cells, strict=True)]
+    title = f"{of.by[0]} by {of.by[1]}: {ERROR_RATES[unit]} in % of so many {UNIT_NOUNS[unit]}s, 95 % interval below"
+    ends = [(ALL, [*map(_crossed_cell, (*of.column_sums, of.total))])]
+    return CrossTable(title, of.by[0], [*(label or NO_LABEL for label in of.columns), ALL], rows, ends)
 
 
 def _crossed_cell(words: GroupWords | None) -> tuple[str, str]:
     if words is None:
         return NOTHING, ""
-    rate = percent(words.counts.wer, 2).removesuffix(" %")
-    return f"{rate} of {words.counts.words}", percent_interval(words.interval, 1).removesuffix(" %")
+    return f"{hundredths(words.counts.wer, 2)} of {words.counts.words}", hundredths_interval(words.interval, 1)
 
 
 def compared(
@@ -381,32 +348,18 @@ def _differences(found: Sequence[GroupedComparison], width: int) -> Iterator[str
         yield from text_table((Column(f"by {one.by}"), *_DIFFERENCES), rows, width, most=MOST_ROWS)
 
 
-ARROW = " → "
-
-
-def confused(found: Confusions, most: int, width: int, unit: TextUnit = TextUnit.WORD) -> Iterator[str]:
-    """The `most` most frequent of each list (0: all), none wider than `width` columns."""
-    lists: tuple[tuple[str, Sequence[tuple[tuple[str, ...], int]]], ...] = (
-        ("substitution pairs, reference → hypothesis", found.pairs),
-        (f"inserted {UNIT_NOUNS[unit]}s", [((word,), count) for word, count in found.inserted]),
-        (f"deleted {UNIT_NOUNS[unit]}s", [((word,), count) for word, count in found.deleted]),
-        (f"substituted {UNIT_NOUNS[unit]}s of the references", [((word,), count) for word, count in found.substituted]),
-        (
-            f"falsely recognised {UNIT_NOUNS[unit]}s of the hypotheses",
-            [((word,), count) for word, count in found.falsely_recognised],
-        ),
-    )
-    for number, (title, rows) in enumerate(lists):
-        if number:
-            yield ""
-        yield f"{title}: {sum(count for _, count in rows):,} in all, {len(rows):,} different"
-        listed = rows[:most] if most else rows
-        digits = max((len(str(count)) for _, count in listed), default=1)
-        for words, count in listed:
-            room = max(4, (width - digits - 4 - len(ARROW)) // len(words))
-            yield f"  {count:{digits}}  {ARROW.join(shown(word, room) for word in words)}"
-        if len(listed) < len(rows):
-            yield f"  … and {len(rows) - len(listed):,} more"
+def confused(scoring: Scoring) -> Section:
+    """Each sort of confusion, the most frequent first."""
+    found, noun = confusions(scoring), UNIT_NOUNS[scoring.unit]
+    lists = {
+        f"inserted {noun}s": found.inserted,
+        f"deleted {noun}s": found.deleted,
+        f"substituted {noun}s of the references": found.substituted,
+        f"falsely recognised {noun}s of the hypotheses": found.falsely_recognised,
+    }
+    alone = (Occurrences(title, [((word,), count) for word, count in rows]) for title, rows in lists.items())
+    pairs = Occurrences("substitution pairs, reference → hypothesis", found.pairs)
+    return Section("confusions", "Confusions", (pairs, *alone))
 
 
 REFERENCE, HYPOTHESIS, MARKS = "REF:  ", "HYP:  ", "Eval: "

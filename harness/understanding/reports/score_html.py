@@ -10,30 +10,16 @@ from typing import Any
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
+from harness.base.table import Section
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
-from harness.transcripts.reports.text import confidence_table
 from harness.understanding.comparison import FrameComparison
 from harness.understanding.counts import Rule, SlotItem, items
 from harness.understanding.figures import IntentFigures
-from harness.understanding.reports.score_text import (
-    FigureRow,
-    Reported,
-    between,
-    chunking_in_words,
-    comparison_in_words,
-    details_in_words,
-    difference_table,
-    group_tables,
-    label_table,
-    per_cent,
-    zero_in_words,
-)
+from harness.understanding.reports.score_text import FigureRow, Reported, between, difference_table, per_cent, sections
 from harness.understanding.scoring import FrameScoring, ScoredFrame
 
 MOST_UTTERANCES = 2000
-MOST_CONFUSIONS = 200
-FIRST_CONFUSIONS = 10
 MOST_IDS = 30
 MATRIX = 16
 """Intents in the table of confusions: the most frequent ones."""
@@ -47,6 +33,7 @@ class _System:
     label: str
     name: str
     of: Reported
+    sections: tuple[Section, ...]
 
     @property
     def tiles(self) -> list[FigureRow]:
@@ -69,41 +56,26 @@ def page(
     for number, one in enumerate(systems, 1):
         name = plain_text(one.counts.predicted, 200)
         label = "predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40]
-        rows.append(_System(label, name, one))
+        rows.append(_System(label, name, one, tuple(sections(one, MOST_IDS))))
     shown = selection(scorings, [one.label for one in rows], most_utterances) if scorings else None
-    rules = [one.rule for one in systems[0].counts.details]
+    titles = {section.key: section.title for one in rows for section in one.sections}
     return filled_page(
         "harness.understanding.reports",
         "understanding.html",
         title=f"Understanding against {plain_text(systems[0].counts.gold, 200)}",
-        gold=plain_text(systems[0].counts.gold, 200),
         systems=rows,
-        chunking=chunking_in_words(rules[0]),
-        details=details_in_words(rules),
-        zero=zero_in_words(systems[0].zero),
-        compared=comparison_in_words(rules[0]),
+        basis=rows[0].sections[0].parts[0],
+        titles={key: title for key, title in titles.items() if key != "basis"},
         comparisons=[_compared(one, rows) for one in comparisons],
-        label_table=label_table,
-        group_tables=group_tables,
-        confusions_of=_confusions,
         matrix_of=_matrix,
         selection=shown,
         intents=sorted({one for of in shown.utterances for one in of.intents}) if shown else [],
         concepts=sorted({one for of in shown.utterances for one in of.concepts}) if shown else [],
-        most_ids=MOST_IDS,
         per_cent=per_cent,
         between=between,
-        confidence_table=confidence_table,
         deviate=deviate,
         det_ticks=DET_TICKS,
     )
-
-
-def _confusions(of: IntentFigures) -> tuple[list[tuple[str, str, int]], int]:
-    """Confusions of single intents, most frequent first, and their total."""
-    wrong = [(gold, said, n) for (gold, said), n in of.confusions if gold != said]
-    told = [(plain_text(gold, 60), plain_text(said, 60), n) for gold, said, n in wrong[:MOST_CONFUSIONS]]
-    return told, sum(n for *_, n in wrong)
 
 
 def _matrix(of: IntentFigures) -> tuple[list[str], list[tuple[str, list[tuple[int, float]]]]] | None:

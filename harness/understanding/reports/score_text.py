@@ -1,16 +1,16 @@
-"""A scored system as rows of metrics, and as lines with labels, confusions and comparisons."""
+"""A scored system for people: metrics, labels, confusions and comparisons; `sections` are those of a page, too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from harness.base.plain_json import plain
-from harness.base.table import Field, Table
-from harness.base.text_table import padded, shown
+from harness.base.table import Field, Notes, Occurrences, Section, Table
+from harness.base.text_table import shown
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
@@ -270,47 +270,60 @@ def _texts(of: Matched, what: str) -> tuple[str, str, str]:
 
 
 NO_LABEL = "(none)"
-MOST_IDS = 5
 NOTES = 14
 
 
 def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
-    """The report on one system. Metrics come last, so that a terminal still shows them. confusions: rows; 0 for all."""
-    counts = system.counts
-    rules = [one.rule for one in counts.details]
-    yield _note("gold", counts.gold, width)
-    yield _note("predicted", counts.predicted, width)
-    yield _note("chunking", chunking_in_words(rules[0]), width)
-    yield _note("concepts", details_in_words(rules), width)
-    yield _note("0/0", zero_in_words(system.zero), width)
-    if said := comparison_in_words(rules[0]):
-        yield _note("slots", said, width)
-    first = system.figures[0]
+    """The report on one system. confusions: rows; 0 for all."""
+    for number, section in enumerate(sections(system)):
+        if number:
+            yield ""
+        yield from section.lines(width, (confusions or None) if section.key == "confusions" else MOST_ROWS)
+
+
+def sections(system: Reported, ids: int = 5) -> Iterator[Section]:
+    """Metrics come last, so that a terminal still shows them. ids: listed where they are counted."""
+    counts, first = system.counts, system.figures[0]
+    yield Section("basis", "Basis", (_basis(system),))
     if first.intents.utterances:
-        yield ""
-        yield from label_table("intent", first.intents.labels).lines(width, most=MOST_ROWS)
-        yield ""
-        yield from _confusions(first, width, confusions)
+        yield Section("intents", "Intents", (label_table("intent", first.intents.labels),))
+        yield Section("confusions", "Confusions of single intents", (_confusions(first),))
+    concepts = []
     for one, of in zip(counts.details, system.figures, strict=True):
-        if concepts := of.slots.per_concept or of.slots.per_concept_set:
+        if labels := of.slots.per_concept or of.slots.per_concept_set:
             of_sets = "" if of.slots.per_concept else ", once per utterance"
-            yield ""
-            yield from label_table(f"concept ({one.rule.detail}{of_sets})", concepts).lines(width, most=MOST_ROWS)
-    for one in counts.details:
-        for groups in group_tables(one, system):
-            yield ""
-            mean = group_means(groups)
-            cells = [per_cent(mean[field.key]) if field.key else "" for field in groups.titled[1:]]
-            yield from groups.lines(width, most=MOST_ROWS, ends=[(f"mean of {len(groups.rows)}", *cells)])
+            concepts.append(label_table(f"concept ({one.rule.detail}{of_sets})", labels))
+    if concepts:
+        yield Section("concepts", "Concepts", concepts)
+    groups = [
+        group_table(column, labels, one, system)
+        for one in counts.details
+        for column, labels in one.groups
+        if len(labels) > 1
+    ]
+    if groups:
+        yield Section("groups", "Groups", groups)
     if system.confidence is not None:
         from harness.transcripts.reports.text import confidence  # here, since few predictions have scores
 
-        yield ""
-        yield from confidence(system.confidence, width, "utterances")
-    yield ""
-    yield from _notes(system, width)
-    yield ""
-    yield from system.table.lines(width)
+        yield confidence(system.confidence, "utterances", "Scores of intents")
+    yield Section("figures", "Results", (_notes(system, ids),))
+    yield Section("metrics", "All metrics", (system.table,))
+
+
+def _basis(system: Reported) -> Notes:
+    counts = system.counts
+    rules = [one.rule for one in counts.details]
+    pairs = [
+        ("gold", shown(counts.gold, 200)),
+        ("predicted", shown(counts.predicted, 200)),
+        ("chunking", chunking_in_words(rules[0])),
+        ("concepts", details_in_words(rules)),
+        ("0/0", zero_in_words(system.zero)),
+    ]
+    if slots := comparison_in_words(rules[0]):
+        pairs.append(("slots", slots))
+    return Notes(pairs, NOTES)
 
 
 LabelRow = tuple[str, Matched, Averages]
@@ -328,43 +341,40 @@ def label_table(title: str, rows: Sequence[LabelRow]) -> Table[LabelRow]:
         Field("", "recall", lambda row: per_cent(row[2].recall)),
         Field("", "F1", lambda row: per_cent(row[2].f1), main=True),
     )
-    return Table(fields, sorted(rows, key=lambda row: (-row[1].gold, row[0])))
+    rows = sorted(rows, key=lambda row: (-row[1].gold, row[0]))
+    return Table(fields, rows, plots=[(averages.f1, None) for *_, averages in rows])
 
 
-def _confusions(of: FrameFigures, width: int, most: int) -> Iterator[str]:
-    """Confusions of utterances with one intent on each side."""
-    wrong = [(pair, n) for pair, n in of.intents.confusions if pair[0] != pair[1]]
-    single = sum(n for _, n in of.intents.confusions)
-    yield f"confusions of single intents: {sum(n for _, n in wrong):,} of {single:,} utterances with one on each side"
-    told = wrong[:most] if most else wrong
-    for (gold, said), n in told:
-        half = max(8, (width - 12) // 2)
-        yield f"{n:>7,}  {shown(gold, half)} → {shown(said, half)}"
-    if len(told) < len(wrong):
-        yield f"         … and {len(wrong) - len(told):,} more (all are in the JSON file)"
+def _confusions(of: FrameFigures) -> Occurrences:
+    """Of utterances with one intent on each side."""
+    single = sum(count for _, count in of.intents.confusions)
+    title = f"confusions of single intents, of {single:,} utterances with one on each side"
+    return Occurrences(title, [(pair, count) for pair, count in of.intents.confusions if pair[0] != pair[1]])
 
 
-def _notes(system: Reported, width: int) -> Iterator[str]:
+def _notes(system: Reported, ids: int) -> Notes:
     counts, of = system.counts, system.figures[0].intents
+    pairs = []
     if of.utterances:
-        plural = "s" * (of.empty != 1)
         zero = " (0/0)" if of.empty_rightly else ""
-        empty = f"{of.empty:,} prediction{plural} without intent, {of.empty_rightly:,} correctly{zero}"
-        yield _note("empty", empty, width)
+        empty = f"{of.empty:,} prediction{'s' * (of.empty != 1)} without intent, {of.empty_rightly:,} correctly{zero}"
+        pairs.append(("empty", empty))
         if of.never_predicted:
-            names = ", ".join(shown(one, 40) for one in of.never_predicted[:20])
-            more = ", …" if len(of.never_predicted) > 20 else ""
-            yield _note("never", f"{len(of.never_predicted):,} never predicted: {names}{more}", width)
+            names = ", ".join(shown(one, 40) for one in of.never_predicted[: 4 * ids])
+            more = ", …" if len(of.never_predicted) > 4 * ids else ""
+            pairs.append(("never", f"{len(of.never_predicted):,} never predicted: {names}{more}"))
     counted = "; counted as empty predictions" if counts.missing else ""
-    yield _note("missing", f"{listed(counts.missing)}{counted}", width)
+    pairs.append(("missing", f"{listed(counts.missing, ids)}{counted}"))
     nowhere = "; not counted" if counts.unknown else ""
-    yield _note("without gold", f"{listed(counts.unknown)}{nowhere}", width)
-    if counts.unannotated:
-        yield _note("not annotated", f"{listed(counts.unannotated)}; not counted", width)
-    if counts.other_words:
-        yield _note("other words", f"{listed(counts.other_words)}: words of gold and prediction differ", width)
-    if counts.surplus_blanks:
-        yield _note("blanks", f"{listed(counts.surplus_blanks)}: a slot value has surplus blanks, which count", width)
+    pairs.append(("without gold", f"{listed(counts.unknown, ids)}{nowhere}"))
+    for name, utterances, why in (
+        ("not annotated", counts.unannotated, "; not counted"),
+        ("other words", counts.other_words, ": words of gold and prediction differ"),
+        ("blanks", counts.surplus_blanks, ": a slot value has surplus blanks, which count"),
+    ):
+        if utterances:
+            pairs.append((name, f"{listed(utterances, ids)}{why}"))
+    return Notes(pairs, NOTES)
 
 
 def _rate(key: str, title: str, of: Callable[[FrameFigures], float | None], *, main: bool = False) -> Field[GroupRow]:
@@ -387,16 +397,14 @@ _GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
 def group_table(
     column: str, labels: Sequence[tuple[str, FrameCounts]], one: DetailCounts, system: Reported
 ) -> Table[GroupRow]:
-    """A row for each label, as text and as JSON."""
+    """A row for each label, then their means."""
     several = f" ({one.rule.detail})" if len(system.counts.details) > 1 else ""
     label: Field[GroupRow] = Field("label", f"by {column}{several}", lambda row: row[0], lambda row: row[0] or NO_LABEL)
     rows = [(name, figures(counts, system.zero, system.labels)) for name, counts in labels]
-    return Table((label, *_GROUP_FIELDS), rows)
-
-
-def group_tables(one: DetailCounts, system: Reported) -> list[Table[GroupRow]]:
-    """Of the columns with several labels."""
-    return [group_table(column, labels, one, system) for column, labels in one.groups if len(labels) > 1]
+    table = Table((label, *_GROUP_FIELDS), rows)
+    means = group_means(table)
+    cells = [per_cent(means.get(field.key)) if field.key else "" for field in table.titled[1:]]
+    return replace(table, ends=[(f"mean of {len(rows)}", *cells)] if means else ())
 
 
 def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
@@ -408,16 +416,12 @@ def group_means(table: Table[GroupRow]) -> dict[str, float | None]:
     return {key: fmean(given) if len(given) == len(rows) else None for key, given in values.items()}
 
 
-def listed(ids: Sequence[str]) -> str:
+def listed(ids: Sequence[str], most: int = 5) -> str:
     """The number of ids, and the first ones."""
     if not ids:
         return "0"
-    first = ", ".join(shown(one, 40) for one in ids[:MOST_IDS])
-    return f"{len(ids):,} ({first}{', …' if len(ids) > MOST_IDS else ''})"
-
-
-def _note(name: str, text: str, width: int) -> str:
-    return padded(name, NOTES) + shown(text, max(20, width - NOTES))
+    first = ", ".join(shown(one, 40) for one in ids[:most])
+    return f"{len(ids):,} ({first}{', …' if len(ids) > most else ''})"
 
 
 def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iterator[str]:

@@ -53,7 +53,7 @@ def test_cross_entropy_reliability_and_detection_by_hand(tmp_path: Path) -> None
         (0.98, 0.5, 0.0),
     ]
     assert found.equal_error == 0.0
-    lines = list(confidence(found, 80))
+    lines = list(confidence(found).lines(80))
     assert lines[-1].split() == ["without", "confidence", "1", "words"]
     assert any(line.startswith("NCE") and "0.246" in line for line in lines)
 
@@ -69,7 +69,7 @@ def test_there_is_no_cross_entropy_if_all_words_are_right_or_none_is(
 ) -> None:
     found = known(figures(tmp_path, heard))
     assert (found.nce, found.equal_error) == (None, None)
-    assert any("NCE" in line and "n/a" in line for line in confidence(found, 80))
+    assert any("NCE" in line and "n/a" in line for line in confidence(found).lines(80))
 
 
 def test_confidences_that_are_none_are_left_out(tmp_path: Path) -> None:

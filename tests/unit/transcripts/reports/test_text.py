@@ -14,12 +14,11 @@ from harness.transcripts.groups import compare
 from harness.transcripts.reports import scoring_json, text
 from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile, pieces
 from harness.transcripts.reports.text import aligned, confused
-from harness.transcripts.scoring import confusions
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, foreign, reported, scored
 
 
 def test_a_line_for_each_speaker_and_what_they_are_together() -> None:
-    assert list(text.summary(every_sort(), 100)) == [
+    assert list(text.summary(every_sort()).lines(100)) == [
         "speaker    sentences  words  correct   sub   del   ins   err  sent.err",
         "─" * 70,
         "amy                3      6     66.7  16.7  16.7  33.3  66.7     100.0",
@@ -33,7 +32,7 @@ def test_a_line_for_each_speaker_and_what_they_are_together() -> None:
 
 
 def test_below_it_stands_what_the_figures_rest_on() -> None:
-    assert list(text.notes(every_sort(), (0.25, 0.9), 100)) == [
+    assert list(text.notes(every_sort(), (0.25, 0.9), 100).lines(100)) == [
         "normalisation        verbatim",
         "WER                  7 of 12 = 58.33 % (95 % interval 25.00–90.00 %)",
         "interval             for further utterances of these speakers",
@@ -42,35 +41,35 @@ def test_below_it_stands_what_the_figures_rest_on() -> None:
         "empty references     1",
     ]
     dropped = scored({"a_1": "x", "a_2": "y"}, {"a_1": "x"}, drop=True)
-    assert "missing hypotheses   1 (a_2); left out" in text.notes(dropped, None, 100)
+    assert "missing hypotheses   1 (a_2); left out" in text.notes(dropped, None, 100).lines(100)
 
 
 def test_over_no_words_nothing_is_a_number() -> None:
     empty = scored({"a_1": "", "a_2": ""}, {"a_1": "uh oh"})
-    lines = [line.split() for line in text.summary(empty, 100)]
+    lines = [line.split() for line in text.summary(empty).lines(100)]
     assert ["a", "2", "0", *5 * ["n/a"], "50.0"] in lines
     assert ["S.D.", *8 * ["n/a"]] in lines
-    assert "WER                  n/a (of no words; 2 inserted)" in text.notes(empty, None, 100)
+    assert "WER                  n/a (of no words; 2 inserted)" in text.notes(empty, None, 100).lines(100)
     nobody = scored({}, {})
-    assert ["Sum", "/", "avg", "0", "0", *6 * ["n/a"]] in [line.split() for line in text.summary(nobody, 100)]
+    assert ["Sum", "/", "avg", "0", "0", *6 * ["n/a"]] in [line.split() for line in text.summary(nobody).lines(100)]
     assert text.wer_in_words(WordCounts(1), None) == "0 of 1 = 0.00 % (95 % interval n/a)"
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
 def test_columns_hold_whatever_the_names_are(width: int) -> None:
     for scoring in (foreign(), every_sort()):
-        lines = list(text.summary(scoring, width))
+        lines = list(text.summary(scoring).lines(width))
         rows = [line for line in lines if not line.startswith("(no room")]
         assert len({cell_len(line) for line in rows}) == 1
         assert cell_len(rows[0]) <= width
-        assert all(line.isprintable() for line in (*lines, *text.notes(scoring, None, width)))
+        assert all(line.isprintable() for line in (*lines, *text.notes(scoring, None, width).lines(width)))
         assert "err" in rows[0].split()
 
 
 def test_a_narrow_terminal_says_which_columns_it_has_no_room_for() -> None:
-    *_, last = text.summary(every_sort(), 40)
+    *_, last = text.summary(every_sort()).lines(40)
     assert last == "(no room for: sentences, correct, sent.err)"
-    assert not any("no room" in line for line in text.summary(every_sort(), 70))
+    assert not any("no room" in line for line in text.summary(every_sort()).lines(70))
 
 
 def test_systems_are_set_side_by_side() -> None:
@@ -93,7 +92,7 @@ def test_systems_are_set_side_by_side() -> None:
 
 
 def test_each_sort_has_its_list() -> None:
-    assert list(confused(confusions(every_sort()), 0, 80)) == [
+    assert list(confused(every_sort()).lines(80)) == [
         "substitution pairs, reference → hypothesis: 2 in all, 2 different",
         "  1  to → two",
         "  1  へ → に",
@@ -118,8 +117,8 @@ def test_each_sort_has_its_list() -> None:
 
 
 def test_what_is_not_listed_is_counted() -> None:
-    found = confusions(scored({"a_1": "a b c d d"}, {"a_1": ""}))
-    assert list(confused(found, 2, 80))[4:8] == [
+    found = confused(scored({"a_1": "a b c d d"}, {"a_1": ""}))
+    assert list(found.lines(80, 2))[4:8] == [
         "deleted words: 5 in all, 4 different",
         "  2  d",
         "  1  a",
@@ -129,7 +128,7 @@ def test_what_is_not_listed_is_counted() -> None:
 
 @pytest.mark.parametrize("width", [30, 80])
 def test_foreign_words_keep_within_the_terminal(width: int) -> None:
-    found = list(confused(confusions(foreign()), 0, width))
+    found = list(confused(foreign()).lines(width))
     assert all(line.isprintable() for line in found)
     assert all(cell_len(line) <= width for line in found if line.startswith("  "))
 
