@@ -42,6 +42,17 @@ class Field(Generic[Row]):
         return NOTHING if value is None else str(value)
 
 
+LEAST_BAR, WIDEST_BAR = 5, 24
+FULL, THIN = "█", "▏"
+
+
+def bar(value: float | None, width: int) -> str:
+    """So many full columns of a share; a share that is not nothing is never drawn as nothing."""
+    if not value or width < 1:
+        return ""
+    return FULL * round(value * width) or THIN
+
+
 Plot = tuple[float | None, tuple[float, float] | None]
 """A value and its interval, to be drawn."""
 
@@ -51,6 +62,7 @@ class Table(Generic[Row]):
     """Columns and rows; the first column is a label of foreign text (`text_table`).
 
     ends: cells of closing rows. plots: for each row, what a page draws beside it, on a scale from 0 to `scale`.
+    bars: text draws them, too, where it has room; `plots` are then of `ends` as well.
     """
 
     kind: ClassVar = "table"
@@ -59,6 +71,7 @@ class Table(Generic[Row]):
     ends: Sequence[Sequence[str]] = ()
     plots: Sequence[Plot] = ()
     scale: float = 1.0
+    bars: bool = False
 
     @staticmethod
     def of(
@@ -66,18 +79,28 @@ class Table(Generic[Row]):
         rows: Sequence[Sequence[str]],
         ends: Sequence[Sequence[str]] = (),
         plots: Sequence[Plot] = (),
+        *,
+        bars: bool = False,
     ) -> Table[Sequence[str]]:
         """A table whose cells are texts already, those after the first safe ones."""
         fields: list[Field[Sequence[str]]] = [
             Field("", column.title, itemgetter(at), left=column.left, gives_way=column.gives_way)
             for at, column in enumerate(columns)
         ]
-        return Table(fields, rows, ends, plots)
+        return Table(fields, rows, ends, plots, bars=bars)
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
         """Text for a terminal; most: rows to show."""
         columns = [Column(field.title, field.left, field.gives_way) for field in self.titled]
-        return text_table(columns, self.cells, width, ends=self.ends, most=most)
+        made = list(text_table(columns, self.cells, width, ends=self.ends, most=most))
+        room = min(WIDEST_BAR, width - width_of(made[1]) - len(GAP))
+        if self.bars and room >= LEAST_BAR:
+            drawn = [
+                [*cells, bar(plot[0], room)] for cells, plot in zip((*self.cells, *self.ends), self.plots, strict=True)
+            ]
+            rows, ends = drawn[: len(self.rows)], drawn[len(self.rows) :]
+            made = list(text_table([*columns, Column("", left=True)], rows, width, ends=ends, most=most))
+        return iter(made)
 
     @property
     def titles(self) -> list[str]:
@@ -131,7 +154,10 @@ class CrossTable:
         yield shown(self.title, width)
         for begin in range(0, len(heads), at_once):
             part = slice(begin, begin + at_once)
-            columns = (Column(padded(corner, room)), *(Column(head.rjust(each)) for head in heads[part]))
+            columns = (
+                Column(padded(corner, room)),
+                *(Column(" " * (each - width_of(head)) + head) for head in heads[part]),
+            )
             body, closing = ([line for row in of for line in _two_lines(row, part)] for of in (rows, ends))
             yield ""
             yield from text_table(columns, body, width, ends=closing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from harness.base.foreign import ELLIPSIS, plain_text
 
@@ -120,10 +121,11 @@ _PARTS = re.compile(r" (?=\()|(?<=;) ")
 
 
 def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
-    """A name and its text, which wraps at `width` columns, before brackets and after semicolons."""
+    """A name and its text, which wraps at `width` columns, before brackets and after semicolons; else at blanks."""
     line = padded(name, at)
     begun = False
-    for part in _PARTS.split(text):
+    pieces = ([part] if at + width_of(part) <= width else part.split(" ") for part in _PARTS.split(text))
+    for part in chain.from_iterable(pieces):
         if begun and width_of(line) + 1 + width_of(part) > width:
             yield line
             line, begun = " " * at, False

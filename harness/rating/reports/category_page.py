@@ -8,30 +8,19 @@ from pathlib import Path
 
 from harness.base.foreign import ON_A_PAGE, plain_text
 from harness.base.pages import filled_page
+from harness.base.table import Section
 from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.numbers import percent
-from harness.rating.figures.categories import By, CategoryFigures, CountedShare, CrossedFigures, category_under
+from harness.rating.figures.categories import CategoryFigures, CountedShare, category_under
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import KEYS
-from harness.rating.reports.categories import CategoryReport, label_in_words, name_of
-from harness.rating.reports.category_text import (
-    TOO_FEW_WHY,
-    all_in_words,
-    given,
-    has_too_few,
-    mean_span,
-    notes,
-    p_in_words,
-    share_span,
-    stages,
-    waits_in_words,
-)
+from harness.rating.reports.categories import CategoryReport, name_of
+from harness.rating.reports.category_text import all_in_words, given, notes, p_in_words, sections, share_span, stages
 from harness.statistics.text import hundredths_interval
 
 MOST_LISTED = 500
-MOST_ROWS = 500
 LONGEST_LABEL = 80
 LONGEST_TEXT = 400
 WIDE_ENOUGH = 0.045
@@ -93,26 +82,19 @@ def page(report: CategoryReport) -> str:
         derived=[(one, name_of(one)) for one in Derived],
         readings=list(Reading),
         stacks=[(_label(one.label), one.figures, _stacks(one.figures)) for one in report.devices()],
-        notes=_notes(report.figures),
-        groups=[(by.value, groups[:MOST_ROWS], len(groups) - MOST_ROWS) for by, groups in report.groups],
-        crossed=[(_crossed(one), one) for one in report.crossed],
-        on=report.selection.on,
+        notes=Section("notes", "", (notes(report.figures),)),
+        sections=list(sections(report)),
         wrong=[_listed(one) for one in wrong[:MOST_LISTED]],
         wrong_left=len(wrong) - MOST_LISTED,
         disputed=[_listed(one) for one in disputed[:MOST_LISTED]],
         disputed_left=len(disputed) - MOST_LISTED,
-        label=_group_label,
         name_of=name_of,
         cell=CategoryFigures.share,
         whisker=_whisker,
         span=share_span,
         wide_span=hundredths_interval,
-        mean_span=mean_span,
-        waits_in_words=waits_in_words,
         p_in_words=p_in_words,
         all_in_words=all_in_words,
-        too_few=TOO_FEW_WHY if has_too_few(report) else "",
-        disputed_of=lambda of: of.count(Fate.DISPUTED),
     )
 
 
@@ -133,29 +115,10 @@ def _stack(figures: CategoryFigures, reading: Reading) -> Stack:
     return Stack(reading.value.upper(), parts, words)
 
 
-def _notes(figures: CategoryFigures) -> list[str]:
-    """The sentences of the summary."""
-    found: list[str] = []
-    for line in notes(figures, 10_000):
-        name, _, text = line.partition(" ")
-        found.append(f"{name[:1].upper()}{name[1:]}: {text.strip()}.")
-    return found
-
-
 def _whisker(share: CountedShare) -> tuple[float, float, float] | None:
     if share.value is None or share.interval is None:
         return None
     return 100 * share.interval[0], 100 * share.value, 100 * share.interval[1]
-
-
-def _crossed(found: CrossedFigures) -> tuple[tuple[str, ...], list[tuple[str, tuple[CategoryFigures | None, ...]]]]:
-    heads = tuple(_group_label(label, found.by[1]) for label in found.columns)
-    rows = zip(found.rows, found.cells, strict=True)
-    return heads, [(_group_label(label, found.by[0]), cells) for label, cells in rows]
-
-
-def _group_label(label: str, by: By) -> str:
-    return _label(label_in_words(label, by))
 
 
 def _label(label: str) -> str:

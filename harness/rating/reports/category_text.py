@@ -1,11 +1,14 @@
-"""A category report as lines for people: the funnel, the eleven under both readings, groups, comparisons."""
+"""A category report for people: the funnel, the eleven under both readings, groups, comparisons.
+
+`sections` are those of a page, too.
+"""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.base.text_table import GAP, LEAST_LABEL, Column, shown, text_table, width_of
+from harness.base.table import CrossTable, Notes, Part, Section, Table
+from harness.base.text_table import Column, shown
 from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, p_is, percent, points, seconds
@@ -27,12 +30,9 @@ from harness.rating.reports.categories import CategoryReport, QueryGroup, label_
 from harness.statistics.significance import DRAWS, Swapping
 from harness.statistics.text import hundredths_interval, number_interval, points_interval, seconds_interval
 
-WIDEST_LABEL = 34
-LEAST_BAR, WIDEST_BAR = 5, 24
 MOST_ROWS = 100
 QUERY = ("query", "queries")
 TOO_FEW_WHY = f"{TOO_FEW}: one query, asked several times, says nothing of others"
-FULL, THIN = "█", "▏"
 
 
 def share_span(of: CountedShare) -> str:
@@ -40,34 +40,8 @@ def share_span(of: CountedShare) -> str:
     return TOO_FEW if of.interval is None and of.total else hundredths_interval(of.interval)
 
 
-def bar(value: float | None, width: int) -> str:
-    """So many full columns of a share; a share that is not nothing is never drawn as nothing."""
-    if not value or width < 1:
-        return ""
-    return FULL * round(value * width) or THIN
-
-
-def _table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    width: int,
-    shares: Sequence[float | None] | None = None,
-    ends: Sequence[Sequence[str]] = (),
-) -> Iterator[str]:
-    """A table of labels and numbers. shares: drawn as bars beside rows and ends, where the terminal leaves room."""
-    columns = [Column(head) for head in heads]
-    rows, ends = ([(shown(row[0], WIDEST_LABEL), *row[1:]) for row in of] for of in (rows, ends))
-    made = list(text_table(columns, rows, width, ends=ends, most=MOST_ROWS))
-    room = min(WIDEST_BAR, width - width_of(made[1]) - 2)
-    if shares is not None and room >= LEAST_BAR:
-        drawn = [(*row, bar(value, room)) for row, value in zip([*rows, *ends], shares, strict=True)]
-        bars = Column("", left=True)
-        made = list(text_table([*columns, bars], drawn[: len(rows)], width, ends=drawn[len(rows) :], most=MOST_ROWS))
-    yield from made
-
-
 MOST_LISTED = 20
-NOTES = 12
+NOTES = 13
 FUNNEL: tuple[tuple[str, tuple[Fate, ...], str], ...] = (
     ("planned", (), ""),
     ("  not played", (Fate.NOT_PLAYED,), "still to come"),
@@ -100,13 +74,18 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
     yield ""
     yield from funnel(figures)
     yield ""
-    yield from eleven(figures, width)
+    yield from eleven(figures).lines(width)
     yield ""
-    yield from notes(figures, width)
+    yield from notes(figures).lines(width)
     if disputed := report.of(Fate.DISPUTED):
         yield ""
         yield from _disputed(disputed, width)
-    yield from _of_groups(report, width)
+    for section in sections(report):
+        yield ""
+        yield from section.lines(width, MOST_ROWS)
+    for comparison in report.comparisons:
+        yield ""
+        yield from _comparison(comparison, width)
 
 
 def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
@@ -132,35 +111,35 @@ def funnel(figures: CategoryFigures) -> Iterator[str]:
         yield f"{name:<18}{count:>6,}  {remark if count else ''}".rstrip()
 
 
-def eleven(figures: CategoryFigures, width: int) -> Iterator[str]:
+def eleven(figures: CategoryFigures) -> Part:
     """The categories with counts and shares under both readings; under the rule the derived groups."""
     if figures.why_not:
-        yield from _note("categories", f"{NOTHING}: {figures.why_not}", width)
-        return
-    yield from _table(
-        ("category", "A: n", "%", "95 %", "B: n", "%"),
+        return Notes([("categories", f"{NOTHING}: {figures.why_not}")], NOTES)
+    return Table.of(
+        [Column(title) for title in ("category", "A: n", "%", "95 %", "B: n", "%")],
         [(f"{key} {name_of(one)}", *_cells(figures, one)) for key, one in KEYS],
-        width,
-        [figures.share(one).value for one in (*Category, *Derived)],
         [(f"  {name_of(one)}", *_cells(figures, one)) for one in Derived],
+        [(figures.share(one).value, None) for one in (*Category, *Derived)],
+        bars=True,
     )
 
 
-def notes(figures: CategoryFigures, width: int) -> Iterator[str]:
+def notes(figures: CategoryFigures) -> Notes:
     """What readings and intervals mean here, and what was said beside the categories."""
     lack = figures.core
     apart = f"they differ on {lack.total}"
     if lack.total:
         apart += f": {lack.by_rater} said by raters, {lack.by_scenario} by the scenario, {lack.by_both} by both"
-    yield from _note("readings", f"A: {READINGS[Reading.ADMITTED]}; B: {READINGS[Reading.WRONG]}; {apart}", width)
+    pairs = [("readings", f"A: {READINGS[Reading.ADMITTED]}; B: {READINGS[Reading.WRONG]}; {apart}")]
     if figures.total:
-        yield from _note("intervals", interval_in_words(figures), width)
+        pairs.append(("intervals", interval_in_words(figures)))
     flags = ", ".join(f"{flag.value.replace('_', ' ')} {count}" for flag, count in figures.sub_flags if count)
-    yield from _note("sub-flags", flags or "none", width)
+    pairs.append(("sub-flags", flags or "none"))
     if figures.flagged_too:
-        yield from _note("flags", f"a rater flagged {figures.flagged_too} of the responses with a category", width)
+        pairs.append(("flags", f"a rater flagged {figures.flagged_too} of the responses with a category"))
     if figures.voices == 1:
-        yield from _note("raters", "one alone: nobody knows whether another would agree", width)
+        pairs.append(("raters", "one alone: nobody knows whether another would agree"))
+    return Notes(pairs, NOTES)
 
 
 def interval_in_words(figures: CategoryFigures) -> str:
@@ -200,13 +179,6 @@ def _disputed(trials: Iterable[RatedTrial], width: int) -> Iterator[str]:
         yield f"  and {len(held) - MOST_LISTED} more, which the JSON has"
 
 
-def _note(name: str, text: str, width: int) -> list[str]:
-    head = f"{name:<{NOTES}} "
-    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
-    wrapper.initial_indent, wrapper.subsequent_indent = head, " " * len(head)
-    return wrapper.wrap(text)
-
-
 def _only(report: CategoryReport) -> str:
     of = report.selection
     raters = f", by {', '.join(shown(one, 40) for one in of.raters)} alone" if of.raters else ""
@@ -214,33 +186,20 @@ def _only(report: CategoryReport) -> str:
 
 
 MOST_DIFFERING = 15
-WIDEST_COLUMN = 18
 
 
-def _of_groups(report: CategoryReport, width: int) -> Iterator[str]:
-    for by, groups in report.groups:
-        yield ""
-        yield from _counts(by, groups, width)
-        yield ""
-        yield from _shares(by, groups, width)
+def sections(report: CategoryReport) -> Iterator[Section]:
+    """Groups and crossed ones, if there are any, and how often queries were said again."""
+    parts: list[Part] = [table for by, groups in report.groups for table in (_counts(by, groups), _shares(by, groups))]
     if report.groups:
-        yield ""
-        yield "1 to - as above, reading A. 9b: wrong under reading B. ?: disputed, not counted"
-        if has_too_few(report):
-            yield TOO_FEW_WHY
-    for one in report.crossed:
-        yield ""
-        yield from _crossed(one, report, width)
-    yield ""
-    yield from _reprompts(report, width)
-    for comparison in report.comparisons:
-        yield ""
-        yield from _comparison(comparison, width)
-
-
-def has_too_few(report: CategoryReport) -> bool:
-    """Whether a group is one query that was repeated."""
-    return any(one.figures.method is Method.TOO_FEW for _, groups in report.groups for one in groups)
+        pairs = [("", "1 to - as above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
+        if any(one.figures.method is Method.TOO_FEW for _, groups in report.groups for one in groups):
+            pairs.append(("", TOO_FEW_WHY))
+        parts.append(Notes(pairs))
+    parts += [_crossed(one, report.selection.on) for one in report.crossed]
+    if parts:
+        yield Section("groups", "Groups", parts)
+    yield Section("reprompts", "Re-prompts", list(_reprompts(report)))
 
 
 def waits_in_words(waits: Waits) -> str:
@@ -257,9 +216,9 @@ def mean_span(figures: RepromptFigures) -> str:
     return TOO_FEW if figures.mean_interval is None and known else number_interval(figures.mean_interval)
 
 
-def _counts(by: By, groups: Sequence[QueryGroup], width: int) -> Iterator[str]:
-    heads = (f"by {by.value}", "n", *(key for key, _ in KEYS), "9b", "?")
-    yield from _table(heads, [(label_in_words(one.label, by), *_counts_of(one.figures)) for one in groups], width)
+def _counts(by: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
+    columns = [Column(title) for title in (f"by {by.value}", "n", *(key for key, _ in KEYS), "9b", "?")]
+    return Table.of(columns, [(label_in_words(one.label, by), *_counts_of(one.figures)) for one in groups])
 
 
 def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
@@ -268,10 +227,13 @@ def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
     return tuple(map(str, (figures.total, *counts, wrong, figures.count(Fate.DISPUTED))))
 
 
-def _shares(by: By, groups: Sequence[QueryGroup], width: int) -> Iterator[str]:
-    heads = (f"by {by.value}", "correct %", "95 %", "wrong A %", "95 %", "wrong B %", "95 %")
+def _shares(by: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
+    titles = (f"by {by.value}", "correct %", "95 %", "wrong A %", "95 %", "wrong B %", "95 %")
     rows = [(label_in_words(one.label, by), *_shares_of(one.figures)) for one in groups]
-    yield from _table(heads, rows, width, [one.figures.share(Category.CORRECT).value for one in groups])
+    correct = [one.figures.share(Category.CORRECT) for one in groups]
+    return Table.of(
+        [Column(title) for title in titles], rows, plots=[(share.value, share.interval) for share in correct], bars=True
+    )
 
 
 def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
@@ -283,47 +245,47 @@ def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
     return tuple(cell for one in found for cell in (hundredths(one.value), share_span(one)))
 
 
-def _crossed(found: CrossedFigures, report: CategoryReport, width: int) -> Iterator[str]:
-    on = report.selection.on
-    names = [shown(label_in_words(label, found.by[0]), WIDEST_COLUMN) for label in found.rows]
-    heads = [shown(label_in_words(label, found.by[1]), WIDEST_COLUMN) for label in found.columns]
-    cells = [[_crossed_cell(one, report) for one in row] for row in found.cells]
-    side = max(LEAST_LABEL, width_of(found.by[0].value), *map(width_of, names))
-    each = max(*map(width_of, heads), *(len(text) for row in cells for cell in row for text in cell))
-    at_once = max(1, (width - side) // (each + len(GAP)))
-    yield f"{found.by[0].value} by {found.by[1].value}: {name_of(on)} in % of so many responses, 95 % interval below"
-    for begin in range(0, len(heads), at_once):
-        part = slice(begin, begin + at_once)
-        rows = []
-        for name, row in zip(names, cells, strict=True):
-            rows.append((name, *(above for above, _ in row[part])))
-            if any(below for _, below in row[part]):
-                rows.append(("", *(below for _, below in row[part])))
-        yield from text_table([Column(one) for one in (found.by[0].value, *heads[part])], rows, width)
+def _crossed(of: CrossedFigures, on: Figure) -> CrossTable:
+    first, second = of.by
+    rows = [
+        (label_in_words(label, first), [_crossed_cell(figures, on) for figures in cells])
+        for label, cells in zip(of.rows, of.cells, strict=True)
+    ]
+    title = f"{first.value} by {second.value}: {name_of(on)} in % of so many responses, 95 % interval below"
+    return CrossTable(title, first.value, [label_in_words(label, second) for label in of.columns], rows)
 
 
-def _crossed_cell(figures: CategoryFigures | None, report: CategoryReport) -> tuple[str, str]:
+def _crossed_cell(figures: CategoryFigures | None, on: Figure) -> tuple[str, str]:
     if figures is None or not figures.total:
         return NOTHING, ""
-    found = figures.share(report.selection.on)
-    return f"{hundredths(found.value)} of {found.total}", share_span(found)
+    share = figures.share(on)
+    return f"{hundredths(share.value)} of {share.total}", share_span(share)
 
 
-def _reprompts(report: CategoryReport, width: int) -> Iterator[str]:
-    heads = ("said until recognised", "queries", "first %", "95 %", "mean", "95 %", "never")
-    yield from _table(heads, [("all", *_reprompts_of(report.reprompts))], width)
+def _reprompts(report: CategoryReport) -> Iterator[Part]:
+    figures = report.reprompts
+    yield _reprompt_table("said until recognised", [("all", figures)])
     for by, groups in report.groups:
         if by is not Parting.ATTEMPTS:
-            yield ""
-            rows = [(label_in_words(one.label, by), *_reprompts_of(one.reprompts)) for one in groups]
-            yield from _table((f"by {by.value}", *heads[1:]), rows, width)
-    yield ""
-    all_ = report.reprompts
-    needed = ", ".join(f"{attempts}: {queries}" for attempts, queries in all_.needed) or "none"
-    yield f"attempts     {needed}, never: {all_.never}; the mean is of those recognised"
-    yield f"waits        {waits_in_words(all_.waits)}"
-    if all_.unassessed:
-        yield f"left out     {counted(all_.unassessed, *QUERY)} whose recognition nobody assessed"
+            rows = [(label_in_words(one.label, by), one.reprompts) for one in groups]
+            yield _reprompt_table(f"by {by.value}", rows)
+    needed = ", ".join(f"{attempts}: {queries}" for attempts, queries in figures.needed) or "none"
+    pairs = [
+        ("attempts", f"{needed}, never: {figures.never}; the mean is of those recognised"),
+        ("waits", waits_in_words(figures.waits)),
+    ]
+    if figures.unassessed:
+        pairs.append(("left out", f"{counted(figures.unassessed, *QUERY)} whose recognition nobody assessed"))
+    yield Notes(pairs, NOTES)
+
+
+def _reprompt_table(title: str, rows: Sequence[tuple[str, RepromptFigures]]) -> Table[Sequence[str]]:
+    titles = (title, "queries", "first %", "95 %", "mean", "95 %", "never")
+    return Table.of(
+        [Column(title) for title in titles],
+        [(label, *_reprompts_of(figures)) for label, figures in rows],
+        plots=[(figures.first.value, figures.first.interval) for _, figures in rows],
+    )
 
 
 def _reprompts_of(figures: RepromptFigures) -> tuple[str, ...]:
