@@ -130,7 +130,7 @@ def command(
         from harness.understanding.reports.cascade import page
 
         html = page(scored, found.notes).encode()
-    targets.put(as_json, html, lines(scored, width(), notes=found.notes, listed=listed))
+    targets.put(as_json, html, lines(scored, width(), notes=found.notes, most=listed))
     if max_sfa_loss is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
@@ -141,14 +141,14 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """Everything that is scored. placed: gold and the predictions on it have the same words. notes: printed lines."""
+    """Everything that is scored. placed: gold and the predictions on it have the same words. notes: names and texts."""
 
     pairs: HeardCorpus
     on_reference: Corpus
     on_transcript: Corpus
     ordered: bool
     placed: bool
-    notes: tuple[str, ...]
+    notes: tuple[tuple[str, str], ...]
 
 
 def _inputs(sources: Sources, stack: ExitStack) -> _Inputs:
@@ -173,9 +173,9 @@ def _inputs(sources: Sources, stack: ExitStack) -> _Inputs:
     from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
 
     model = load_model(sources.model)
-    notes.append(f"model         {plain_text(str(sources.model), 200)} ({model.name})")
+    notes.append(("model", f"{plain_text(str(sources.model), 200)} ({model.name})"))
     given, how = _given(pairs, sources.reads)
-    notes.append(f"model reads   {how}")
+    notes.append(("model reads", how))
     understand: Understand = model.understander.predict
     before, after = (understood(one, understand, str(sources.model)) for one in (pairs.gold, given))
     return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
@@ -237,10 +237,12 @@ def _written(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...
     return tuple(word.lower() if lower else word for word in found if word)
 
 
-def _session_texts(named: Sequence[str], attempt: Which, gold: Corpus | None) -> tuple[Corpus, Corpus, list[str]]:
+def _session_texts(
+    named: Sequence[str], attempt: Which, gold: Corpus | None
+) -> tuple[Corpus, Corpus, list[tuple[str, str]]]:
     """Each trial's transcript, with gold by the id of its query, or else what the trial itself expects.
 
-    Gold has an utterance with groups for each trial; then come lines to print. InputError when no trial has gold.
+    Gold has an utterance with groups for each trial; then come notes. InputError when no trial has gold.
     """
     from harness.cli.sessions import figures_of, session_folder  # here, since they take long to import
     from harness.session.figures.trials import group_of, heard_in
@@ -267,9 +269,9 @@ def _session_texts(named: Sequence[str], attempt: Which, gold: Corpus | None) ->
     if not of:
         remedy = "Give --gold FILE with annotated utterances that have the ids of the scenario's queries"
         raise InputError(f"no trial of {names} has gold", remedy=remedy)
-    notes = [f"attempt       {attempt} of each trial"]
+    notes = [("attempt", f"{attempt} of each trial")]
     if foreign:
-        notes.append(f"no gold       {foreign:,} trials, which are not counted")
+        notes.append(("no gold", f"{foreign:,} trials, which are not counted"))
     return Corpus(gold.path if gold else names, tuple(of)), Corpus(names, tuple(heard)), notes
 
 

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 
 from harness import __version__
-from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import picked, plain
-from harness.base.table import Field, Table
-from harness.base.text_table import note, shown
+from harness.base.table import Field, Notes, Section, Table
+from harness.base.text_table import shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
-from harness.model.numbers import counted, percent, points
+from harness.model.numbers import percent, points
 from harness.model.understanding import Utterance, joined
 from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.scoring_json import counts_of
@@ -31,6 +30,7 @@ from harness.understanding.reports.score_text import (
     DifferenceRow,
     chunking_in_words,
     details_in_words,
+    listed,
     zero_in_words,
 )
 
@@ -70,7 +70,7 @@ def _parts(utterance: Utterance, rule: Rule) -> Counter[str]:
 
 NOTES = 14
 """Width of the names of notes."""
-MOST_IDS = 5
+LONGEST = 200
 NO_LABEL = "(none)"
 NAMES = {
     Metric.EMR: "EMR (exact match)",
@@ -136,34 +136,53 @@ def slot_f1(of: Cascade) -> float | None:
     return figures(of.placed).slots.micro.f1
 
 
-def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = LISTED) -> Iterator[str]:
-    """The whole report. notes: lines for the head. listed: number of broken utterances; 0 for all."""
-    yield from head(of, width)
-    yield from notes
-    yield ""
-    yield from metric_table(of.total).lines(width)
-    yield ""
-    words = of.total.words
-    wer = f"{wer_in_words(words, interval_of(of.words))}; words compared as {of.words.normalisation}"
-    yield from note("WER", wer, width, NOTES)
-    yield from note("slot F1", f"{percent(slot_f1(of), 2)} by places on the reference; {_PLACES}", width, NOTES)
-    fates = ", ".join(f"{len(of.of(fate)):,} {name}" for fate, name in FATES.items())
-    yield from note("frames", fates, width, NOTES)
-    yield from excluded(of, width)
-    for column, number in of.too_many:
-        yield from note("no group", too_many_in_words(shown(column, width), number), width, NOTES)
-    for column, labels in of.groups:
-        yield ""
-        yield from group_table(column, labels).lines(width, most=MOST_ROWS)
+def sections(of: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
+    """All but utterances. notes: names and texts on what was compared. ids: listed where they are counted."""
+    basis = [
+        ("gold", shown(of.gold, LONGEST)),
+        ("heard", shown(of.heard, LONGEST)),
+        ("utterances", f"{len(of.utterances):,}, compared without places"),
+        ("chunking", chunking_in_words(of.rule)),
+        ("concepts", details_in_words([of.rule])),
+        ("0/0", zero_in_words(of.zero)),
+    ]
+    yield Section("basis", "Basis", (Notes([*basis, *notes], NOTES),))
+    wer = f"{wer_in_words(of.total.words, interval_of(of.words))}; words compared as {of.words.normalisation}"
+    pairs = [
+        ("WER", wer),
+        ("slot F1", f"{percent(slot_f1(of), 2)} by places on the reference; {_PLACES}"),
+        ("frames", ", ".join(f"{len(of.of(fate)):,} {name}" for fate, name in FATES.items())),
+    ]
+    silent = "counted as empty" if of.missing_is_silence else "unknown, not counted"
+    for name, utterances, how in (
+        ("no transcript", of.without_transcript, silent),
+        ("no gold", of.without_gold, "not counted"),
+        ("not annotated", of.unannotated, "not counted"),
+    ):
+        if utterances:
+            pairs.append((name, f"{listed(utterances, ids)}: {how}"))
+    for column, labels in of.too_many:
+        name = shown(column, LONGEST)
+        pairs.append(("no group", f"{name} has {labels:,} labels, too many to group by (use --by {name})"))
+    yield Section("figures", "Effect of recognition errors", (metric_table(of.total), Notes(pairs, NOTES)))
+    if of.groups:
+        yield Section("groups", "Groups", [group_table(column, labels) for column, labels in of.groups])
+
+
+def lines(of: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
+    """The whole report. notes: as of `sections`. most: broken utterances to list; 0 for all."""
+    for number, section in enumerate(sections(of, notes)):
+        if number:
+            yield ""
+        yield from section.lines(width, MOST_ROWS)
     for fate, title in ((FrameFate.BROKEN, "Broken by recognition"), (FrameFate.REVALUED, "Other slot values")):
-        found = of.of(fate)
-        if not found:
-            continue
-        told = found[:listed] if listed else found
-        yield ""
-        yield f"{title}: {len(told):,} of {len(found):,}"
-        for one in told:
-            yield from _utterance(one, of.rule, width)
+        changed = of.of(fate)
+        if changed:
+            told = changed[: most or None]
+            yield ""
+            yield f"{title}: {len(told):,} of {len(changed):,}"
+            for one in told:
+                yield from _utterance(one, of.rule, width)
 
 
 def _utterance(one: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
@@ -177,37 +196,6 @@ def _utterance(one: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
         ("after", frame_in_words(one.after.predicted, rule)),
     ):
         yield shown(f"  {name:7s}{text}", width)
-
-
-def head(of: Cascade, width: int) -> Iterator[str]:
-    """What was compared, and how."""
-    yield from note("gold", shown(of.gold, width), width, NOTES)
-    yield from note("heard", shown(of.heard, width), width, NOTES)
-    yield from note("utterances", f"{len(of.utterances):,}, compared without places", width, NOTES)
-    yield from note("chunking", chunking_in_words(of.rule), width, NOTES)
-    yield from note("concepts", details_in_words([of.rule]), width, NOTES)
-    yield from note("0/0", zero_in_words(of.zero), width, NOTES)
-
-
-def excluded(of: Cascade, width: int) -> Iterator[str]:
-    """Utterances that are not counted, or counted as empty."""
-    if of.without_transcript:
-        as_what = "counted as empty" if of.missing_is_silence else "unknown, not counted"
-        yield from note("no transcript", f"{_ids(of.without_transcript, width)}: {as_what}", width, NOTES)
-    if of.without_gold:
-        yield from note("no gold", f"{_ids(of.without_gold, width)}: not counted", width, NOTES)
-    if of.unannotated:
-        yield from note("not annotated", f"{_ids(of.unannotated, width)}: not counted", width, NOTES)
-
-
-def too_many_in_words(column: str, labels: int) -> str:
-    """Why a column of gold is not among the groups. column: escaped."""
-    return f"{column} has {labels:,} labels, too many to group by (use --by {column})"
-
-
-def _ids(ids: Sequence[str], width: int) -> str:
-    named = ", ".join(shown(one, max(8, width // MOST_IDS)) for one in ids[:MOST_IDS])
-    return f"{counted(len(ids), 'id')} ({named}{', …' if len(ids) > MOST_IDS else ''})"
 
 
 Json = dict[str, Any]
@@ -280,34 +268,28 @@ def _frame_json(utterance: Utterance) -> Json:
 
 
 MOST_UTTERANCES = 1000
-MOST_IDS_OF_PAGE = 30
+MOST_IDS = 30
 
 
-def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) -> str:
-    """The HTML page. notes: lines for the head. most: utterances per list."""
+def page(of: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UTTERANCES) -> str:
+    """The HTML page. notes: as of `sections`. most: utterances per list."""
     lists = [
         (FATES[fate], found[:most], max(0, len(found) - most))
         for fate in (FrameFate.BROKEN, FrameFate.REVALUED, FrameFate.MENDED)
         for found in [of.of(fate)]
     ]
+    basis, *found = sections(of, notes, MOST_IDS)
     return filled_page(
         "harness.understanding.reports",
         "cascade.html",
         title="Effect of recognition errors",
         of=of,
-        notes=notes,
-        chunking=chunking_in_words(of.rule),
-        details=details_in_words([of.rule]),
-        zero=zero_in_words(of.zero),
-        wer=wer_in_words(of.total.words, interval_of(of.words)),
+        basis=basis.parts[0],
+        sections=found,
         fates=list(FATES.items()),
         slot_f1=slot_f1(of),
-        metric_table=metric_table,
-        group_table=group_table,
-        too_many=[too_many_in_words(plain_text(column, 80), number) for column, number in of.too_many],
         lists=lists,
         change=partial(changes, rule=of.rule),
         frame=partial(frame_in_words, rule=of.rule),
-        most_ids=MOST_IDS_OF_PAGE,
         per_cent=partial(percent, digits=2),
     )

@@ -82,8 +82,8 @@ def test_what_recognition_cost_is_told(place: Path) -> None:
     # The floor is a thing as the door is, and no door.
     assert lines[lines.index("Other slot values: 1 of 1") + 2] == "a-1"
     assert any(line.startswith("WER           1 of 6 = 16.67 %") for line in lines)
-    assert "no transcript 1 id (a-3): unknown, not counted" in lines
-    assert "no gold       1 id (z-1): not counted" in lines
+    assert "no transcript 1 (a-3): unknown, not counted" in lines
+    assert "no gold       1 (z-1): not counted" in lines
     assert any(line.split()[:3] == ["quiet", "2", "16.67"] for line in lines)
 
 
@@ -133,7 +133,7 @@ def test_a_column_of_too_many_labels_is_stated_and_shown_on_demand(tmp_path: Pat
     done = harness(tmp_path, *files, "--html", str(page))
     told = "has 61 labels, too many to group by (use --by"
     assert f"no group      <file> {told} <file>)" in done.stdout.splitlines()
-    assert f"No group: &lt;file&gt; {told} &lt;file&gt;)." in page.read_text(encoding="utf-8")
+    assert f"<dt>no group<dd><bdi>&lt;file&gt; {told} &lt;file&gt;)</bdi>" in page.read_text(encoding="utf-8")
     assert json.loads(harness(tmp_path, *files, "--json", "-").stdout)["groups_left_out"] == {"<file>": 61}
     asked = harness(tmp_path, *files, "--by", "<file>").stdout
     assert told not in asked
