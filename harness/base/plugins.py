@@ -35,6 +35,14 @@ class Group(StrEnum):
     UNDERSTANDERS = "harness.understanders"
 
 
+_PROGRAMS = "Run it as a program, docs/how-to/measure-a-program.md: -t 'process:python3 examples/"
+_REMOVED = {
+    (Group.OFFLINE_ENGINES, "livekit"): f"{_PROGRAMS}livekit_engine.py FILE.onnx'",
+    (Group.OFFLINE_ENGINES, "pocketsphinx_grammar"): f"{_PROGRAMS}grammar_engine.py FILE.gram'",
+}
+"""What replaces a plug-in of an earlier version."""
+
+
 def _points(group: Group) -> EntryPoints:
     """Searching all packages takes tens of milliseconds, so it happens once per sys.path."""
     return _found(group, tuple(sys.path))
@@ -50,10 +58,17 @@ def names(group: Group) -> tuple[str, ...]:
     return tuple(sorted({point.name for point in _points(group)}))
 
 
+def replacement(group: Group, name: str) -> str:
+    """What to do instead of using a plug-in that was removed; "" for any other name."""
+    return "" if name in names(group) else _REMOVED.get((group, name), "")
+
+
 def load(group: Group, name: str, *, place: Place | None = None) -> Any:
     """The class or function of a name; PluginError if there is none or it cannot be imported."""
     found: EntryPoint | None = next(iter(_points(group).select(name=name)), None)
     what = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
+    if remedy := replacement(group, name):
+        raise PluginError(f"the {what} {name!r} was removed", place=place, remedy=remedy)
     if found is None:
         installed = names(group)
         meant = did_you_mean(name, installed)

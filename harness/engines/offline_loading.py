@@ -13,7 +13,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path, PurePath
 
-from harness.base.plugins import Group, load, names
+from harness.base.plugins import Group, load, names, replacement
 from harness.base.ports import OfflineEngine
 from harness.engines.settings import checked, read_from_file
 from harness.model.errors import HarnessError, InputError
@@ -40,7 +40,8 @@ def load_kernel(folder: Path, version: int) -> ctypes.CDLL:
 
 BY_ENDING = {".tflite": "microwakeword", ".onnx": "openwakeword", ".gram": "pocketsphinx_grammar",
              ".jsgf": "pocketsphinx_grammar"}  # fmt: skip
-"""Engine by the ending of a model file. `openwakeword:FILE.tflite` names the engine if two fit."""
+"""Engine by the ending of a model file. `openwakeword:FILE.tflite` names the engine if two fit. The engine
+for grammars was removed; its error names the replacement."""
 _NAMED = re.compile(r"([A-Za-z][\w-]*)(?::(.*))?", re.DOTALL)
 
 
@@ -59,15 +60,17 @@ def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tu
     """
     named = _NAMED.fullmatch(text)
     ending = PurePath(text).suffix.lower()
-    if named and (named[1].replace("-", "_") in names(Group.OFFLINE_ENGINES) or (named[2] and not ending)):
-        engine, model = named[1].replace("-", "_"), _unquoted(named[2] or "")
+    engine = named[1].replace("-", "_") if named else ""
+    listed = engine in names(Group.OFFLINE_ENGINES) or replacement(Group.OFFLINE_ENGINES, engine)
+    if named and (listed or (named[2] and not ending)):
+        model = _unquoted(named[2] or "")
     elif ending in BY_ENDING:
         engine, model = BY_ENDING[ending], text
     else:
         raise InputError(
             f"{text!r} is neither an engine nor a model file",
             remedy="Name an engine and a model, such as microwakeword:okay_nabu, or a file that ends in "
-            f"{', '.join(BY_ENDING)}; `harness engines` lists the installed engines",
+            ".tflite or .onnx; `harness engines` lists the installed engines",
         )
     known = engine_class(engine).settings
     by_name, values, loaded = {one.name: one for one in known}, dict(given), dict(files)
@@ -106,13 +109,11 @@ _PACKAGES = {
     "microwakeword": "pymicro-wakeword",
     "openwakeword": "pyopen-wakeword",
     "pocketsphinx": "pocketsphinx",
-    "pocketsphinx_grammar": "pocketsphinx",
     "faster_whisper": "faster-whisper",
     "moonshine": "moonshine-voice",
     "porcupine": "pvporcupine",
     "sherpa_onnx": "sherpa-onnx",
     "vosk": "vosk",
-    "livekit": "livekit-wakeword",
 }
 """Third-party packages behind built-in engines. The package's version identifies what is measured."""
 

@@ -45,23 +45,18 @@ _WORD = re.compile(r"[^\s/]+")
 Sounds = dict[str, list[str]]
 
 
-def package() -> Any:
+def _package() -> Any:
     """The package, imported. PluginError, with the remedy, if it is not installed."""
     return installed("pocketsphinx", "the engine pocketsphinx", "offline")
 
 
-def package_version() -> str:
-    """Version of the installed package."""
-    return version("pocketsphinx")
-
-
-def words_of(phrase: str) -> tuple[str, ...]:
+def _words_of(phrase: str) -> tuple[str, ...]:
     """The words of a phrase as in the dictionary: lower case, without the punctuation around them."""
     found = (word.strip(".,!?;:\"'()").lower() for word in _WORD.findall(phrase.replace("_", " ")))
     return tuple(word for word in found if word)
 
 
-def sounds(words: Iterable[str], own: str = "") -> tuple[Sounds, tuple[str, ...]]:
+def _sounds(words: Iterable[str], own: str) -> tuple[Sounds, tuple[str, ...]]:
     """Pronunciations of the words, from the file `own` first, then from the packaged dictionary; and the words in
     neither.
 
@@ -70,7 +65,7 @@ def sounds(words: Iterable[str], own: str = "") -> tuple[Sounds, tuple[str, ...]
     wanted = set(words)
     found: Sounds = {}
     phones: set[str] = set()
-    with Path(package().get_model_path("en-us/cmudict-en-us.dict")).open(encoding="utf-8") as file:
+    with Path(_package().get_model_path("en-us/cmudict-en-us.dict")).open(encoding="utf-8") as file:
         for line in file:
             entry = _ENTRY.match(line)
             if entry is None:
@@ -84,34 +79,22 @@ def sounds(words: Iterable[str], own: str = "") -> tuple[Sounds, tuple[str, ...]
     return found, tuple(sorted(wanted - found.keys()))
 
 
-def decoder(said: Sounds, **config: Any) -> Any:
-    """A decoder for these words, without a language model and silent on stderr. Raises its RuntimeError."""
-    with tempfile.TemporaryDirectory(prefix="harness-words-") as folder:
-        path = Path(folder) / "words.dict"
+def _decoder(said: Sounds, phrases: str) -> Any:
+    """A search for the lines of a list of keyphrases, without a language model and silent on stderr."""
+    with tempfile.TemporaryDirectory(prefix="harness-phrases-") as folder:
+        words, keyphrases = Path(folder) / "words.dict", Path(folder) / "phrases.kws"
         lines = [
             f"{word if not number else f'{word}({number + 1})'} {phones}\n"
             for word, ways in sorted(said.items())
             for number, phones in enumerate(ways)
         ]
-        path.write_text("".join(lines), encoding="utf-8")
-        return package().Decoder(dict=str(path), lm=None, loglevel="FATAL", **config)
+        words.write_text("".join(lines), encoding="utf-8")
+        keyphrases.write_text(phrases, encoding="utf-8")
+        # A running mean of the features, not the mean of a whole file, since the sound continues.
+        return _package().Decoder(dict=str(words), kws=str(keyphrases), lm=None, loglevel="FATAL", cmn="live")
 
 
-def pronunciation_remedy(missing: Iterable[str]) -> str:
-    """What to do about words that are in no dictionary."""
-    return (
-        f"Write their sounds into a file, one word per line: `{next(iter(missing))} JH AA R V AH S` (ARPAbet, as in "
-        "cmudict), and name it with -f dictionary FILE"
-    )
-
-
-def settings_text(settings: Mapping[str, str], said: Sounds) -> str:
-    """Everything besides the model that a decoder depends on, for a fingerprint."""
-    words = "\n".join(f"{word} {' | '.join(ways)}" for word, ways in sorted(said.items()))
-    return "\n".join(f"{name}={value}" for name, value in sorted(settings.items())) + "\n" + words
-
-
-def read_text(path: str, what: str) -> str:
+def _read_text(path: str, what: str) -> str:
     """Reads a text file. InputError if it cannot be read as UTF-8."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
@@ -123,7 +106,7 @@ def read_text(path: str, what: str) -> str:
 
 def _own_sounds(path: str, phones: set[str]) -> Sounds:
     found: Sounds = {}
-    for row, line in enumerate(read_text(path, "dictionary").splitlines(), start=1):
+    for row, line in enumerate(_read_text(path, "dictionary").splitlines(), start=1):
         if not line.strip() or line.startswith((";;;", "#")):
             continue
         entry = _ENTRY.match(line)
@@ -184,28 +167,26 @@ class PocketSphinxKeyphrase:
         threshold, point = _threshold(settings)
         self._thresholds = _phrases(model, settings.get(KEYPHRASES.name, ""), threshold)
         own = settings.get(DICTIONARY.name, "")
-        said, missing = sounds((word for phrase in self._thresholds for word in words_of(phrase)), own)
+        said, missing = _sounds((word for phrase in self._thresholds for word in _words_of(phrase)), own)
         if missing:
             raise InputError(
                 f"the dictionary of pocketsphinx does not have: {', '.join(missing)}",
-                remedy=pronunciation_remedy(missing),
+                remedy=f"Write their sounds into a file, one word per line: `{missing[0]} JH AA R V AH S` (ARPAbet, as "
+                "in cmudict), and name it with -f dictionary FILE",
             )
-        with tempfile.TemporaryDirectory(prefix="harness-phrases-") as folder:
-            path = Path(folder) / "phrases.kws"
-            lines = [f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items()]
-            path.write_text("".join(lines), encoding="utf-8")
-            # A running mean of the features, not the mean of a whole file, since the sound continues.
-            self._decoder: Any = decoder(said, kws=str(path), cmn="live")
+        phrases = "".join(f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items())
+        self._decoder: Any = _decoder(said, phrases)
         self._refractory = round(number(settings, REFRACTORY) / 1000 * RATE_HZ)
         self._stream: _Search | None = None
-        version = package_version()
-        searched = hashlib.sha256("".join([*lines, settings_text({}, said)]).encode()).hexdigest()
+        installed_version = version("pocketsphinx")
+        pronounced = "\n".join(f"{word} {' | '.join(ways)}" for word, ways in sorted(said.items()))
+        searched = hashlib.sha256(f"{phrases}\n{pronounced}".encode()).hexdigest()
         self.facts = EngineFacts(
             EngineKind.WAKE,
-            f"pocketsphinx {version}",
+            f"pocketsphinx {installed_version}",
             RATE_HZ,
             tuple(self._thresholds),
-            fingerprint(PocketSphinxKeyphrase, version, searched, settings),
+            fingerprint(PocketSphinxKeyphrase, installed_version, searched, settings),
             licence=LICENCE,
             lead_in_ms=number(settings, LEAD_IN),
             operating_point=point,
@@ -216,7 +197,7 @@ class PocketSphinxKeyphrase:
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
         """One entry that shows how a model is named: the phrase is the model."""
-        package()
+        _package()
         what = 'one or more English phrases: "hey jarvis, computer"; words of the packaged dictionary (134,000)'
         return (OfflineModel('"PHRASE"', (), LICENCE, what),)
 
@@ -311,14 +292,14 @@ def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
     """Phrases with their thresholds, in the order given. InputError if there are none, and for an invalid line."""
     found: dict[str, float] = {}
     asked: list[tuple[str, str | None, int]] = [(part, None, 0) for part in model.split(",")] if model.strip() else []
-    lines = read_text(path, "list of keyphrases").splitlines() if path else []
+    lines = _read_text(path, "list of keyphrases").splitlines() if path else []
     for number_, line in enumerate(lines, start=1):
         match = _LINE.fullmatch(line)
         if line.strip() and not line.startswith("#") and match is not None:
             asked.append((match[1], match[2], number_))
     for text, own, line_number in asked:
         place = Place(path, line_number) if line_number else None
-        phrase = " ".join(words_of(text))
+        phrase = " ".join(_words_of(text))
         if not phrase:
             raise InputError(f"{text!r} contains no word", place=place)
         found[phrase] = threshold if own is None else _power(own, place)

@@ -17,6 +17,7 @@ from click.testing import Result
 from harness.offline.wake_log import differences
 from harness.offline.wake_log_reading import read
 from tests.conformance.offline.conftest import Sounds
+from tests.conformance.offline.engine_rows import GRAMMAR
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import COMMAND, harness, list_of, refused
 from tests.conformance.offline.said import say
@@ -125,6 +126,7 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
 def test_commands_and_their_words(here: Path) -> None:
     grammar = here / "light.gram"
     grammar.write_text("#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n")
+    task = f"process:{GRAMMAR} {grammar}"
     rows = []
     for at, (said, reference) in enumerate(
         [("turn the light on", "Turn the light on."), ("stop the music", "turn the light off")]
@@ -133,16 +135,14 @@ def test_commands_and_their_words(here: Path) -> None:
         (here / f"c{at}.txt").write_text(reference + "\n")
         rows.append(f"c{at}.wav,c{at}.txt\n")
     (here / "c.csv").write_text("".join(rows))
-    done = evaluate("-t", grammar, "-c", "c.csv", "-n")
+    done = evaluate("-t", task, "-c", "c.csv", "-n", "-l", "light.log")
     assert done.exit_code == 0, done.output
     assert re.fullmatch(r"2 files, 0\.\d{3} hr, 0 FA n/a/hr, 50\.00% FR, 1 TA, \d+\.\dx RT\n", done.stdout)
     log = (here / "light.log").read_text()
     assert re.search(r'^CMDTA "c0.wav" \d+ [\d.]+ "turn the light on" "turn the light on" sv-score 0', log, re.M)
     assert re.search(r'^CMDSB "c1.wav" \d+ [\d.]+ "stop the music" "turn the light off" sv-score 0', log, re.M)
     assert "FR+SBCOUNT 1.0\nFR+SBRATIO 50.0000 %\n" in log
-    done = evaluate(
-        "-t", grammar, "-c", "c.csv", "-w", "-n", "-l", "w.log", "--max-wer", "90%", "--limits-on", "estimate"
-    )
+    done = evaluate("-t", task, "-c", "c.csv", "-w", "-n", "-l", "w.log", "--max-wer", "90%", "--limits-on", "estimate")
     assert done.exit_code == 0, done.output
     assert re.fullmatch(
         r"2 files, 0\.\d{3} hr, 8 Words, \d Substitutions, 0 Insertions, \d Deletions, (37\.500|50\.000)% WER, "
@@ -150,7 +150,7 @@ def test_commands_and_their_words(here: Path) -> None:
         done.stdout,
     )
     assert differences(read((here / "w.log").read_text())) == ()
-    assert "is a recogniser of commands, and -i" in refused("evaluate", "-t", grammar, "-i", "c.csv", "-l", "x.log")
+    assert "is a recogniser of commands, and -i" in refused("evaluate", "-t", task, "-i", "c.csv", "-l", "x.log")
     assert not (here / "x.log.jsonl").exists()
 
 
@@ -251,6 +251,8 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
         ([*BOOM, "--continuous", "--shard", "1/2"], "--continuous cannot be used with --shard"),
         ([*BOOM, "-l", "nowhere/x.log"], "mkdir -p nowhere"),
         (["-t", "what is this", "-i", "i.txt"], "is neither an engine nor a model file"),
+        (["-t", "livekit:house.onnx", "-i", "i.txt"], "process:python3 examples/livekit_engine.py FILE.onnx"),
+        (["-t", "house.gram", "-c", "i.txt"], "process:python3 examples/grammar_engine.py FILE.gram"),
     ],
 )
 def test_what_is_wrong_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], said: str) -> None:

@@ -96,6 +96,8 @@ def test_a_model_is_loaded_with_settings_and_says_what_it_is() -> None:
         (["microwakewort"], PluginError, "Did you mean 'microwakeword'"),
         (["microwakeword:no_such"], InputError, "okay_nabu"),
         (["pocketsphinx:frobnicatorx"], InputError, "does not have: frobnicatorx"),
+        (["livekit"], PluginError, r"'livekit' was removed.*process:python3 examples/livekit_engine\.py"),
+        (["livekit:house.onnx"], PluginError, r"'livekit' was removed.*process:python3 examples/livekit_engine\.py"),
         (["process:true"], EngineError, "ended with status 0 before its hello"),
         (["microwakeword", "-s", "threshold=1"], InputError, "needs the model"),
         (["-s", "threshold=1"], InputError, "needs the model"),

@@ -1,4 +1,4 @@
-"""PocketSphinx's two engines beside what the suite of all engines holds them to."""
+"""PocketSphinx beside what the suite of all engines holds them to."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.engines.pocketsphinx_grammar import PocketSphinxGrammar, read_grammar
 from harness.engines.pocketsphinx_keyphrase import POINTS_OF_SEARCH, PocketSphinxKeyphrase
-from harness.model.errors import InputError, InputProblems
+from harness.model.errors import InputError
 from harness.model.offline import OfflineSpot
 from tests.conformance.offline.engine_rows import flite, in_room
 
@@ -101,78 +100,3 @@ def test_no_phrase_is_refused(model: str) -> None:
 def test_two_ways_to_say_the_threshold_are_refused() -> None:
     with pytest.raises(InputError, match="both set"):
         PocketSphinxKeyphrase("alexa", {"kws-threshold": "1e-10", "operating-point": "3"})
-
-
-GRAMMAR = """#JSGF V1.0;
-grammar house;
-public <light> = turn (on | off) the light;
-public <time> = what time is it;
-"""
-
-
-def grammar(tmp_path: Path, text: str, **settings: str) -> PocketSphinxGrammar:
-    path = tmp_path / "house.gram"
-    path.write_text(text)
-    return PocketSphinxGrammar(str(path), settings)
-
-
-def test_every_public_rule_is_listened_for_or_the_one_that_is_named(tmp_path: Path) -> None:
-    light, time = in_room(flite("turn off the light")), in_room(flite("what time is it"))
-    both = grammar(tmp_path, GRAMMAR)
-    said = [both.understand(light), both.understand(time)]
-    assert [one.text if one else None for one in said] == ["turn off the light", "what time is it"]
-    one = grammar(tmp_path, GRAMMAR, rule="light").understand(time)
-    assert one is None or one.text != "what time is it"
-    with pytest.raises(InputError, match=r"no public rule 'lamp'. Its public rules are: light, time"):
-        grammar(tmp_path, GRAMMAR, rule="lamp")
-
-
-def test_words_in_no_dictionary_are_refused_with_their_lines(tmp_path: Path) -> None:
-    with pytest.raises(InputProblems) as told:
-        grammar(tmp_path, GRAMMAR.replace("light;", "\n frobnicator;").replace("what", "Quorg"))
-    assert [str(problem).split(". ")[0].rsplit("/", 1)[1] for problem in told.value.problems] == [
-        "house.gram:4: the dictionary of pocketsphinx does not have 'frobnicator'",
-        "house.gram:5: the dictionary of pocketsphinx does not have 'Quorg' (its words are in lower case)",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("", "no public rule"),
-        (GRAMMAR.replace("public ", ""), "no public rule"),
-        (GRAMMAR.replace(")", ""), "cannot read the grammar"),
-        (GRAMMAR.replace("<light> =", "<light> = <lamp>"), "house.gram:3: the grammar has no rule <lamp>"),
-    ],
-)
-def test_a_broken_grammar_is_refused(tmp_path: Path, text: str, what: str) -> None:
-    with pytest.raises(InputError, match=what):
-        grammar(tmp_path, text)
-
-
-LIGHTS = """#JSGF V1.0 UTF-8 en;
-grammar lights;  // turn is no word here
-/* public <not> = this; */
-public <switch> = turn (on | off) {state="on it"}
-  the /2.5/ <room> [light];
-<room> = kitchen | "living room"*;
-public <time> = what time is it+;
-"""
-
-
-def test_words_have_the_lines_that_they_stand_in() -> None:
-    found = read_grammar(LIGHTS)
-    assert found.words[:3] == (("turn", 4), ("on", 4), ("off", 4))
-    assert found.words[3:8] == (("the", 5), ("light", 5), ("kitchen", 6), ("living", 6), ("room", 6))
-    assert [word for word, _ in found.words[8:]] == ["what", "time", "is", "it"]
-
-
-def test_public_rules_and_the_name() -> None:
-    found = read_grammar(LIGHTS)
-    assert (found.name, found.public, found.imports) == ("lights", ("switch", "time"), False)
-    assert read_grammar("#JSGF V1.0;\ngrammar a;\nimport <b.*>;\npublic <x> = y;").imports
-
-
-def test_what_is_no_grammar_is_read_to_its_end() -> None:
-    for text in ("", "public", "<", '"open', "{", "/* open", "\0\n\n= word", "public <a> = {\\} x;"):
-        read_grammar(text)
