@@ -49,7 +49,6 @@ FOR_MACHINES: dict[str, str] = {
     "harness/devices/camera.py:_line": "a log line that profiles match",
     "harness/devices/esphome.py:_exactly": "a setting that is written back to the device",
     "harness/devices/esphome.py:_value": "a log line that profiles match",
-    "harness/devices/network_bursts.py:_end": "a log line that profiles match",
     "harness/engines/pocketsphinx_keyphrase.py:__init__": "thresholds in the list of phrases of pocketsphinx",
     "harness/offline/mixing.py:_labels": "CSV of labels",
     "harness/offline/reports/comparison.py:_of_journal": "settings as the wake log states them, to compare with one",

@@ -39,6 +39,8 @@ _PROGRAMS = "Run it as a program, docs/how-to/measure-a-program.md: -t 'process:
 _REMOVED = {
     (Group.OFFLINE_ENGINES, "livekit"): f"{_PROGRAMS}livekit_engine.py FILE.onnx'",
     (Group.OFFLINE_ENGINES, "pocketsphinx_grammar"): f"{_PROGRAMS}grammar_engine.py FILE.gram'",
+    (Group.DRIVERS, "network_bursts"): "Learn the device's chime (docs/how-to/measure-a-black-box.md), or let a "
+    "program print the traffic for the driver `command` (docs/how-to/watch-a-light.md)",
 }
 """What replaces a plug-in of an earlier version."""
 

@@ -34,7 +34,6 @@ from harness.devices.wire.lateness import Lateness
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, LoginRefused
 from harness.model.numbers import exact, seconds
-from harness.model.observation import Observation
 from harness.model.time import Stamp
 
 CONNECT_LIMIT_S = 5.0
@@ -255,10 +254,6 @@ class TextStream:
         """What was read, in pieces with the time of each. at: when it was read."""
         yield data, at
 
-    def marked(self, seen: Observation) -> Observation:
-        """The observation with what the driver knows about its quality."""
-        return seen
-
     @property
     def hold_back_s(self) -> float:
         """How long the far end may hold a line back."""
@@ -368,7 +363,7 @@ class TextStream:
             at = Stamp(now_s, self._late.found(now_s - before_s, TICK_S) if readable else self._late.seconds)
             if readable and not data:
                 for seen in console.flush(at):
-                    outlet.tell(self.marked(seen))
+                    outlet.tell(seen)
                 return far_end.why_ended()
             if data:
                 heard_s = now_s
@@ -383,7 +378,7 @@ class TextStream:
             for piece, when in self.stamped(far_end, data, at):
                 for seen in console.feed(piece, when):
                     if pace.passes(seen):
-                        outlet.tell(self.marked(seen))
+                        outlet.tell(seen)
             if ready is not None and now_s - began_s > options.ready_within_s:
                 return f"no line matched `ready` within {exact(options.ready_within_s)} s"
             if options.silence_limit_s and now_s - heard_s > options.silence_limit_s:

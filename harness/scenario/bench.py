@@ -79,10 +79,6 @@ def adapter(options: type) -> TypeAdapter[Any]:
 
 def installed_driver(name: str, found: Findings, at: KeyPath) -> type | None:
     """The driver class of that name. None if there is none or it cannot be loaded, which is noted."""
-    known = plugins.names(plugins.Group.DRIVERS)
-    if name not in known:
-        found.add(at, f"no driver is called {name!r}", nearest(name, known, listed="Installed"))
-        return None
     try:
         driver = plugins.load(plugins.Group.DRIVERS, name)
     except (PluginError, AttributeError) as error:

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,6 @@ from harness.devices.loudspeaker import Loudspeaker, LoudspeakerOptions
 from harness.devices.microphone import Microphone, MicrophoneOptions
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.mqtt.options import MessageFraming, MqttOptions
-from harness.devices.network_bursts import NetworkBursts, NetworkBurstsOptions
 from harness.devices.profiles.profile import load_profile
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import FramingChoice, SerialOptions
@@ -38,7 +37,6 @@ from tests.conformance.boards import posix_board
 from tests.conformance.esphome_far_end import EsphomeFarEnd
 from tests.conformance.hass_far_end import TOKEN, HassFarEnd
 from tests.conformance.mqtt_bench import Broker, free_port
-from tests.conformance.network_far_ends import DEVICE, CaptureFile
 from tests.conformance.picture_far_ends import RING, PictureServer
 from tests.conformance.sound_path import LAB, RATE_HZ, player
 from tests.conformance.text_far_ends import Program, Server
@@ -304,23 +302,6 @@ def camera(folder: Path, _: LabSoundServer) -> Iterator[Row]:
         )
 
 
-@contextmanager
-def network_bursts(folder: Path, _: LabSoundServer) -> Iterator[Row]:
-    around = Around(folder, load_profile("network_bursts", beside=folder))
-
-    def options(path: Path) -> NetworkBurstsOptions:
-        return NetworkBurstsOptions(sender=DEVICE, capture=str(path))
-
-    with closing(CaptureFile(folder / "lamp.pcap")) as capture:
-        yield Row(
-            lambda: NetworkBursts("it", options(capture.path), around),
-            lambda: NetworkBursts("it", options(folder / "no_such.pcap"), around),
-            lambda _: capture.lose(),
-            lambda _: capture.mend(),
-            lambda _: capture.burst(),
-        )
-
-
 _DRIVERS = (
     loudspeaker,
     microphone,
@@ -333,7 +314,6 @@ _DRIVERS = (
     wyoming,
     esphome,
     camera,
-    network_bursts,
     home_assistant,
 )
 ROWS = {one.__name__: one for one in _DRIVERS} | {

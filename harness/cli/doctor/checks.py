@@ -242,7 +242,7 @@ def plug_ins() -> Iterator[Check]:
 
 
 _LIBRARIES = (
-    *("paho-mqtt", "pyserial", "aioesphomeapi", "websockets", "opencv-python-headless", "opencv-python", "dpkt"),
+    *("paho-mqtt", "pyserial", "aioesphomeapi", "websockets", "opencv-python-headless", "opencv-python"),
     *("zeroconf", "PyVISA"),
 )
 """Packages by name: which module belongs to which takes the lists of files of all that are installed."""

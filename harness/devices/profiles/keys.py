@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
-from harness.base.plugins import Group, names
+from harness.base.plugins import Group, names, replacement
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
 
@@ -48,6 +48,8 @@ def _bytes(text: str) -> str:
 
 def _transport(written: Any) -> str:
     choices = ["none", "log", *names(Group.DRIVERS)]
+    if remedy := replacement(Group.DRIVERS, str(written)):
+        raise wrong(f"the driver {written!r} was removed", remedy)
     if not isinstance(written, str) or written not in choices:
         raise PydanticCustomError("word", "unknown word", {"choices": choices})
     return written

@@ -316,6 +316,7 @@ def test_further_sources_of_a_device(folder: Path) -> None:
     [
         ("led: {profile: lamp}", "7:12", "the key 'driver' is missing"),
         ("led: {driver: no_such}", "7:21", "no driver is called 'no_such'"),
+        ("led: {driver: network_bursts}", "7:21", "'network_bursts' was removed. Learn the device's chime"),
         ("led: {driver: test_ears, profile: nope}", "7:41", "the device profile 'nope' does not exist"),
         ("test_ears: {driver: test_ears}", "7:7", "'test_ears' names two sources of 'lamp'"),
         ("Led: {driver: test_ears}", "7:7", "'Led' is not a name"),

@@ -11,7 +11,7 @@ import soundfile
 from harness.devices.profiles.profile import load_profile, unescaped
 from harness.devices.profiles.samples import check_samples
 from harness.model.bench import ObservationKind
-from harness.model.errors import InputProblems
+from harness.model.errors import InputError, InputProblems
 from harness.model.observation import DeviceState
 from harness.model.scenario import ProbeSpec
 from harness.model.stimulus import VoiceSpec
@@ -187,6 +187,12 @@ def test_a_sample_that_gives_something_else_is_wrong(tmp_path: Path, sample: str
 
 def test_escapes_of_a_sample_are_bytes() -> None:
     assert unescaped(r"\e[0mü\x00\xff \d \\e") == b"\x1b[0m" + "ü".encode() + b"\x00\xff \\d \\\x1b"
+
+
+def test_a_transport_that_was_removed_is_refused_with_its_replacement(tmp_path: Path) -> None:
+    (tmp_path / "lamp.yaml").write_text("device: lamp\ntransport: network_bursts\n")
+    with pytest.raises(InputError, match=r"lamp.yaml:2:12: the driver 'network_bursts' was removed. Learn the device"):
+        load_profile("lamp", beside=tmp_path)
 
 
 def test_the_transport_follows_from_the_rules(tmp_path: Path) -> None:
