@@ -43,17 +43,21 @@ def test_a_night_that_was_broken(seed: int, without: tuple[int, ...], templates:
     assert nights.play(seed, without, templates).what == []
 
 
+@pytest.fixture(scope="module")
+def four_digests() -> str:
+    return nights.joined([nights.play(seed).digest for seed in range(44, 48)])
+
+
 @pytest.mark.parametrize(
     "surroundings",
     [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", "TZ": "Asia/Kathmandu"}, {"PYTHONHASHSEED": "3", "LC_ALL": "C"}],
 )
-def test_equal_seeds_are_equal_nights(surroundings: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "tests.nights", "--seeds", "40:44", "--digest", "--processes", "1"]
+def test_equal_seeds_are_equal_nights(surroundings: dict[str, str], four_digests: str) -> None:
+    command = [sys.executable, "-m", "tests.nights", "--seeds", "44:48", "--digest", "--processes", "1"]
     shown = subprocess.run(
         command, cwd=TREE, env=os.environ | surroundings, capture_output=True, text=True, check=True, timeout=300
     )
-    expected = [nights.play(seed).digest for seed in range(40, 44)]
-    assert f"digest {nights.joined(expected)}" in shown.stdout
+    assert f"digest {four_digests}" in shown.stdout
 
 
 def test_a_broken_night_is_found_and_reduced(
@@ -70,7 +74,7 @@ def test_a_broken_night_is_found_and_reduced(
         return real(self, seen, now_s)  # type: ignore[arg-type]
 
     monkeypatch.setattr(listening_trial.ListeningMachine, "feed", blind)
-    seed = next(seed for seed in range(50) if nights.play(seed).what)
+    seed = next(seed for seed in (36, *range(50)) if nights.play(seed).what)  # 36: a short night
     assert nights.main(["--seeds", str(seed), "--processes", "1"]) == 1
     command = next(line for line in capsys.readouterr().out.splitlines() if "--without" in line).split()
     assert nights.main(command[3:]) == 1
