@@ -60,6 +60,7 @@ function refusal() {
 
 const words = () => [...main().querySelectorAll("[data-word]")];
 let drawnFrom = -1;
+let nextWord = 0; // a selection by keys begins here: behind the previous one
 
 function selected() {
   const { from, to } = form().elements;
@@ -72,14 +73,16 @@ function select(first = 0, after = 0) {
   if (!from) return;
   from.value = after > first ? first + 1 : "";
   to.value = after > first ? after : "";
-  words().forEach((word, at) => word.classList.toggle("at", first <= at && at < after));
+  const marked = words().filter((word, at) => word.classList.toggle("at", first <= at && at < after));
+  if (after > first) nextWord = after;
+  tell(marked.map((word) => word.textContent).join(" ") || "no words"); // a colour is no news to a screen reader
 }
 
 // Moves or stretches the selection with a key; whether the key does so.
 function selectBy(event, key) {
   const many = words().length;
   if (!many || !["left", "right", "<", ">"].includes(key)) return false;
-  let [first, after] = selected() ?? [0, 0];
+  let [first, after] = selected() ?? [nextWord, nextWord];
   if (key === ">" || (key === "right" && event.shiftKey)) after = Math.min(many, after + 1);
   else if (key === "<" || (key === "left" && event.shiftKey)) after = Math.max(first + 1, after - 1);
   else {
@@ -139,7 +142,7 @@ function press(event, key) {
 // A page
 
 function came(same) {
-  if (!same) { cursor = 0; seen = new Set(); }
+  if (!same) { cursor = 0; seen = new Set(); nextWord = 0; }
   move(cursor, false);
   form().addEventListener("input", (event) => {
     const told = document.getElementById("refusal");
