@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
 from harness.model.annotation import AnnotationProject, AnnotationRow, Intents, LabelProposal, Proposed
 
@@ -91,3 +93,23 @@ def rows(folder: Path) -> list[AnnotationRow]:
 
 def opened(folder: Path) -> AnnotationRoom:
     return AnnotationRoom(folder)
+
+
+@contextmanager
+def sitting(folder: Path, annotator: str, *again: str, adjudicating: bool = False) -> Iterator[AnnotationDesk]:
+    """An annotator's desk at a project; again: at just these utterances."""
+    room = opened(folder)
+    try:
+        yield room.adjudication(annotator, again) if adjudicating else room.desk(annotator, again)
+    finally:
+        room.close()
+
+
+def give(desk: AnnotationDesk, *each: str) -> None:
+    """Saves labels for one utterance after another; each: ids, separated by blanks."""
+    for labels in each:
+        item = desk.view.item
+        assert item is not None
+        for label in {*item.chosen} ^ {*labels.split()}:
+            desk.toggle(label)
+        assert desk.save(), desk.view.said

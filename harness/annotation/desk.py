@@ -84,7 +84,6 @@ class AnnotationDesk:
                 PageLine(number, one, self._marked(one), one in page.struck)
                 for number, one in enumerate(page.utterances, 1)
             ),
-            cursor=0 if page is None else page.cursor,
             item=self._item(),
             count=count,
             pace_s=pace,
@@ -100,26 +99,15 @@ class AnnotationDesk:
 
     # Reviewing a page
 
-    def move(self, step: int) -> bool:
-        """Moves the cursor of the page; it stops at the ends."""
-        self._presence.sign()
-        if self._page is None:
-            return False
-        self._said = ""
-        return self._page.move(step)
-
-    def strike(self) -> bool:
-        """Strikes the utterance under the cursor, or takes that back."""
-        return self.strike_number(1 + self._page.cursor) if self._page is not None else self._refuse(NO_PAGE)
-
     def strike_number(self, number: int) -> bool:
-        """Strikes an utterance of the page by its number, from 1, or takes that back; the cursor goes there."""
+        """Strikes an utterance of the page by its number, from 1, or takes that back."""
         self._presence.sign()
         if self._page is None:
             return self._refuse(NO_PAGE)
         if not 1 <= number <= len(self._page.utterances):
             return self._refuse(f"the page has the utterances 1 to {len(self._page.utterances)}")
-        self._said = f"{number} is struck" if self._page.strike(number - 1) else f"{number} is not struck"
+        self._page.struck ^= {self._page.utterances[number - 1]}
+        self._said = ""
         return True
 
     def accept_page(self) -> bool:

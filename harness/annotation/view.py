@@ -130,7 +130,7 @@ class AnnotationCount:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationView:
-    """group, page, cursor: when reviewing; cursor is an index into `page`. item: when labelling.
+    """group, page: when reviewing. item: when labelling.
 
     pace_s: median seconds for one utterance; left_s: what is left at that pace. said: what the last key did.
     estimate: how wrong a classifier would be about the rest, "" if that is not known.
@@ -141,7 +141,6 @@ class AnnotationView:
     adjudicating: bool = False
     group: GroupView | None = None
     page: tuple[PageLine, ...] = ()
-    cursor: int = 0
     item: LabellingItem | None = None
     count: AnnotationCount = field(default_factory=AnnotationCount)
     pace_s: float | None = None

@@ -228,25 +228,12 @@ class Worklist:
 
 
 class PageDraft:
-    """A page of a group, with what is struck on it so far. cursor: an index into the utterances."""
+    """A page of a group, with what is struck on it so far."""
 
     def __init__(self, intents: Intents, utterances: tuple[str, ...], struck: Iterable[str] = ()) -> None:
         self.intents = intents
         self.utterances = utterances
         self.struck = set(struck)
-        self.cursor = 0
-
-    def move(self, step: int) -> bool:
-        """Whether the cursor went anywhere."""
-        before = self.cursor
-        self.cursor = min(max(0, before + step), len(self.utterances) - 1)
-        return self.cursor != before
-
-    def strike(self, at: int) -> bool:
-        """Strikes one, or takes that back; whether it is struck now."""
-        self.cursor = at
-        self.struck ^= {self.utterances[at]}
-        return self.utterances[at] in self.struck
 
     def only(self, still: Collection[str]) -> PageDraft | None:
         """The same page with what is still to be done; None when nothing is."""
@@ -255,9 +242,7 @@ class PageDraft:
         left = tuple(one for one in self.utterances if one in still)
         if not left:
             return None
-        page = PageDraft(self.intents, left, self.struck & set(left))
-        page.cursor = min(self.cursor, len(left) - 1)
-        return page
+        return PageDraft(self.intents, left, self.struck & set(left))
 
 
 def _place(slot: Slot) -> int:

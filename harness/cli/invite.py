@@ -35,7 +35,7 @@ def command(
     listed: bool = flag("List the invitations.", "--list"),
     revoke: tuple[str, ...] = many("End an invitation at once; repeatable.", metavar="RATER"),
 ) -> None:
-    """Invite raters to `harness rate --web`, annotators to `harness annotate review --web`, or visitors to a live site.
+    """Invite raters to `harness rate --web`, annotators to `harness annotate review`, or visitors to a live site.
 
     Prints one link per person, once. Send each link in private. RATER: the pseudonym of a rater or annotator, stored
     with every judgment or label. A new invitation replaces the earlier link. The file holds only hashes of tokens.

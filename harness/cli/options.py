@@ -466,4 +466,5 @@ def site_options(who: str) -> Any:
     whose, visitors = ("live", "visitors") if who == "live" else (f"{who}'", who)
     own = {one.name: one for one in fields(Site) if _DECLARED in one.metadata}
     own["public_url"] = option(f"With --web: address that {visitors} use, if it differs.", metavar="URL")
-    return together(web=flag(f"Serve the {whose} site; `harness invite` makes the links to log in."), **own)
+    always = " (always)" if who == "annotators" else ""
+    return together(web=flag(f"Serve the {whose} site{always}; `harness invite` makes the links to log in."), **own)

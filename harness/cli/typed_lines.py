@@ -17,7 +17,7 @@ READ_AGAIN_S = 10.0
 
 
 class TypedSitting(ABC):
-    """A sitting of a rater or annotator over standard output and a source of lines; None is standard input.
+    """A sitting of a rater over standard output and a source of lines; None is standard input.
 
     person: input comes from a terminal, where a wrong line ends nothing. Any other source is a script. It ends at the
     first line that is wrong or cannot be saved: later lines would apply to something else. status: exit status, DONE

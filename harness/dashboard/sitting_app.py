@@ -1,4 +1,4 @@
-"""The app of raters and annotators: `harness rate` and `harness annotate review` on a terminal."""
+"""The app of raters: `harness rate` on a terminal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 
-from harness.annotation.desk import AnnotationDesk
-from harness.annotation.project import AnnotationRoom
 from harness.base.leaving import ASKED_TO_END, leave_soon
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
-from harness.dashboard.screens.annotating import AnnotatingScreen
 from harness.dashboard.screens.judging import JudgingScreen
 from harness.dashboard.screens.sitting import SittingScreen
 from harness.model.errors import InputError
@@ -27,7 +24,7 @@ from harness.rating.rating_room import RatingRoom
 
 
 class SittingApp(GuardedApp):
-    """Leaving loses nothing: a label is on the disk before the next item shows.
+    """Leaving loses nothing: a judgment is on the disk before the next item shows.
 
     present: called at every sign that the person is there. A signal that asks to end leaves as a key does, which
     restores the terminal. The status is 128 plus the signal, as in shells.
@@ -78,17 +75,7 @@ def run_rating_app(
 
     player: None for no sound; the caller closes it. names: show raters' names to an adjudicator.
     """
-    demand_screen("harness rate --plain")
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
     screen = JudgingScreen(room, desk, keys, player, names=names)
     return SittingApp(screen, present=desk.present, ends_with=ASKED_TO_END).run() or 0
-
-
-def run_annotation_app(room: AnnotationRoom, desk: AnnotationDesk) -> int:
-    """Lets an annotator work until they leave; exit status 0. InputError when the terminal cannot show a screen."""
-    demand_screen("harness annotate review --plain")
-    return SittingApp(AnnotatingScreen(room, desk), ends_with=ASKED_TO_END).run() or 0
-
-
-def demand_screen(instead: str) -> None:
-    if os.environ.get("TERM", "dumb") in ("dumb", ""):
-        raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy=f"{instead} works in it")

@@ -307,7 +307,6 @@ class AnnotationAction(StrEnum):
     UNDO = "undo"
     SKIP = "skip"
     COMMENT = "comment"
-    WHOLE = "whole"
     GUIDE = "guide"
     FIND = "find"
     REVIEW = "review"
@@ -322,13 +321,6 @@ class AnnotationAction(StrEnum):
     LEAVE = "leave"
 
 
-SLOT_ACTIONS = frozenset({
-    AnnotationAction.LEFT, AnnotationAction.RIGHT, AnnotationAction.FARTHER, AnnotationAction.NEARER,
-    AnnotationAction.CLEAR, AnnotationAction.TAKE, AnnotationAction.LEAVE,
-})  # fmt: skip
-"""Where slots are annotated."""
-
-
 KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.ENTER: ("enter",),
     AnnotationAction.MARK: ("space",),
@@ -337,7 +329,6 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.UNDO: ("u", "backspace"),
     AnnotationAction.SKIP: ("x", "f8"),
     AnnotationAction.COMMENT: ("c", "f2"),
-    AnnotationAction.WHOLE: ("v", "f4"),
     AnnotationAction.GUIDE: ("?", "f1"),
     AnnotationAction.FIND: ("/", "f3"),
     AnnotationAction.REVIEW: ("r", "f9"),
@@ -353,19 +344,10 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
 }
 """A label may take a key that is one character; the named ones work everywhere."""
 
-_TAKEN = {key for keys in KEYS.values() for key in keys}
+# v is not an action any more, but the labels of a project keep their keys.
+_TAKEN = {"v", *(key for keys in KEYS.values() for key in keys)}
 LINE_KEYS = tuple(key for key in (*digits[1:], "0", *ascii_lowercase, *ascii_uppercase) if key not in _TAKEN)
-"""Keys of the lines of a page, in their order; a line beyond them is struck by the cursor alone."""
-
-
-def action_of(key: str) -> AnnotationAction | None:
-    """What a key does."""
-    return next((action for action, keys in KEYS.items() if key in keys), None)
-
-
-def line_of(key: str) -> int | None:
-    """The line of a page that a key strikes, from 0."""
-    return LINE_KEYS.index(key) if key in LINE_KEYS else None
+"""Keys of the lines of a page, in their order; a line beyond them is struck with space."""
 
 
 def label_keys(labels: LabelSet) -> dict[str, str]:

@@ -272,12 +272,9 @@ def apply(seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
 
 def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
     view = desk.view
-    cursor = view.cursor
     for line in view.page:
         if line.struck != (line.number in post.struck):
             desk.strike_number(line.number)
-    if view.page:
-        desk.move(cursor - desk.view.cursor)
     if view.item is None:
         return
     for id_ in desk.label_set.ids:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from harness.web.entrance import Entrance
 
 WAIT_FOR_REQUESTS_S = 5
+DAYS = 30.0
+"""How long an invitation holds that is made at the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,8 @@ class WebOptions:
     """address: where to listen. Others can reach it only with TLS (tls_cert and tls_key, PEM) or `insecure`.
 
     port: 0 for any free one. public_url: the address for raters if it differs (a name, a proxy). With https://, cookies
-    need TLS. names: adjudicators see the raters' names.
+    need TLS. names: adjudicators see the raters' names. invite: who gets a new invitation, which is printed; "" for
+    nobody. adjudicator: in what role.
     """
 
     address: str = "127.0.0.1"
@@ -44,6 +47,8 @@ class WebOptions:
     insecure: bool = False
     public_url: str = ""
     names: bool = False
+    invite: str = ""
+    adjudicator: bool = False
 
 
 MakeSite = Callable[[Invitations, SiteReach], "Entrance"]
@@ -110,6 +115,9 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
             f"the {called} is not installed ({error.name} is missing)", remedy=f"Install it: {pip_install('web')}"
         ) from error
     invitations = Invitations(options.invitations)
+    tokens = {}
+    if options.invite:
+        tokens = invitations.invite([options.invite], DAYS, adjudicator=options.adjudicator)
     if not any(one.holds(time.time()) for one in invitations.everyone):
         raise InputError(
             "nobody is invited, or all invitations have ended",
@@ -141,6 +149,8 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     scheme = "https" if tls else "http"
     host = f"[{options.address}]" if ":" in options.address else options.address
     address = (options.public_url or f"{scheme}://{host}:{port}").rstrip("/")
+    for name, token in tokens.items():
+        print(f"{name}  {address}/login#{token}", file=sys.stderr, flush=True)  # noqa: T201
     print(f"{called} at {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)  # noqa: T201
     before = invitations.address
     if before not in ("", address):

@@ -17,8 +17,7 @@ from textual.pilot import Pilot
 from harness.dashboard.key_guard import FIRST_REPEAT_S, REPEAT_S, TOO_FAST, GuardedApp, KeyGuard, KeyVerdict
 from harness.dashboard.screens.asking import AskingPanel
 from harness.model.feed import AnswerOperator, Judge, Review, StateWord
-from tests import annotation_projects
-from tests.dashboard import annotating, seats
+from tests.dashboard import seats
 from tests.dashboard.bench import double, opened, shows, until
 from tests.dashboard.engine_double import START_S
 from tests.dashboard.wake_bench import wake_double, wake_opened
@@ -57,21 +56,12 @@ async def rate(folder: Path) -> AsyncIterator[Seat]:
 
 
 @asynccontextmanager
-async def annotate(folder: Path) -> AsyncIterator[Seat]:
-    project = annotation_projects.annotation_project(folder / "p")
-    app = annotating.seated(project)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await annotating.ready(pilot)
-        yield Seat(app, pilot, "enter", lambda: len(annotation_projects.rows(project)))
-
-
-@asynccontextmanager
 async def wake(folder: Path) -> AsyncIterator[Seat]:
     async with wake_opened(wake_double(folder), (80, 24)) as (engine, app, pilot):
         yield Seat(app, pilot, "f", lambda: len(engine.commands(Review)))
 
 
-SCREENS = [bench, rate, annotate, wake]
+SCREENS = [bench, rate, wake]
 
 
 def key(name: str, at_s: float) -> events.Key:

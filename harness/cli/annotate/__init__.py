@@ -10,10 +10,7 @@ VERBS = {
         "harness.cli.annotate.propose",
         "Train three classifiers on the labelled utterances; propose labels for the rest.",
     ),
-    "review": (
-        "harness.cli.annotate.review",
-        "Review proposals in groups and label the rest, in a terminal or browser.",
-    ),
+    "review": ("harness.cli.annotate.review", "Review proposals in groups and label the rest, in a browser."),
     "status": ("harness.cli.annotate.figures:status", "Show the progress of a project."),
     "report": (
         "harness.cli.annotate.figures:report",

@@ -1,4 +1,4 @@
-"""What the screens of raters and annotators share: messages, saving, panels, and updates from elsewhere."""
+"""What a screen of raters needs: messages, saving, panels, and updates from elsewhere."""
 
 from __future__ import annotations
 

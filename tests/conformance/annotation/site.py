@@ -6,6 +6,6 @@ from tests.conformance.rating.site import SiteProcess
 
 
 class AnnotationSiteProcess(SiteProcess):
-    """As `harness annotate review --web` starts it."""
+    """As `harness annotate review` starts it."""
 
     VERB = ("annotate", "review")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -48,7 +49,6 @@ class Reader(Window):
 
     def __init__(self, browser: Browser, site: AnnotationSiteProcess, name: str) -> None:
         super().__init__(browser.new_context(), site, name)
-        self.page.set_default_timeout(10_000)
         self.page.goto(f"{site.url}/instructions")
         assert barriers(self.page) == []
         self.tab_to("Begin")
@@ -182,6 +182,19 @@ def test_a_project_is_annotated_by_keys_alone_through_a_tunnel(browser: Browser,
     for reader in (ann, ben, cem):
         assert [fault for fault in reader.faults if "ERR_" not in fault] == []
         reader.page.context.close()
+
+
+def test_whoever_starts_the_site_is_invited_if_nobody_is(browser: Browser, tmp_path: Path) -> None:
+    site = AnnotationSiteProcess(annotation_project(tmp_path / "talk"), raters=())
+    site.start()
+    link = re.search(r"(\S+)  (\S+/login#\S+)", site.told)
+    assert link is not None
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(link[2])
+    page.get_by_text(f"You are logged in as {link[1]}").wait_for()
+    context.close()
+    assert site.stop() == 0
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_imported_labels_are_one_annotators() -> None:
 def test_nobody_learns_what_another_struck() -> None:
     bench = Bench(count=1, rows=[proposed({"u1": "play"})])
     ann = bench.desk("ann", per_utterance=2)
-    ann.strike()
+    ann.strike_number(1)
     ann.accept_page()
     label(ann, "stop")
     ben = bench.desk("ben")
@@ -293,14 +293,11 @@ def test_a_page_is_one_commit_of_what_is_accepted_and_what_is_struck(bench: Benc
     assert desk.view.count.to_label == 2
 
 
-def test_the_cursor_stops_at_the_ends_and_strikes_where_it_is(bench: Bench) -> None:
+def test_a_line_is_struck_by_its_number_and_taken_back(bench: Bench) -> None:
     desk = bench.desk()
-    assert not desk.move(-1)
-    assert desk.move(5)
-    assert desk.view.cursor == 2
-    assert desk.strike()
+    assert desk.strike_number(3)
     assert [line.struck for line in desk.view.page] == [False, False, True]
-    desk.strike()
+    desk.strike_number(3)
     assert not any(line.struck for line in desk.view.page)
     assert not desk.strike_number(4)
     assert "1 to 3" in desk.view.said
@@ -437,9 +434,8 @@ class Sittings(RuleBasedStateMachine):
     def refresh(self, name: str) -> None:
         self.desks[name].refresh(self.bench.rows)
 
-    @rule(name=st.sampled_from(NAMES), number=st.integers(0, 4), step=st.integers(-2, 2))
-    def strike(self, name: str, number: int, step: int) -> None:
-        self.desks[name].move(step)
+    @rule(name=st.sampled_from(NAMES), number=st.integers(0, 4))
+    def strike(self, name: str, number: int) -> None:
         self.desks[name].strike_number(number)
 
     @rule(name=st.sampled_from(NAMES))

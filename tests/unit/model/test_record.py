@@ -10,16 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.annotation import (
-    KEYS,
-    LINE_KEYS,
-    AnnotationAction,
-    Label,
-    LabelSet,
-    action_key,
-    action_of,
-    label_keys,
-)
+from harness.model.annotation import KEYS, LINE_KEYS, AnnotationAction, Label, LabelSet, action_key, label_keys
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Entry, NoteWritten, chronological
 from harness.model.time import Measured, Stamp, between
@@ -97,7 +88,6 @@ def test_the_page_for_annotators_has_the_keys_of_the_code() -> None:
 def test_no_key_is_for_two_things() -> None:
     every = [*LINE_KEYS, *(key for keys in KEYS.values() for key in keys)]
     assert len(every) == len(set(every))
-    assert all(action_of(key) is action for action, keys in KEYS.items() for key in keys)
 
 
 def test_keys_of_labels_are_the_files_own_first() -> None:

@@ -1,16 +1,12 @@
-"""`harness annotate`: a project made, labelled in lines, settled, imported into and exported; what is refused."""
+"""`harness annotate`: a project made, labelled, settled, imported into and exported; what is refused."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,21 +15,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.annotation.project import AnnotationRoom
+from harness.annotation.view import AnnotationPhase
 from harness.cli.annotate import command as annotate
-from harness.model.annotation import (
-    Accepted,
-    AnnotationRow,
-    Labelled,
-    LabelProposal,
-    Proposed,
-    Skipped,
-    Struck,
-    Withdrawn,
-)
+from harness.model.annotation import Accepted, AnnotationRow, Labelled, LabelProposal, Proposed, Struck, Withdrawn
 from harness.model.errors import HarnessError, InputError, InputProblems
 from harness.model.understanding import Corpus, Slot
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.corpus_writing import jsonl
+from tests.annotation_projects import give, sitting
 from tests.unit.annotation.sittings import SPOKEN_LABELS, spoken
 
 LABELS = """label_set: test
@@ -63,8 +52,8 @@ def files(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(files: Path) -> Run:
-    def of(*arguments: object, lines: str = "") -> Result:
-        return CliRunner().invoke(annotate, [str(one) for one in arguments], input=lines)
+    def of(*arguments: object) -> Result:
+        return CliRunner().invoke(annotate, [str(one) for one in arguments])
 
     return of
 
@@ -92,10 +81,9 @@ def test_a_project_is_made_labelled_and_exported(run: Run, files: Path) -> None:
     assert made.exit_code == 0, made.output
     assert "4 utterances, 4 labels" in made.output
     project = files / "p"
-    done = run("review", project, "--annotator", "ann", "--plain", lines="play thank\n3\nplay music\nWELL\nstatus\n")
-    assert done.exit_code == 0, done.output
-    assert "saved as play#thank" in done.output
-    assert "ended: 4 of 4 done, 0 left; everything is saved" in done.output
+    with sitting(project, "ann") as desk:
+        give(desk, "play thank", "thank", "play", "well")
+        assert (desk.view.count.done, desk.view.count.left) == (4, 0)
     chosen = {row.utterance: row.intents for row in rows(project) if isinstance(row, Labelled)}
     out = files / "out.jsonl"
     assert run("export", project, "--out", out).exit_code == 0
@@ -169,14 +157,19 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
     assert len(rows(files / "p")) == 2
 
 
-def test_pages_in_lines_strikes_and_undo(run: Run, files: Path) -> None:
+def test_pages_strikes_and_undo(run: Run, files: Path) -> None:
     new(run, files)
     project = files / "p"
     propose(project, {"d#1": ("play",), "d#2": ("play",), "d,3": ("play",), "4": None})
-    done = run("review", project, "--annotator", "ann", lines="3\na\nundo\nstrike 3 2\na\nreview\n")
-    assert done.exit_code == 2, "nothing is left to review"
-    assert "3 struck: stop" in done.output
-    assert "struck: 2\n" in done.output.replace("; `accept` saves the page", "")
+    with sitting(project, "ann") as desk:
+        desk.strike_number(3)
+        desk.accept_page()
+        desk.undo()
+        assert [line.struck for line in desk.view.page] == [False, False, True]
+        desk.strike_number(3)
+        desk.strike_number(2)
+        desk.accept_page()
+        assert not desk.go_to(AnnotationPhase.REVIEWING), "nothing is left to review"
     kinds = [type(row) for row in rows(project)[1:]]
     assert kinds == [Accepted, Struck, Withdrawn, Accepted, Struck]
     last = rows(project)[-1]
@@ -186,45 +179,12 @@ def test_pages_in_lines_strikes_and_undo(run: Run, files: Path) -> None:
     assert (status["states"]["struck"], status["states"]["single"], status["final"]) == (1, 2, 2)
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("play stop", "play and stop exclude each other"),
-        ("none", "an utterance has at least one label"),
-        ("pley", "Did you mean 'play'?"),
-        ("accept", "there is no page of proposals here"),
-        ("keep", "there are no saved labels to keep"),
-        ("guide nothing", "is not a label"),
-        ("\x1b]0;title\x07", "is not a label"),
-    ],
-)
-def test_a_script_ends_at_a_line_that_cannot_be_done(run: Run, files: Path, line: str, told: str) -> None:
-    new(run, files)
-    done = run("review", files / "p", "--annotator", "ann", lines=f"{line}\nplay\n")
-    assert done.exit_code == 2
-    assert told in done.output
-    assert "\x1b" not in done.output
-    assert rows(files / "p") == []
-
-
-def test_other_commands_say_what_they_do(run: Run, files: Path) -> None:
-    new(run, files)
-    lines = "help\nguide\nguide p\ncomment odd one\nagain\nskip\nlabel\nstatus\nquit\nplay\n"
-    done = run("review", files / "p", "--annotator", "ann", lines=lines)
-    assert done.exit_code == 0
-    for told in ("strike wrong lines", "well, stands alone", "yes: a song", "postponed", "comment set"):
-        assert told in done.output
-    (row,) = rows(files / "p")
-    assert isinstance(row, Skipped)
-    assert row.comment == "odd one"
-
-
 def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> None:
     new(run, files, "--double", "1")
     project = files / "p"
-    run("review", project, "--annotator", "ann", lines="play\nplay\nplay\nplay\n")
-    ben = run("review", project, "--annotator", "ben", lines="play\nplay\nplay\nthank\n")
-    assert "ann" not in ben.output.replace("annot", "").replace("cannot", "")
+    for name, last in (("ann", "play"), ("ben", "thank")):
+        with sitting(project, name) as desk:
+            give(desk, "play", "play", "play", last)
     refused = run("export", project, "--out", files / "x.jsonl")
     assert isinstance(refused.exception, InputError)
     assert "1 of 4 utterances have no final labels" in str(refused.exception)
@@ -239,81 +199,66 @@ def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> N
     assert "75.0 %" in run("agreement", project).output
     assert "ben: thank" in run("agreement", project, "--differing").output
     assert run("agreement", project, "--min-alpha", "0.99").exit_code == 1
-    settled = run("review", project, "--annotator", "cem", "--adjudicate", lines="thank\n")
-    assert "given 1: play" in settled.output
-    assert "given 2: thank" in settled.output
+    with sitting(project, "cem", adjudicating=True) as desk:
+        assert desk.view.item is not None
+        assert [given.intents for given in desk.view.item.inputs] == [("play",), ("thank",)]
+        give(desk, "thank")
     assert run("export", project, "--out", files / "y.jsonl").exit_code == 0
 
 
-def test_utterances_are_brought_back_by_their_text_or_id(run: Run, files: Path) -> None:
+def test_labels_are_changed_and_settled_again(run: Run, files: Path) -> None:
     new(run, files)
     project = files / "p"
-    run("review", project, "--annotator", "ann", lines="play\nplay\nplay\nplay\n")
-    changed = run("review", project, "--annotator", "ann", "--find", "PLAY", lines="thank\nkeep\n")
-    assert changed.exit_code == 0, changed.output
-    assert "yours: play; `keep`, or other labels" in changed.output
-    assert "ended: 2 of 2 done" in changed.output
-    settled = run("review", project, "--annotator", "cem", "--adjudicate", "--utterance", "d#2", lines="stop\n")
-    assert settled.exit_code == 0, settled.output
+    with sitting(project, "ann") as desk:
+        give(desk, "play", "play", "play", "play")
+    with sitting(project, "ann", "d#1", "d,3") as desk:
+        give(desk, "thank")
+        assert desk.view.item is not None
+        assert desk.view.item.chosen == ("play",)
+        desk.save()
+        assert desk.view.count.done == 2
+    with sitting(project, "cem", "d#2", adjudicating=True) as desk:
+        give(desk, "stop")
     assert run("export", project, "--out", files / "x.jsonl").exit_code == 0
     final = {one.id: one.intents for one in read_corpus(files / "x.jsonl").utterances}
     assert final == {"d#1": ("thank",), "d#2": ("stop",), "d,3": ("play",), "4": ("play",)}
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
-    run("review", project, "--annotator", "ann", "--utterance", "d#2", lines="thank\n")
+    with sitting(project, "ann", "d#2") as desk:
+        give(desk, "thank")
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == ["d#2"]
     assert "1 of them was labelled differently since: d#2" in run("status", project).output
-    run("review", project, "--annotator", "cem", "--adjudicate", "--utterance", "d#2", lines="stop\n")
+    with sitting(project, "cem", "d#2", adjudicating=True) as desk:
+        give(desk, "stop")
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
-    for options, what in (
-        (("--utterance", "d#3"), "no utterance has the id 'd#3'. Did you mean 'd,3'?"),
-        (("--find", "tram"), "no utterance contains 'tram'"),
-        (("--find", " "), "--find is empty"),
-        (("--annotator", "ben", "--find", "play"), "all utterances found (2) are labelled by others"),
-    ):
-        refused = run("review", project, "--annotator", "ann", *options)
-        assert isinstance(refused.exception, InputError), options
-        assert what in str(refused.exception)
 
 
 def test_names_that_a_project_does_not_know_are_refused(run: Run, files: Path) -> None:
     new(run, files, "--annotator", "ann", "--annotator", "ben", "--double", "0.5")
-    found = run("review", files / "p", "--annotator", "cem", lines="")
+    found = run("review", files / "p", "--annotator", "cem")
     assert isinstance(found.exception, InputError)
     assert "Its annotators: ann, ben" in str(found.exception)
-    found = run("review", files / "p", "--annotator", "imported", lines="")
+    found = run("review", files / "p", "--annotator", "imported")
     assert isinstance(found.exception, InputError)
-    totals = [
-        run("review", files / "p", "--annotator", name, lines="").output.splitlines()[-1] for name in ("ann", "ben")
-    ]
-    assert sum(int(line.split(" of ")[1].split()[0]) for line in totals) == 6, "two of four go to both"
+    totals = []
+    for name in ("ann", "ben"):
+        with sitting(files / "p", name) as desk:
+            totals.append(desk.view.count.total)
+    assert sum(totals) == 6, "two of four go to both"
 
 
-def test_a_kill_in_the_middle_loses_nothing_that_was_told_as_saved(files: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--plain"], "--plain was removed: utterances are annotated in a browser"),
+        (["--utterance", "4"], "--utterance was removed. Press / on the site"),
+        (["--find", "play"], "--find was removed. Press / on the site"),
+    ],
+)
+def test_a_removed_option_names_what_replaces_it(run: Run, files: Path, options: list[str], what: str) -> None:
     new(run, files)
-    program = (
-        "import sys; from harness.cli.annotate import command; command(['review', sys.argv[1], '--annotator', 'ann'])"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", program, str(files / "p")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    ) as sitting:
-        assert sitting.stdin is not None
-        assert sitting.stdout is not None
-        sitting.stdin.write("play\nthank\n")
-        sitting.stdin.flush()
-        told = 0
-        while told < 2:
-            line = sitting.stdout.readline()
-            assert line
-            told += line.startswith("saved as")
-        os.kill(sitting.pid, signal.SIGKILL)
-    assert [row.intents for row in rows(files / "p") if isinstance(row, Labelled)] == [("play",), ("thank",)]
-    assert (
-        run("review", files / "p", "--annotator", "ann", lines="").output.splitlines()[-1].startswith("ended: 2 of 4")
-    )
+    refused = run("review", files / "p", *options)
+    assert isinstance(refused.exception, InputError)
+    assert what in str(refused.exception)
 
 
 def test_a_project_whose_copy_was_changed_is_refused(run: Run, files: Path) -> None:
@@ -413,18 +358,12 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     assert new(run, files, "--take-labels", "--double", "1").exit_code == 0
     project = files / "p"
     assert [row.slots for row in rows(project) if isinstance(row, Labelled)] == [(Slot("city", None, 3, 5),)]
-    lines = "slot city 5\nslot CITY 5-5\nslot day 3\nslot city 9\n"
-    found = run("review", project, "--utterance", "2", "--annotator", "ann", "--plain", lines=lines)
-    assert "words: 1 stop 2 on 3 monday 4 in 5 rome" in found.output
-    assert "'rome' is city" in found.output
-    assert "'rome' is not city" in found.output
-    assert "stop on [monday: day] in rome" in found.output
-    assert found.exit_code == 2
-    assert "the utterance has the words 1 to 5" in found.output
-    for name, marks in (("ann", "slot day 3\nslot city 5\n"), ("ben", "slot day 2-3\nslot city 4\nclear 4\n")):
-        found = run("review", project, "--utterance", "2", "--annotator", name, "--plain", lines=f"{marks}stop\n")
-        assert found.exit_code == 0, found.output
-    assert "saved as stop (day: on monday)" in found.output
+    for name, marks in (("ann", [("day", 2, 3), ("city", 4, 5)]), ("ben", [("day", 1, 3)])):
+        with sitting(project, name, "2") as desk:
+            for mark in marks:
+                assert desk.mark(*mark)
+            give(desk, "stop")
+            assert "saved as stop (day: " in desk.view.said
     agreed = run("agreement", project).output
     assert re.search(r"^same labels +100 %", agreed, re.MULTILINE)
     assert re.search(r"^slot F1 +0.000 ", agreed, re.MULTILINE)
@@ -433,8 +372,11 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     assert "ben: stop (day: on monday)" in run("agreement", project, "--differing").output
     assert run("agreement", project, "--spans").output == "ann,day,2,3\nann,city,4,5\nben,day,1,3\n"
     assert re.search(r" 1  disputed", run("status", project).output)
-    settled = run("review", project, "--annotator", "zoe", "--adjudicate", "--plain", lines="slot day 3\nstop\n")
-    assert "given 1: stop (day: monday, city: rome)" in settled.output
+    with sitting(project, "zoe", adjudicating=True) as desk:
+        assert desk.view.item is not None
+        assert desk.view.item.inputs[0].slots == ("day: monday", "city: rome")
+        desk.mark("day", 2, 3)
+        give(desk, "stop")
     out = files / "out.jsonl"
     assert run("export", project, "--out", out, "--final-only").exit_code == 0
     (only,) = read_corpus(out).utterances
@@ -460,8 +402,14 @@ def test_slots_are_proposed_and_accepted_with_their_labels(run: Run, files: Path
     new(run, files, "--take-labels")
     done = run("propose", files / "p", "--method", method)
     assert "slots learnt from 50 utterances" in done.output, done.output
-    found = run("review", files / "p", "--annotator", "ann", "--plain", lines="1\naccept\naccept\ntake\nstatus\n")
-    assert "w58 in [lyon: city]" in found.output
+    with sitting(files / "p", "ann") as desk:
+        texts = []
+        while page := desk.view.page:
+            texts += [line.text for line in page]
+            if len(texts) == len(page):
+                desk.strike_number(1)
+            desk.accept_page()
+    assert "play w58 in [lyon: city]" in texts
     out = files / "out.jsonl"
     run("export", files / "p", "--out", out, "--final-only")
     marked = [one for one in read_corpus(out).utterances if int(one.id[1:]) >= 50]
