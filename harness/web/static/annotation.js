@@ -60,7 +60,6 @@ function refusal() {
 
 const words = () => [...main().querySelectorAll("[data-word]")];
 let drawnFrom = -1;
-let nextWord = 0; // a selection by keys begins here: behind the previous one
 
 function selected() {
   const { from, to } = form().elements;
@@ -74,7 +73,6 @@ function select(first = 0, after = 0) {
   from.value = after > first ? first + 1 : "";
   to.value = after > first ? after : "";
   const marked = words().filter((word, at) => word.classList.toggle("at", first <= at && at < after));
-  if (after > first) nextWord = after;
   tell(marked.map((word) => word.textContent).join(" ") || "no words"); // a colour is no news to a screen reader
 }
 
@@ -82,7 +80,7 @@ function select(first = 0, after = 0) {
 function selectBy(event, key) {
   const many = words().length;
   if (!many || !["left", "right", "<", ">"].includes(key)) return false;
-  let [first, after] = selected() ?? [nextWord, nextWord];
+  let [first, after] = selected() ?? [0, 0];
   if (key === ">" || (key === "right" && event.shiftKey)) after = Math.min(many, after + 1);
   else if (key === "<" || (key === "left" && event.shiftKey)) after = Math.max(first + 1, after - 1);
   else {
@@ -142,7 +140,7 @@ function press(event, key) {
 // A page
 
 function came(same) {
-  if (!same) { cursor = 0; seen = new Set(); nextWord = 0; }
+  if (!same) { cursor = 0; seen = new Set(); }
   move(cursor, false);
   form().addEventListener("input", (event) => {
     const told = document.getElementById("refusal");

@@ -124,9 +124,9 @@ def test_a_project_is_annotated_by_keys_alone_through_a_tunnel(browser: Browser,
     assert ann.announced == "two nights"
     ann.press("2")
     assert ann.announced == "'two nights' is nights"
-    keyboard.press("ArrowRight")
-    assert ann.announced == "in", "the next selection begins behind the previous one"
-    keyboard.press("ArrowRight")
+    for word in ("two", "nights", "in", "new"):
+        keyboard.press("ArrowRight")
+        assert ann.announced == word
     keyboard.press("Shift+ArrowRight")
     assert ann.announced == "new york"
     ann.press("1")
