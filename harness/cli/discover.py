@@ -45,7 +45,9 @@ def discover(
     network = announced(seconds)
     found = [*network, *serial_ports()]
     if as_json:
-        click.echo(json.dumps([_as_json(one) for one in found], ensure_ascii=False, indent=2))
+        fields = ("kind", "name", "address", "model", "version", "encrypted")
+        rows = [picked(one, *fields) | {"command": init_command(one)} for one in found]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     elif found:
         _print(found)
     if not network:
@@ -68,10 +70,6 @@ def _print(found: list[FoundDevice]) -> None:
         click.echo("\nSet one up:")
     for command in commands:
         click.echo(f"  {command}")
-
-
-def _as_json(one: FoundDevice) -> dict[str, object]:
-    return picked(one, "kind", "name", "address", "model", "version", "encrypted") | {"command": init_command(one)}
 
 
 def init_command(one: FoundDevice) -> str:

@@ -171,7 +171,10 @@ class Setup:
                 values |= {"CONNECTION": f"{{{keys}}}", "MONITOR": self._monitor(f"{self.board}.yaml")}
         placeholder = re.compile(rf"\b(?:{'|'.join(values)})\b")
         return {
-            name: placeholder.sub(lambda found: values[found[0]], _starter(f"{starter}.yaml"))
+            name: placeholder.sub(
+                lambda found: values[found[0]],
+                Path(__file__).with_name("starters").joinpath(f"{starter}.yaml").read_text(encoding="utf-8"),
+            )
             for name, starter in starters.items()
         }
 
@@ -327,10 +330,6 @@ def _implied(given: list[str]) -> BenchKind:
 def _quoted(value: object) -> str:
     text = str(value)
     return text if isinstance(value, int) or _PLAIN_YAML.fullmatch(text) else json.dumps(text, ensure_ascii=False)
-
-
-def _starter(name: str) -> str:
-    return Path(__file__).with_name("starters").joinpath(name).read_text(encoding="utf-8")
 
 
 def _refuse_existing(paths: Iterable[Path]) -> None:

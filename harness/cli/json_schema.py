@@ -53,7 +53,18 @@ def json_schema(kind: FileKind) -> Schema:
         schema["$defs"]["VoiceKeys"]["properties"]["engine"]["enum"] = engines
     if kind is FileKind.BENCH:
         definitions = schema["$defs"]
-        definitions["EquipmentKeys"] = _equipment(definitions["EquipmentKeys"], definitions)
+        own: Schema = dict(definitions["EquipmentKeys"]["properties"])
+        same: Schema = {
+            "title": "the driver of a loudspeaker",
+            "type": "object",
+            "properties": {"same_as": own.pop("same_as")},
+            "required": ["same_as"],
+            "additionalProperties": False,
+        }
+        definitions["EquipmentKeys"] = {
+            "description": "Something that a driver runs.",
+            "anyOf": [*_branches(own, definitions), same],
+        }
         for name, orders in (("FurtherSourceKeys", False), ("StandKeys", True), ("PowerSwitchKeys", True)):
             one = definitions[name]
             branches = _branches(one["properties"], definitions, one["required"], orders=orders)
@@ -73,19 +84,6 @@ def _tidy(value: Schema, *, null: bool) -> Schema:
     if value.get("default", 0) is None or isinstance(value.get("default"), dict):
         value.pop("default")
     return value
-
-
-def _equipment(written: Schema, definitions: Schema) -> Schema:
-    """One branch for each driver that can be loaded, one for `same_as`."""
-    own: Schema = dict(written["properties"])
-    same: Schema = {
-        "title": "the driver of a loudspeaker",
-        "type": "object",
-        "properties": {"same_as": own.pop("same_as")},
-        "required": ["same_as"],
-        "additionalProperties": False,
-    }
-    return {"description": "Something that a driver runs.", "anyOf": [*_branches(own, definitions), same]}
 
 
 def _branches(

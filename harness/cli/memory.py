@@ -57,7 +57,12 @@ def command(
     if printed.as_csv:
         _write_csv(read, stream)
     elif printed.as_json:
-        stream.write(json.dumps(_as_json(read, found, axis), indent=2, ensure_ascii=False) + "\n")
+        content = {
+            "sessions": [{"folder": str(one.folder), "planned": one.planned, "ended": len(one.points)} for one in read],
+            "by": axis,
+            "devices": [_device(one) for one in found],
+        }
+        stream.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     else:
         planned = sum(one.planned for one in read)
         lines = blocks(found, axis) or [f"none of {planned} pairs has finished yet"]
@@ -103,14 +108,6 @@ def _row(point: MemoryPoint) -> tuple[object, ...]:
         point.teller.value if point.teller else None,
         plain_text(point.why),
     )
-
-
-def _as_json(read: Iterable[_Session], found: Iterable[MemoryFinding], axis: str | None) -> dict[str, object]:
-    return {
-        "sessions": [{"folder": str(one.folder), "planned": one.planned, "ended": len(one.points)} for one in read],
-        "by": axis,
-        "devices": [_device(one) for one in found],
-    }
 
 
 def _device(one: MemoryFinding) -> dict[str, object]:

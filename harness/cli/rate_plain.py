@@ -404,7 +404,11 @@ class _PlainSitting(TypedSitting):
                     return desk.view.said
                 self.say(text_lines(desk.view, self._room.round.transcript))
             case RateWord.AID:
-                return self._begin_aid()
+                begun = self._desk.begin_aid()
+                if begun is None:
+                    return "there is no response to judge"
+                self._ask(begun)
+                return ""
             case RateWord.GUIDE:
                 self.say(guide_lines(self._keys))
             case RateWord.STATUS:
@@ -472,13 +476,6 @@ class _PlainSitting(TypedSitting):
         return ""
 
     # The decision aid
-
-    def _begin_aid(self) -> str:
-        begun = self._desk.begin_aid()
-        if begun is None:
-            return "there is no response to judge"
-        self._ask(begun)
-        return ""
 
     def _in_aid(self, state: AidState, line: str) -> bool:
         """Takes a line as an answer in the aid, or a decision about its result; False when it is neither."""

@@ -119,7 +119,9 @@ class Rehearsed:
 
     @property
     def durations_s(self) -> tuple[float, float, float]:
-        return _quantiles([night.duration_s for night, _ in self.nights])
+        ordered = sorted([night.duration_s for night, _ in self.nights])
+        low, middle, high = (ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.025, 0.5, 0.975))
+        return low, middle, high
 
 
 def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[tuple[PlayedNight, LimitVerdict]]:
@@ -300,12 +302,6 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
             found, ends = number(rate.per_hour), text.number_interval(rate.interval)
             of = f"{rate.count} in {exposure(rate.hours)}"
             yield plain_text(f"{first.device}: false accepts {of} = {found} per hour (95 % interval {ends})", 400)
-
-
-def _quantiles(values: list[float]) -> tuple[float, float, float]:
-    ordered = sorted(values)
-    low, middle, high = (ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.025, 0.5, 0.975))
-    return low, middle, high
 
 
 def _told(done: Rehearsed) -> dict[str, Any]:

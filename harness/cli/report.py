@@ -61,11 +61,21 @@ def command(
     if output is not None:
         if json_wanted:
             raise InputError("--json applies to a log only", remedy="For a session: harness export --json")
-        _page((log, *more), output, audio)
+        from harness.cli.sessions import session_folder
+        from harness.report.session_cases import SoundsIn
+        from harness.report.session_page import write_report
+
+        verdict = write_report([session_folder(one) for one in (log, *more)], output, SoundsIn(audio))
+        click.echo(f'{verdict}. Writing the report to "{shown(str(output))}"')
         return
     if more or Path(log).is_dir():
         raise InputError("a page about sessions needs a file", remedy="Name one: -o report.html")
-    _sums(log, json_wanted)
+    from harness.offline.reports.told_log import as_json, lines
+
+    found = _told(log)
+    print_lines([json.dumps(as_json(found), indent=2)] if json_wanted else map(shown, lines(found)))
+    if found.differences:
+        sys.exit(DISAGREES)
 
 
 def _evaluations(logs: tuple[str, ...], pages: PagesAsked) -> None:
@@ -80,24 +90,6 @@ def _evaluations(logs: tuple[str, ...], pages: PagesAsked) -> None:
             raise InputError("this is not a log of an evaluation", place=Place(one), remedy=remedy)
     engines = read_engines([Path(one) for one in logs], lambda line: click.echo(f"harness: {shown(line)}", err=True))
     write_pages(engines, table_of(engines, None, {}), pages)
-
-
-def _page(sessions: tuple[str, ...], output: Path, audio: str) -> None:
-    from harness.cli.sessions import session_folder
-    from harness.report.session_cases import SoundsIn
-    from harness.report.session_page import write_report
-
-    verdict = write_report([session_folder(one) for one in sessions], output, SoundsIn(audio))
-    click.echo(f'{verdict}. Writing the report to "{shown(str(output))}"')
-
-
-def _sums(log: str, json_wanted: bool) -> None:
-    from harness.offline.reports.told_log import as_json, lines
-
-    found = _told(log)
-    print_lines([json.dumps(as_json(found), indent=2)] if json_wanted else map(shown, lines(found)))
-    if found.differences:
-        sys.exit(DISAGREES)
 
 
 def _told(name: str) -> ToldLog:

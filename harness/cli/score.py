@@ -98,7 +98,18 @@ class ScoreRules:
 
         fold = self.like_sclite
         if self.unit is not TextUnit.WORD:
-            self._refuse_words_only()
+            # These have a meaning for whole words only.
+            expanded = f"--normalise {Normalisation.EXPANDED_SNOR}"
+            given = (
+                ("--optional-words", self.optional_words),
+                ("--fragments", self.fragments),
+                (expanded, self.normalise == Normalisation.EXPANDED_SNOR),
+            )
+            for name, holds in given:
+                if holds:
+                    raise InputError(
+                        f"{name} applies to whole words, not to --unit {self.unit}", remedy="Drop one of them"
+                    )
         if self.normalise is None:
             of_sro = Normalisation.SNOR if reference_format is TranscriptFormat.SRO else Normalisation.VERBATIM
             return Wording(of_sro, fold_case=fold, marks=self.marks, unit=self.unit)
@@ -134,18 +145,6 @@ class ScoreRules:
             if holds and (self.by_time or self.speakers is not None):
                 other = "--by-time" if self.by_time else "--speakers"
                 raise InputError(f"{name} does not go with {other}", remedy="Drop one of them")
-
-    def _refuse_words_only(self) -> None:
-        """InputError for what has a meaning for whole words only."""
-        expanded = f"--normalise {Normalisation.EXPANDED_SNOR}"
-        given = (
-            ("--optional-words", self.optional_words),
-            ("--fragments", self.fragments),
-            (expanded, self.normalise == Normalisation.EXPANDED_SNOR),
-        )
-        for name, holds in given:
-            if holds:
-                raise InputError(f"{name} applies to whole words, not to --unit {self.unit}", remedy="Drop one of them")
 
     def name(self, wording: Wording) -> str:
         """What every report names: the normalisation, and the options that make more words correct."""

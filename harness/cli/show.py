@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -69,7 +68,13 @@ def command(
         stream.write(trials_csv(progress, wake).decode())
     elif wer:
         heard = heard_in(progress.trials, wake)
-        _check_groupings(groupings, progress)
+        from harness.base.findings import nearest
+
+        columns = {axis for one in progress.trials for axis, _ in one.trial.conditions}
+        known = [*Grouping, *sorted(columns - set(Grouping))]
+        for name in groupings:
+            if name not in known:
+                raise InputError(f"--by {name}: trials cannot be grouped by this", remedy=nearest(name, known))
         lines = summary.heard_tables(heard, normalisation_of(progress), groupings)
         stream.write("\n".join(lines) + "\n")
     elif trials:
@@ -95,16 +100,6 @@ def _head(progress: Progress) -> list[str]:
         return ["the session log contains no plan"]
     title = RowWriter().line(started) or ""
     return [f"session {plain_text(started.session_id, 120)}: {title}", ran_line(progress)]
-
-
-def _check_groupings(names: Iterable[str], progress: Progress) -> None:
-    from harness.base.findings import nearest
-
-    columns = {axis for one in progress.trials for axis, _ in one.trial.conditions}
-    known = [*Grouping, *sorted(columns - set(Grouping))]
-    for name in names:
-        if name not in known:
-            raise InputError(f"--by {name}: trials cannot be grouped by this", remedy=nearest(name, known))
 
 
 def print_findings(findings: LogFindings) -> int:

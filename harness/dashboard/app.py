@@ -95,13 +95,6 @@ class Dashboard(GuardedApp):
         super().action_suspend_process()
         self._was_stopped = True
 
-    def _return_to_engine(self) -> None:
-        """Connects again after Ctrl-Z: an engine drops a client that reads nothing for long."""
-        self._was_stopped = False
-        with suppress(EngineError):  # it has ended meanwhile, as the screen says already
-            self._link = self._connection()
-            self.watch_.found_again()
-
     def on_unmount(self) -> None:
         if self._link is not None:
             self._link.close()
@@ -109,7 +102,11 @@ class Dashboard(GuardedApp):
     def redraw(self) -> None:
         self.watch_.drain()
         if self._was_stopped and self.watch_.view().gone is not None:
-            self._return_to_engine()
+            # Connects again after Ctrl-Z: an engine drops a client that reads nothing for long.
+            self._was_stopped = False
+            with suppress(EngineError):  # it has ended meanwhile, as the screen says already
+                self._link = self._connection()
+                self.watch_.found_again()
         view = self.watch_.view()
         # While the app shuts down, screens lose their widgets one by one.
         if not self.is_running or not self._run.is_attached or not self._run.is_mounted:

@@ -21,7 +21,6 @@ from harness.model.bench import DeviceProfile, Framing, PlainValue
 from harness.model.errors import HarnessError, InputError
 from harness.model.numbers import counted, exact, seconds
 from harness.model.observation import LogLine, Observation
-from harness.model.time import Stamp
 
 LOOK_S = 0.5
 LONGEST = 2000
@@ -235,6 +234,7 @@ class DeviceMonitor:
         snippet = _line_snippet(self._gathered, self._gathered_seen) if whole else ""
         said = _said(reading.text)
         at = reading.observations[0].at if reading.observations else reading.at
+        # With a baud rate, the stamps of the source are those of a session, and have an error.
         return MonitorRow(
             heard.wall_s,
             said,
@@ -243,12 +243,8 @@ class DeviceMonitor:
             plain_text(reading.why),
             snippet,
             reading.device_s,
-            self._error_s(at),
+            at.error_s if self._baud is not None else None,
         )
-
-    def _error_s(self, at: Stamp) -> float | None:
-        """The error of a time, if the source's stamps are those of a session."""
-        return at.error_s if self._baud is not None else None
 
     def _message(self, heard: HeardBytes) -> list[MonitorRow]:
         seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)

@@ -112,7 +112,12 @@ class Scpi:
             if self._options.ask:
                 self._await(instrument, filled(self._options.ask, order.value), answers, given_up)
             if self._options.errors:
-                self._demand_no_error(instrument, order, answers)
+                instrument.write(self._options.errors)
+                said = self._answer(instrument, answers)
+                if said.split(",")[0].strip() not in _NO_ERROR:
+                    raise DeviceError(
+                        f"{order.words}: it reports {said.strip()!r}", remedy="Check the command in the bench"
+                    )
 
     @contextlib.contextmanager
     def _faults(self, order: BenchOrder) -> Iterator[None]:
@@ -154,12 +159,6 @@ class Scpi:
                 if error.error_code != visa.constants.StatusCode.error_timeout:
                     raise
         raise AssertionError("left_s is never 0")
-
-    def _demand_no_error(self, instrument: Any, order: BenchOrder, answers: OrderAnswers) -> None:
-        instrument.write(self._options.errors)
-        said = self._answer(instrument, answers)
-        if said.split(",")[0].strip() not in _NO_ERROR:
-            raise DeviceError(f"{order.words}: it reports {said.strip()!r}", remedy="Check the command in the bench")
 
 
 _REMEDY = "Check that it is on, and `resource` in the bench"

@@ -255,7 +255,10 @@ class WyomingRelay:
                 if not ready:
                     self._late.woke(now_s - before_s, TICK_S)
                 with self._lock:
-                    self._settle(now_s)
+                    for one in self._open:
+                        if not one.settled and not one.ended and now_s - one.began_s > SETTLE_S:
+                            one.settled = True
+                            self._joined()
                     over = self._pipeline.due(now_s)
                     self._heard(PIPELINE_ENDED if over else b"", Stamp(now_s, self._late.seconds))
                 if ready:
@@ -267,12 +270,6 @@ class WyomingRelay:
                             self._start(self._serve, client)
                         else:
                             client.close()
-
-    def _settle(self, now_s: float) -> None:
-        for one in self._open:
-            if not one.settled and not one.ended and now_s - one.began_s > SETTLE_S:
-                one.settled = True
-                self._joined()
 
     def _serve(self, client: socket.socket) -> None:
         options, server = self._options, None

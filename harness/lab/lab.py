@@ -151,7 +151,14 @@ class Lab:
         if BROKER in parts or not isinstance(port, int):
             port = self._start_broker(port if isinstance(port, int) else 0)
         if ASSISTANT in parts:
-            self._start_assistant(settings_path, {**os.environ, **environment}, port)
+            self._assistant_path.unlink(missing_ok=True)
+            arguments = python(
+                "harness.lab.assistant", "--state", str(self._assistant_path), "--mqtt", f"{HOST}:{port}"
+            )
+            if settings_path is not None:
+                arguments += ["--settings", str(settings_path.resolve())]
+            self._start(ASSISTANT, arguments, {**os.environ, **environment})
+            self._await(ASSISTANT, lambda: self._told().get("state") == "idle", _READY_LIMIT_S)
         told = {
             "environment": environment,
             "mqtt_host": HOST,
@@ -214,14 +221,6 @@ class Lab:
         self._await(BROKER, port_file.exists, 15.0)
         return int(port_file.read_text(encoding="ascii"))
 
-    def _start_assistant(self, settings_path: Path | None, environment: dict[str, str], port: int) -> None:
-        self._assistant_path.unlink(missing_ok=True)
-        arguments = python("harness.lab.assistant", "--state", str(self._assistant_path), "--mqtt", f"{HOST}:{port}")
-        if settings_path is not None:
-            arguments += ["--settings", str(settings_path.resolve())]
-        self._start(ASSISTANT, arguments, environment)
-        self._await(ASSISTANT, lambda: self._told().get("state") == "idle", _READY_LIMIT_S)
-
     def _start(self, part: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self.log_path(part).unlink(missing_ok=True)
         self._remember(part, start_detached(arguments, environment, self.log_path(part)))
@@ -271,9 +270,21 @@ class Lab:
     def _health(self, part: str) -> tuple[str, bool]:
         match part:
             case "sound server":
-                return self._sound_health()
+                environment = {**os.environ, **LabSoundServer(self.folder).environment()}
+                try:
+                    asked = subprocess.run(
+                        ["pactl", "info"], env=environment, capture_output=True, timeout=1.5, check=False
+                    )
+                except (OSError, subprocess.TimeoutExpired):
+                    return "does not answer", False
+                return ("answers", True) if asked.returncode == 0 else ("refuses", False)
             case "broker":
-                return self._broker_health()
+                try:
+                    port = int((self.folder / "broker.port").read_text(encoding="ascii"))
+                    with socket.create_connection((HOST, port), timeout=1.0):
+                        return f"{HOST}:{port}", True
+                except (OSError, ValueError):
+                    return "does not answer", False
             case _:
                 told = self._told()
                 at_s = told.get("at_s")
@@ -281,22 +292,6 @@ class Lab:
                 if age_s > _STALE_S:
                     return f"frozen, last heartbeat {seconds(age_s)} ago", False
                 return str(told.get("state")), True
-
-    def _sound_health(self) -> tuple[str, bool]:
-        environment = {**os.environ, **LabSoundServer(self.folder).environment()}
-        try:
-            asked = subprocess.run(["pactl", "info"], env=environment, capture_output=True, timeout=1.5, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return "does not answer", False
-        return ("answers", True) if asked.returncode == 0 else ("refuses", False)
-
-    def _broker_health(self) -> tuple[str, bool]:
-        try:
-            port = int((self.folder / "broker.port").read_text(encoding="ascii"))
-            with socket.create_connection((HOST, port), timeout=1.0):
-                return f"{HOST}:{port}", True
-        except (OSError, ValueError):
-            return "does not answer", False
 
     @property
     def _assistant_path(self) -> Path:

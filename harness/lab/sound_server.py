@@ -137,7 +137,11 @@ class LabSoundServer:
         if self.running():
             return self.environment()
         self._end_children()
-        self._end_left_over()
+        # Ends the daemon of a lost lab. It would run without a user, and could be mistaken for this one.
+        for process in Path("/proc").iterdir():
+            if process.name.isdigit() and self._is_ours(int(process.name)):
+                self.adopt(int(process.name))
+                self.stop()
         for program in ("pulseaudio", "pactl", "parec"):
             if shutil.which(program) is None:
                 raise LabError(f"the program {program} is not installed", remedy=_PACKAGES)
@@ -151,7 +155,15 @@ class LabSoundServer:
         )
         self.pid = self._child.pid
         self._await(self._answers, "it does not answer")
-        self._start_readers()
+        # Starts one permanent reader per monitor. Without it, a recorder's first sample comes 1.5 s late. The latency
+        # of the reader decides how much an ear renders at once. With blocks of 10 ms, a sound takes 30 ms from call
+        # to delivery instead of 70, for 1 % of a core.
+        for sink in (*Ear, MONITOR_SINK):
+            reader = [*_READER, f"--device={sink}.monitor"]
+            null = subprocess.DEVNULL
+            self._readers.append(
+                ChildProcess(reader, stdin=null, stdout=null, stderr=null, environment=self._own_environment())
+            )
         self._await(lambda: len(self._listed("source-outputs")) >= len(self._readers), "its readers did not start")
         for (mouth, ear), gain_db in self._gains_db.items():
             self._set_leg(mouth, ear, gain_db)
@@ -270,19 +282,6 @@ class LabSoundServer:
         exists = (self.folder / "own").exists()
         return exists and MONITOR_SINK in {sink["name"] for sink in self._listed("sinks")}
 
-    def _start_readers(self) -> None:
-        """Starts one permanent reader per monitor. Without it, a recorder's first sample comes 1.5 s late.
-
-        The latency of the reader decides how much an ear renders at once. With blocks of 10 ms, a sound takes 30 ms
-        from call to delivery instead of 70, for 1 % of a core.
-        """
-        for sink in (*Ear, MONITOR_SINK):
-            reader = [*_READER, f"--device={sink}.monitor"]
-            null = subprocess.DEVNULL
-            self._readers.append(
-                ChildProcess(reader, stdin=null, stdout=null, stderr=null, environment=self._own_environment())
-            )
-
     def _end_children(self) -> None:
         # Readers end when the daemon does, also in a lab that another process started.
         for child in (*self._readers, self._child):
@@ -299,13 +298,6 @@ class LabSoundServer:
             return False
         # A zombie has no command line.
         return words[0].endswith(b"pulseaudio") and os.fsencode(self.folder / "lab.pa") in words
-
-    def _end_left_over(self) -> None:
-        """Ends the daemon of a lost lab. It would run without a user, and could be mistaken for this one."""
-        for process in Path("/proc").iterdir():
-            if process.name.isdigit() and self._is_ours(int(process.name)):
-                self.adopt(int(process.name))
-                self.stop()
 
     def _gone_within(self, limit_s: float) -> bool:
         deadline = time.monotonic() + limit_s

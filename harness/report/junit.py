@@ -165,7 +165,15 @@ class _Reporting:
             figures = _words(of, normalisation_of(self.progress))
             if kind == TrialKind.UNDERSTAND:
                 asked = [one for one in self.progress.trials if one.trial.device == device]
-                figures = (*_frame_figures(asked), *figures)
+                found = understood_of(asked)
+                figures = (
+                    *_share_in_words("frames_right", found.right),
+                    *_share_in_words("intents_right", found.intents),
+                    *_share_in_words("first_attempt_frames_right", found.first_right),
+                    *_share_in_words("first_attempt_intents_right", found.first_intents),
+                    *((("frames_not_known", str(found.unknown)),) if found.unknown else ()),
+                    *figures,
+                )
             elif kind != TrialKind.QUERY:
                 figures = (*_figures(kind, wake.device(device)), *figures)
             if kind in (TrialKind.QUERY, TrialKind.UNDERSTAND, TrialKind.COMMAND):
@@ -391,18 +399,6 @@ def _of_frame(one: TrialProgress, lines: Iterable[str]) -> Reason | None:
     else:
         message = f"expected {expected}; understood {written(told.intents, told.slots)}"
     return Reason(CaseVerdict.FAILURE, word, message, "\n".join(lines))
-
-
-def _frame_figures(trials: Iterable[TrialProgress]) -> Properties:
-    """Right frames and intents among the known ones, with 95 % intervals."""
-    found = understood_of(trials)
-    return (
-        *_share_in_words("frames_right", found.right),
-        *_share_in_words("intents_right", found.intents),
-        *_share_in_words("first_attempt_frames_right", found.first_right),
-        *_share_in_words("first_attempt_intents_right", found.first_intents),
-        *((("frames_not_known", str(found.unknown)),) if found.unknown else ()),
-    )
 
 
 def _of_attempt(trial: Trial, attempt: AttemptProgress) -> Iterator[str]:

@@ -169,7 +169,10 @@ class Rehearsal:
         self.left_out = tuple(
             one.name for one in fields(limits) if one.name not in REHEARSED and getattr(limits, one.name) is not None
         )
-        self._plan = [(trial, _names(trial)) for trial in trials]
+        self._plan = [
+            (trial, (() if trial.listening is None else tuple(one.device for one in trial.listening.targets)))
+            for trial in trials
+        ]
         phrases = (TrialKind.WAKE, TrialKind.COMMAND)
         self._speakers = frozenset(trial.speaker for trial in trials if trial.kind in phrases)
         self._attempts = max((trial.reprompt.max_attempts for trial in trials), default=1)
@@ -238,7 +241,9 @@ class Rehearsal:
             for name in names:
                 counts = devices.setdefault(name, _Counts(self._speakers))
                 if kind is TrialKind.AMBIENT:
-                    sound_s = _ambience_s(trial)
+                    query = trial.recipe.query
+                    assert isinstance(query, Ambience), trial.id
+                    sound_s = query.duration_s
                     counts.exposure_s += sound_s
                     counts.accepts += int(random.poisson(device.accepts_per_hour * sound_s / 3600))
                 elif kind in (TrialKind.WAKE, TrialKind.COMMAND):
@@ -261,10 +266,6 @@ class Rehearsal:
         return SimulatedRun(totals, wake)
 
 
-def _names(trial: Trial) -> tuple[str, ...]:
-    return () if trial.listening is None else tuple(one.device for one in trial.listening.targets)
-
-
 def _asked(device: SimulatedDevice, trial: Trial, draw: float) -> tuple[int, bool]:
     """Attempts at a query, and whether the last one was recognised."""
     most, fails = trial.reprompt.max_attempts, 1 - device.understands
@@ -274,12 +275,6 @@ def _asked(device: SimulatedDevice, trial: Trial, draw: float) -> tuple[int, boo
     while attempts < most and draw < fails**attempts:
         attempts += 1
     return attempts, draw >= fails**attempts
-
-
-def _ambience_s(trial: Trial) -> float:
-    query = trial.recipe.query
-    assert isinstance(query, Ambience), trial.id
-    return query.duration_s
 
 
 def _mean_played(runs: Sequence[SimulatedRun]) -> float:

@@ -50,12 +50,6 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _give_back() -> None:
-    """What the parser of a long plan has freed goes back to the system: glibc would keep it, apart from Python's."""
-    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
-        trim(0)
-
-
 @dataclass(frozen=True, slots=True)
 class WholeSession:
     """wake: results of wake trials. progress: of all trials. started: the first row. first_s, last_s: Unix times.
@@ -104,7 +98,10 @@ class WholeSession:
                     pass
                 case SessionStarted() as row:
                     started = row
-                    _give_back()
+                    # What the parser of a long plan has freed goes back to the system: glibc would keep it, apart
+                    # from Python's.
+                    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+                        trim(0)
                 case EngineStarted(clock_speed=found_speed):
                     speed = found_speed
                 case StimulusStored(sha256=sha256, clip=clip):

@@ -134,7 +134,8 @@ def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Tri
             one.left += 1
             one.every_s = trial.listening.probe_every_s if trial.listening else 0.0
     for trial in trials:
-        lasts_s, soak = _duration_s(trial), _soak(trial)
+        sound = trial.recipe.query
+        lasts_s, soak = (sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S), _soak(trial)
         for name, stretch in stretches.items():
             if name == soak or stretch.ambient:
                 late = stretch.length_s is None or stretch.length_s + lasts_s > stretch.every_s
@@ -159,8 +160,3 @@ def _soak(trial: Trial) -> str:
     """The template of an ambient trial; "" of others."""
     ambient = trial.listening is not None and trial.listening.kind is TrialKind.AMBIENT
     return trial.template if ambient else ""
-
-
-def _duration_s(trial: Trial) -> float:
-    sound = trial.recipe.query
-    return sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S

@@ -324,7 +324,11 @@ def effect_lines(items: Sequence[EffectItem]) -> list[str]:
     counts = ", ".join(
         f"{count} {name}"
         for name, count in (
-            *((_EFFECT_WORDS[word], _count(items, word)) for word in EffectWord if word is not EffectWord.UNKNOWN),
+            *(
+                (_EFFECT_WORDS[word], sum(one.evidence.word is word and not one.is_open for one in items))
+                for word in EffectWord
+                if word is not EffectWord.UNKNOWN
+            ),
             ("cannot tell", sum(effect_word(one) == "unknown" and not one.is_open for one in items)),
             ("open", sum(one.is_open for one in items)),
         )
@@ -343,10 +347,6 @@ def effect_lines(items: Sequence[EffectItem]) -> list[str]:
 def effect_word(item: EffectItem) -> str:
     """What is known of an effect, in a word."""
     return "–" if item.is_open else _EFFECT_WORDS[item.evidence.word]
-
-
-def _count(items: Sequence[EffectItem], word: EffectWord) -> int:
-    return sum(one.evidence.word is word and not one.is_open for one in items)
 
 
 # Trials

@@ -218,7 +218,18 @@ def check_path(
             except Empty:
                 raise SoundError(f"{speaker!r} did not start to play", remedy="; ".join(faults)) from None
             error_s = max(error_s, at.error_s)
-            one = _look_for(known, ring, called_s, at)
+            # Not before the call: that would find the previous chirp again.
+            from_s = max(called_s, at.at_s - LEAD_S)
+            recording, exact_s = ring.cut(from_s, at.at_s + known.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
+            found = find(recording.samples, known.samples)
+            first = round(found.sample)
+            arrived_s = exact_s + found.sample / recording.rate_hz
+            one = ChirpHeard(
+                round_trip_ms=(arrived_s - called_s) * 1000,
+                path_ms=(arrived_s - at.at_s) * 1000,
+                correlation=found.correlation,
+                level_dbfs=rms_dbfs(recording.samples[first : first + len(known.samples)]),
+            )
             best = max(best, one.correlation)
             if one.correlation >= HEARD_FROM:
                 heard.append(one)
@@ -235,19 +246,4 @@ def check_path(
         stamp_error_ms=error_s * 1000,
         xruns=sum(overruns),
         faults=tuple(faults),
-    )
-
-
-def _look_for(known: Waveform, ring: Ring, called_s: float, at: Stamp) -> ChirpHeard:
-    # Not before the call: that would find the previous chirp again.
-    from_s = max(called_s, at.at_s - LEAD_S)
-    recording, exact_s = ring.cut(from_s, at.at_s + known.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
-    found = find(recording.samples, known.samples)
-    first = round(found.sample)
-    arrived_s = exact_s + found.sample / recording.rate_hz
-    return ChirpHeard(
-        round_trip_ms=(arrived_s - called_s) * 1000,
-        path_ms=(arrived_s - at.at_s) * 1000,
-        correlation=found.correlation,
-        level_dbfs=rms_dbfs(recording.samples[first : first + len(known.samples)]),
     )

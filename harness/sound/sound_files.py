@@ -306,7 +306,12 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
     file = _held_or_open(path)
     try:
         if hashed and not isinstance(file, io.BytesIO) and state_of(file) is None:
-            file = _copied(file)  # from a store
+            copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 – the caller closes it
+            with file:
+                file.seek(0)
+                shutil.copyfileobj(file, copy, _PIECE)
+            copy.flush()
+            file = copy  # from a store
         source = _source(file)
         if source.rate_hz != rate_hz and not (resample and source.rate_hz in RATES_HZ):
             detail = f"{source.rate_hz} Hz; the engine needs {rate_hz} Hz"
@@ -385,16 +390,6 @@ def _held_of_store(file: BinaryIO) -> BinaryIO:
         raise read_error(error) from error
     file.close()
     return io.BytesIO(content)
-
-
-def _copied(file: BinaryIO) -> BinaryIO:
-    """A copy of a file from a store, in an unnamed file on this computer that disappears when closed."""
-    copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 – the caller closes it
-    with file:
-        file.seek(0)
-        shutil.copyfileobj(file, copy, _PIECE)
-    copy.flush()
-    return copy
 
 
 def _source(file: BinaryIO) -> PcmSource:

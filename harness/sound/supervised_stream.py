@@ -155,16 +155,6 @@ class SupervisedStream:
         with contextlib.suppress(BlockingIOError, OSError):
             os.write(self._wake_out, b"!")
 
-    def _spawn(self) -> ChildProcess:
-        """Starts the child; DeviceError or OSError."""
-        told = [f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}"]
-        if self._output.of > 1:
-            told.append(f"--output={self._output.number}/{self._output.of}")
-        self._child = ChildProcess(
-            python("harness.sound.child", self._what, *told), environment=environment_of(self._sound_server)
-        )
-        return self._child
-
     def _reap(self) -> str:
         """Ends the child; returns the last line that it wrote to standard error."""
         with self._outbox_lock:
@@ -197,7 +187,12 @@ class SupervisedStream:
     def _live_one_life(self, lost: bool) -> tuple[str, bool]:
         """Runs one child to its end. Returns why it ended, and whether its stream ever ran."""
         try:
-            child = self._spawn()
+            told = [f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}"]
+            if self._output.of > 1:
+                told.append(f"--output={self._output.number}/{self._output.of}")
+            self._child = child = ChildProcess(
+                python("harness.sound.child", self._what, *told), environment=environment_of(self._sound_server)
+            )
         except (DeviceError, OSError) as error:
             return str(error), False
         packets = PacketReader()

@@ -251,7 +251,10 @@ class RatingScreen(Sheet):
             if question := self._doubt.question(key, category):
                 self._tell(question)
             else:
-                self._judge(category)
+                if self._saving is not None:
+                    # The next response is not on screen yet, so keys are ignored.
+                    self.app.bell()
+                self._give(f"saved as “{LABELS[category]}”", JudgmentStatus.SUBMITTED, category)
         elif key == "x":
             self.action_skip()
         elif key == "f":
@@ -263,12 +266,6 @@ class RatingScreen(Sheet):
 
     def _tell(self, said: str) -> None:
         self.post_message(NoticeWanted(said))
-
-    def _judge(self, category: Category) -> None:
-        if self._saving is not None:
-            # The next response is not on screen yet, so keys are ignored.
-            self.app.bell()
-        self._give(f"saved as “{LABELS[category]}”", JudgmentStatus.SUBMITTED, category)
 
     def action_skip(self) -> None:
         self._give("left for later", JudgmentStatus.SKIPPED)

@@ -154,11 +154,9 @@ class LastResponse(Vertical):
         if progress.last_response is not None:
             trial = progress.trial(progress.last_response[0])
             response = trial.latest_response if trial else None
-        self.border_title = Content(_title(response))
+        # A narrow title loses its end, so the attempt comes first.
+        self.border_title = Content(
+            TITLE if response is None else f"Last response, ×{response.attempt}: {plain_text(response.trial.id, 80)}"
+        )
         self.query_one(ClipShape).show(response.clip if response else None, folder)
         self.query_one(ResponseTimes).show(response)
-
-
-def _title(response: FirstResponse | None) -> str:
-    """A narrow title loses its end, so the attempt comes first."""
-    return TITLE if response is None else f"Last response, ×{response.attempt}: {plain_text(response.trial.id, 80)}"

@@ -232,7 +232,12 @@ class BoardSession:
         if not self.known:
             return []
         if self._schedule.wait_s(now_s) <= 0:
-            return [(self._ping(now_s), 0)]  # sent alone, so that its timestamp is that of its departure
+            self._token = (self._token + 1) & 0xFFFFFFFF
+            while len(self._pings) >= _MOST_PINGS:
+                del self._pings[next(iter(self._pings))]
+            self._pings[self._token] = self._pinged_s = now_s
+            self._schedule.sent(now_s)
+            return [(messages.Ping(self._token), 0)]  # sent alone, so that its timestamp is that of its departure
         out = [*self._acks, *self._commands.due(now_s)]
         self._acks.clear()
         self._give(now_s)
@@ -511,14 +516,6 @@ class BoardSession:
             self._outlet.tell(ListeningProved(self._source, Stamp(now_s), proof, audio_s))
 
     # Sound
-
-    def _ping(self, now_s: float) -> messages.Ping:
-        self._token = (self._token + 1) & 0xFFFFFFFF
-        while len(self._pings) >= _MOST_PINGS:
-            del self._pings[next(iter(self._pings))]
-        self._pings[self._token] = self._pinged_s = now_s
-        self._schedule.sent(now_s)
-        return messages.Ping(self._token)
 
     def _give(self, now_s: float) -> None:
         """Places the sound on the line, once everything before it was heard and the events of that have arrived."""

@@ -109,12 +109,12 @@ class EmbeddedBroker:
         assert self._process is not None
         if why := self._process.await_ready(self._port_file.exists, _START_LIMIT_S):
             self._end()
-            raise DeviceError(f"the embedded broker {why.replace('broker: ', '', 1)}", remedy=self._advice())
+            raise DeviceError(
+                f"the embedded broker {why.replace('broker: ', '', 1)}",
+                remedy=f"Choose another `listen`, or read {self._log_path}",
+            )
         self.port = int(self._port_file.read_text(encoding="ascii"))
         (self._folder / "broker.address").write_text(f"{self.host}:{self.port}\n", encoding="ascii")
-
-    def _advice(self) -> str:
-        return f"Choose another `listen`, or read {self._log_path}"
 
     def _end(self) -> None:
         process, self._process = self._process, None

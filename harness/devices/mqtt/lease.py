@@ -87,8 +87,9 @@ class Lease:
                 self._due = True  # another harness withdrew the claim that had replaced this lease
             return
         if seen.owner == self.owner:
-            if not retained:
-                self._echoed(now_s, wall_s)
+            if not retained and self.state in (Holding.CLAIMED, Holding.UNSEEN):
+                there = self._other_until_s is not None and self._other_until_s > wall_s
+                self._enter(Holding.DISPUTED if there else Holding.HELD, now_s)
             return
         self.other = seen.name
         if retained:
@@ -121,11 +122,6 @@ class Lease:
         until = datetime.fromtimestamp(wall_s + EXPIRES_S, UTC).isoformat(timespec="seconds")
         held = self.state is Holding.HELD
         return json.dumps({"owner": self.owner, "name": self._name, "until": until, "held": held}).encode()
-
-    def _echoed(self, now_s: float, wall_s: float) -> None:
-        if self.state in (Holding.CLAIMED, Holding.UNSEEN):
-            there = self._other_until_s is not None and self._other_until_s > wall_s
-            self._enter(Holding.DISPUTED if there else Holding.HELD, now_s)
 
     def _enter(self, state: Holding, now_s: float, *, due: bool = False) -> None:
         self.state, self._since_s, self._due = state, now_s, due

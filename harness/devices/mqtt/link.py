@@ -291,7 +291,14 @@ class BrokerLink:
         client.on_message = self._guarded(self._message)
         self._pulse = Pulse(client, self._clock.now_s, self._options.keepalive_s, self._frozen)
         try:
-            self._shake_hands(host, port)
+            # Tries TLS before paho does, since paho reports less about failures and leaks its socket.
+            context = encryption(self._options)
+            if context is not None:
+                with (
+                    socket.create_connection((host, port), timeout=_OPEN_LIMIT_S) as plain,
+                    context.wrap_socket(plain, server_hostname=host),
+                ):
+                    pass
             client.connect_timeout = _OPEN_LIMIT_S
             client.connect(host, port, keepalive=max(2, round(self._options.keepalive_s)))
         except (OSError, ValueError) as error:
@@ -350,16 +357,6 @@ class BrokerLink:
             client.tls_insecure_set(self._options.tls_insecure)
         client.on_socket_open = self._guarded(_without_delay)
         return client
-
-    def _shake_hands(self, host: str, port: int) -> None:
-        """Tries TLS before paho does, since paho reports less about failures and leaks its socket."""
-        context = encryption(self._options)
-        if context is not None:
-            with (
-                socket.create_connection((host, port), timeout=_OPEN_LIMIT_S) as plain,
-                context.wrap_socket(plain, server_hostname=host),
-            ):
-                pass
 
     def _forget(self) -> None:
         """Ends the persistent session, so that the broker stops queueing for it."""

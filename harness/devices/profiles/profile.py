@@ -20,7 +20,6 @@ from harness.devices.profiles.keys import (
     POINTER_REMEDY,
     REQUIRED,
     FramesKeys,
-    GivesKeys,
     HeartbeatKeys,
     LineKeys,
     MappingKeys,
@@ -240,15 +239,11 @@ def _check_sample(sample: SampleKeys, at: At, found: Findings) -> None:
             "Write `lines` (or `bytes`), or `topic` with `payload`",
         )
     for number, one in enumerate(sample.gives):
-        _check_gives(one, (*at, "gives", number), found)
-
-
-def _check_gives(one: GivesKeys, at: At, found: Findings) -> None:
-    allowed = (*FIELDS[one.kind], "device_s")
-    for name in one.model_fields_set - {"kind"}:
-        if name not in allowed:
-            what = f"an observation of kind {one.kind.value} has no field {name!r}"
-            found.add((*at, name), what, nearest(name, allowed, listed="Fields"), key=True)
+        allowed = (*FIELDS[one.kind], "device_s")
+        for name in one.model_fields_set - {"kind"}:
+            if name not in allowed:
+                what = f"an observation of kind {one.kind.value} has no field {name!r}"
+                found.add((*at, "gives", number, name), what, nearest(name, allowed, listed="Fields"), key=True)
 
 
 _ESCAPE = re.compile(rb"\\(e|x[0-9a-fA-F]{2})")

@@ -287,7 +287,10 @@ class SerialDevice:
             try:
                 self._turn(self._line, bell)
             except LineGone as error:
-                self._drop_line()
+                with self._lock:
+                    line, self._line, self._pending = self._line, None, b""
+                if line is not None:
+                    line.close()
                 self._lose(error.what)
 
     def _turn(self, line: SerialLine, bell: threads.Bell) -> None:
@@ -350,12 +353,6 @@ class SerialDevice:
             if self.peer.ready:
                 self._outlet.back(_PORT)
         return True
-
-    def _drop_line(self) -> None:
-        with self._lock:
-            line, self._line, self._pending = self._line, None, b""
-        if line is not None:
-            line.close()
 
     def _lose(self, what: str) -> None:
         with self._lock:

@@ -125,7 +125,11 @@ class LineClock:
         self._last_s = d
         if at.error_s > VAGUE_S:
             return
-        low, high = self._offset(time, at)
+        # Bounds of host − device; the device's step may be truncated or rounded.
+        low, high = (
+            at.at_s - at.error_s - time.device_s - time.step_s,
+            at.at_s + at.error_s - time.device_s + time.step_s / 2,
+        )
         if self._jumped_on(d, high) or self._is_lost(d, low):
             self._bins.clear()
         if self._strays:
@@ -189,14 +193,6 @@ class LineClock:
         if len(above) < PROVEN_POINTS + JUMP_BINS:
             return 0.0
         return _usually_most(above[:-JUMP_BINS])
-
-    @staticmethod
-    def _offset(time: DeviceTime, at: Stamp) -> tuple[float, float]:
-        """Bounds of host − device; the device's step may be truncated or rounded."""
-        return (
-            at.at_s - at.error_s - time.device_s - time.step_s,
-            at.at_s + at.error_s - time.device_s + time.step_s / 2,
-        )
 
     def _envelope(self, d: float, slope: float, drift: float) -> tuple[float, _Bin]:
         """The lowest upper bound of the offset at a device time, and where it comes from."""

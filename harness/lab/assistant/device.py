@@ -140,20 +140,17 @@ class AssistantDevice:
                 case NothingSaid():
                     self._given_up()
         if self._ears.frames > before:
-            self._beat()
+            # Only if sound has just reached the wake engine: not while the assistant speaks or without a microphone.
+            now_s = time.monotonic()
+            if now_s - self._beat_s >= HEARTBEAT_S:
+                self._beat_s = now_s
+                self._reporter.beat()
 
     def _lose(self, back: bool) -> None:
         _log.warning("the microphone is %s", "back" if back else "lost")
         self._ears.uncover()
         self._ringing = None
         self._enter(DeviceState.IDLE)
-
-    def _beat(self) -> None:
-        """Only if sound has just reached the wake engine: not while the assistant speaks or without a microphone."""
-        now_s = time.monotonic()
-        if now_s - self._beat_s >= HEARTBEAT_S:
-            self._beat_s = now_s
-            self._reporter.beat()
 
     def _called(self, heard: Called) -> None:
         self.wakes += 1
@@ -162,21 +159,18 @@ class AssistantDevice:
             self._ears.wait()
             return
         self._called_s = time.monotonic()
-        self._drop_what_is_going_on()
-        score = None if heard.score is None else round(heard.score, 3)
-        _log.info("wake %d, score %s", self.wakes, score)
-        self._reporter.say(ReportKind.WAKE, phrase=heard.phrase, score=score, number=self.wakes)
-        self._enter(DeviceState.LISTENING)
-        if self._settings.earcons:
-            self._beep(880.0)
-
-    def _drop_what_is_going_on(self) -> None:
         self._query += 1
         self._pending = None
         self._ringing = None
         if self._said is not None:
             self._said = None
             self._speaker.stop()
+        score = None if heard.score is None else round(heard.score, 3)
+        _log.info("wake %d, score %s", self.wakes, score)
+        self._reporter.say(ReportKind.WAKE, phrase=heard.phrase, score=score, number=self.wakes)
+        self._enter(DeviceState.LISTENING)
+        if self._settings.earcons:
+            self._beep(880.0)
 
     def _asked(self, heard: Asked) -> None:
         self._end_of_query_s = time.monotonic() - heard.after_s

@@ -121,16 +121,15 @@ class Ears:
         self._recent.append(frame)
         hits = self._engine.feed(frame)
         self.frames += 1
-        if hits and not self._is_second_hit():
+        # A detection right after another belongs to the same utterance.
+        if hits and not (
+            self._mode is _Mode.LISTENING and self._called and self._seconds(self._listened) < _SECOND_HIT_S
+        ):
             self._begin_listening(round(_BEFORE_HIT_S * RATE_HZ / self._frame), _PATIENCE_S, called=True)
             return Called(hits[0].phrase, hits[0].score)
         if self._mode is not _Mode.LISTENING:
             return None
         return self._collect(frame, voiced)
-
-    def _is_second_hit(self) -> bool:
-        """Whether a detection right after another belongs to the same utterance."""
-        return self._mode is _Mode.LISTENING and self._called and self._seconds(self._listened) < _SECOND_HIT_S
 
     def _begin_listening(self, frames_before: int, patience_s: float, *, called: bool = False) -> None:
         self._mode = _Mode.LISTENING

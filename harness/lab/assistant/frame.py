@@ -41,7 +41,7 @@ def misunderstood(right: ToldFrame, slips: Sequence[FaultRule]) -> ToldFrame:
     """The frame after faults of understanding, in their order. A fault without anything to change has no effect."""
     wrong = right
     for rule in slips:
-        at = _slot(wrong, rule.slot)
+        at = next((n for n, slot in enumerate(wrong.slots) if rule.slot in ("", slot.concept)), None)
         match rule.deed:
             case Deed.OTHER_INTENT if wrong.intents:
                 wrong = replace(wrong, intents=(rule.heard_as,))
@@ -59,11 +59,6 @@ def acted_out(wrong: ToldFrame) -> str:
     """The reply to a query that it misunderstood on purpose, and on which it does not act."""
     wanted = [intent.replace("_", " ") for intent in wrong.intents]
     return f"Okay, {', '.join([*wanted, *(slot.value or '' for slot in wrong.slots)])}."
-
-
-def _slot(found: ToldFrame, concept: str) -> int | None:
-    """Index of the first slot of that concept; "" matches any."""
-    return next((n for n, slot in enumerate(found.slots) if concept in ("", slot.concept)), None)
 
 
 T = TypeVar("T")

@@ -132,7 +132,7 @@ def clock_of(bench: Bench) -> Clock:
     InputError when the parts of such a bench ask for different speeds.
     """
     equipment = equipment_of(bench)
-    speeds = {one.id: _speed(one) for one in equipment if simulated(one.driver)}
+    speeds = {one.id: float(getattr(one.options, "speed", 1.0)) for one in equipment if simulated(one.driver)}
     if len(set(speeds.values())) > 1:
         raise InputError(
             f"devices of one bench have different speeds: {_listed(speeds)}",
@@ -243,10 +243,6 @@ def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStim
             driver.prompt(trial, stimulus)
 
     return script
-
-
-def _speed(equipment: Equipment) -> float:
-    return float(getattr(equipment.options, "speed", 1.0))
 
 
 def _listed(speeds: Mapping[str, float]) -> str:

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -37,7 +37,6 @@ from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
 from harness.model.stimulus import Clip, Waveform
-from harness.model.trial import Trial
 from harness.session.bench_checks import BenchCheck
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import (
@@ -264,7 +263,14 @@ class Engine:
                 stalls=watch.stalls if self._clock.speed == 1.0 else tuple,
             )
             standing = Resumption.of(history)
-            _demand_operator(bench, started.trials, standing)
+            # A person speaks in a trial that is left, and nobody is there.
+            left = {trial_id for trial_id, _ in standing.pending()}
+            if bench.operator is OperatorPresence.ABSENT and any(
+                trial.talker and trial.id in left for trial in started.trials
+            ):
+                raise InputError(
+                    "people speak in this session, but the operator is absent", remedy="Leave out --unattended"
+                )
             conductor = Conductor(started.trials, stage, standing)
             self._conductor = conductor
             run = 1 + max((entry.run for entry in history), default=0)
@@ -463,13 +469,6 @@ class Engine:
 
     def _why_stopped(self) -> str:
         return f"stopped: the engine was asked to end ({self._stopped.name if self._stopped else 'unknown'})"
-
-
-def _demand_operator(bench: Bench, trials: Iterable[Trial], standing: Resumption) -> None:
-    """InputError if a person speaks in a trial that is left, and nobody is there."""
-    left = {trial_id for trial_id, _ in standing.pending()}
-    if bench.operator is OperatorPresence.ABSENT and any(trial.talker and trial.id in left for trial in trials):
-        raise InputError("people speak in this session, but the operator is absent", remedy="Leave out --unattended")
 
 
 def _close(driver: Driver) -> None:

@@ -199,7 +199,15 @@ def prepare(
         scenario = replace(scenario, seed=seed)
     started = planned(scenario, bench, seed)
     bench = needed(bench, started.trials)
-    _demand_host(bench)
+    # A port, a password or a program that the bench names and this host has not.
+    for notify in bench.notify:
+        demand_ready(notify)
+    for part in equipment_of(bench):
+        try:
+            demand_host(part.driver, part.options)
+        except InputError as error:
+            error.place = error.place or part.place
+            raise
     refuse_unplayable(scenario, started.trials)
     return _write_folder(sessions_root, Resolved(scenario, bench), started)
 
@@ -237,18 +245,6 @@ def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
             yield recipe.voice
 
 
-def _demand_host(bench: Bench) -> None:
-    """InputError for a port, a password or a program that the bench names and this host has not."""
-    for notify in bench.notify:
-        demand_ready(notify)
-    for part in equipment_of(bench):
-        try:
-            demand_host(part.driver, part.options)
-        except InputError as error:
-            error.place = error.place or part.place
-            raise
-
-
 def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
     with disk_errors(f"{root} cannot be made"):
         root.mkdir(parents=True, exist_ok=True)
@@ -263,7 +259,11 @@ def _write_under_free_name(root: Path, stem: str, resolved: Resolved, started: S
     with unfinished(root / stem) as part:
         with disk_errors(f"{part} cannot be written"):
             part.mkdir()
-        final = _free_name(root, stem)
+        found, count = root / stem, 1
+        while found.exists():
+            count += 1
+            found = root / f"{stem}-{count}"
+        final = found
         started = replace(started, session_id=final.name)
         _copy_inputs(SessionFolder(part).inputs, resolved.scenario, resolved.bench)
         write_resolved(part, resolved)
@@ -287,14 +287,6 @@ def _hashes(folder: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         with disk_errors(f"{path} cannot be read"):
             yield str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _free_name(root: Path, stem: str) -> Path:
-    found, count = root / stem, 1
-    while found.exists():
-        count += 1
-        found = root / f"{stem}-{count}"
-    return found
 
 
 def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:

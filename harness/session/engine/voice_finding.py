@@ -85,7 +85,20 @@ def find_voice(
         return None
     with tempfile.TemporaryDirectory(prefix="voice-harness-", ignore_cleanup_errors=True) as scratch:
         scenario = Path(scratch) / "find_voice.yaml"
-        scenario.write_text(json.dumps(_scenario(device_id, speaking)), encoding="utf-8")
+        called = {f"voice{at}": {"engine": one.engine, "name": one.name} for at, one in enumerate(speaking)}
+        scenario.write_text(
+            json.dumps(
+                {
+                    "scenario": "find_voice",
+                    "voices": called,
+                    # No life check: the search expects voices that do not wake the device.
+                    "defaults": {"life_check_after": 0},
+                    "trials": [{"id": "call", "kind": "wake", "devices": [device_id], "repeat": TIMES}],
+                    "matrix": {"axes": {"voice": list(called)}},
+                }
+            ),
+            encoding="utf-8",
+        )
         try:
             folder = prepare(scenario, bench_path, Path(scratch), operator=OperatorPresence.ABSENT)
         except UnmetNeed as error:
@@ -106,26 +119,12 @@ def voices_for(language: str) -> Iterator[VoiceSpec]:
             own = [name for name in voice.names() if same_language(language, (voice.language_of(name),))]
         except HarnessError:  # not installed, as the checks of the host say
             continue
-        near = sorted(own, key=lambda name: ("+" in name, _region(name, language)))
+        # 0 for a voice of the language's own region, judged by its name.
+        near = sorted(
+            own, key=lambda name: ("+" in name, int(name.partition("+")[0].casefold() != language.casefold()))
+        )
         spoken.append([VoiceSpec(engine, name, language=language) for name in near])
     return (one for one in chain.from_iterable(zip_longest(*spoken)) if one is not None)
-
-
-def _region(name: str, language: str) -> int:
-    """0 for a voice of the language's own region, judged by its name."""
-    return int(name.partition("+")[0].casefold() != language.casefold())
-
-
-def _scenario(device_id: str, voices: list[VoiceSpec]) -> dict[str, object]:
-    called = {f"voice{at}": {"engine": one.engine, "name": one.name} for at, one in enumerate(voices)}
-    return {
-        "scenario": "find_voice",
-        "voices": called,
-        # No life check: the search expects voices that do not wake the device.
-        "defaults": {"life_check_after": 0},
-        "trials": [{"id": "call", "kind": "wake", "devices": [device_id], "repeat": TIMES}],
-        "matrix": {"axes": {"voice": list(called)}},
-    }
 
 
 def _listen(

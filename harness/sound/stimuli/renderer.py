@@ -70,7 +70,13 @@ def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int
     level = active_speech_level(waveform)
     if level is None:
         return None
-    power = _power(waveform)
+    # Mean square over a window centred on each sample, shape (n,).
+    half = max(1, round(WINDOW_S * waveform.rate_hz / 2))
+    x = waveform.samples.astype(np.float64)
+    total = np.concatenate(([0.0], np.cumsum(x * x)))
+    at = np.arange(len(x))
+    low, high = np.maximum(at - half, 0), np.minimum(at + half, len(x))
+    power = np.asarray(np.maximum(total[high] - total[low], 0.0) / (2 * half), dtype=np.float64)
     threshold_db = level.level_dbfs - BELOW_ACTIVE_DB
     if recorded:
         floor_db = 10 * float(np.log10(max(float(np.percentile(power, 5)), 1e-15)))
@@ -104,16 +110,6 @@ def cut_speech(
     cut[:fade] *= ramp.astype(np.float32)
     cut[len(cut) - fade :] *= ramp[::-1].astype(np.float32)
     return cut, span[0] - first, span[1] - first
-
-
-def _power(waveform: Waveform) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Mean square over a window centred on each sample, shape (n,)."""
-    half = max(1, round(WINDOW_S * waveform.rate_hz / 2))
-    x = waveform.samples.astype(np.float64)
-    total = np.concatenate(([0.0], np.cumsum(x * x)))
-    at = np.arange(len(x))
-    low, high = np.maximum(at - half, 0), np.minimum(at + half, len(x))
-    return np.asarray(np.maximum(total[high] - total[low], 0.0) / (2 * half), dtype=np.float64)
 
 
 logger = logging.getLogger(__name__)
