@@ -217,8 +217,9 @@ class _CalibrationSound:
                 while not started and not self._faults and time.monotonic() < deadline:
                     time.sleep(0.02)
                 if not started:
-                    remedy = "; ".join(self._faults) or "Try it again"
-                    raise SoundError(f"{self._speaker.id} did not begin to play", remedy=remedy)
+                    raise SoundError(
+                        f"{self._speaker.id} did not begin to play", remedy="; ".join(self._faults) or "Try it again"
+                    )
                 self._started_s = started[0].at.at_s
         except BaseException:
             self._opened.close()
@@ -242,9 +243,9 @@ class _CalibrationSound:
 
         found = rms_dbfs(self._recorded(RECORD_S)[0].samples)
         if found < QUIETEST_DBFS:
-            what = f"the microphone heard {fixed(found, 1)} dBFS, which is silence"
             raise InputError(
-                what, remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to"
+                f"the microphone heard {fixed(found, 1)} dBFS, which is silence",
+                remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to",
             )
         return round(found, 2)
 

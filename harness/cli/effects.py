@@ -160,8 +160,10 @@ def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
     items = _items(folders)
     found = [one for one in items if one.trial.id == trial_id]
     if not found:
-        remedy = nearest(trial_id, [one.trial.id for one in items], listed="Trials with an effect")
-        raise InputError(f"no answered trial {plain_text(trial_id, 80)!r} has an effect", remedy=remedy)
+        raise InputError(
+            f"no answered trial {plain_text(trial_id, 80)!r} has an effect",
+            remedy=nearest(trial_id, [one.trial.id for one in items], listed="Trials with an effect"),
+        )
     if len(found) > 1:
         raise InputError(f"{len(found)} sessions have a trial {trial_id!r}", remedy="Name one session only")
     return found[0]

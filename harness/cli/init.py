@@ -304,8 +304,10 @@ def _asked(check: Callable[[str], str]) -> Callable[[str], str]:
 
 def _checked_phrase(phrase: str) -> str:
     if _PHRASE.fullmatch(phrase) is None:
-        what = f"{plain_text(phrase, 80)!r} cannot be written as a wake phrase"
-        raise InputError(what, remedy="Use words of letters; change the file for another phrase")
+        raise InputError(
+            f"{plain_text(phrase, 80)!r} cannot be written as a wake phrase",
+            remedy="Use words of letters; change the file for another phrase",
+        )
     return phrase
 
 

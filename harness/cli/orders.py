@@ -37,8 +37,10 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
     found = load_bench(bench)
     one = next((one for one in found.stands if one.id == stand), None)
     if one is None:
-        known = [one.id for one in found.stands]
-        raise InputError(f"{bench} has no stand {stand!r}", remedy=nearest(stand, known, listed="Its stands"))
+        raise InputError(
+            f"{bench} has no stand {stand!r}",
+            remedy=nearest(stand, [one.id for one in found.stands], listed="Its stands"),
+        )
     if refusal := one.refusal(value):
         raise InputError(f"{stand} cannot go there: {value} {refusal}", remedy="Change the value, or `low` and `high`")
     with _opened(found, one.connection) as drivers:
@@ -66,9 +68,10 @@ def power(
     found, on = load_bench(bench), state == "on"
     one = next((one for one in found.power if one.device == device), None)
     if one is None:
-        known = [one.device for one in found.power]
-        what = f"{bench} has no power switch for {device!r}"
-        raise InputError(what, remedy=nearest(device, known, listed="It has them for"))
+        raise InputError(
+            f"{bench} has no power switch for {device!r}",
+            remedy=nearest(device, [one.device for one in found.power], listed="It has them for"),
+        )
     with _opened(found, one.connection) as drivers:
         switched = power_of(replace(found, power=(one,)), drivers)[device]
         _refuse_by_hand(switched.request(on=on))

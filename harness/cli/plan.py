@@ -81,8 +81,10 @@ class PlanAsked:
                 remedy=f"Write --sprt {exact(bad)} {exact(good)}" if good > bad else "Use two different rates",
             )
         if self.alpha + self.beta >= 1:
-            what = f"--alpha {exact(self.alpha)} and --beta {exact(self.beta)} add up to 1 or more"
-            raise InputError(what, remedy="Use smaller values; 0.05 is usual for both")
+            raise InputError(
+                f"--alpha {exact(self.alpha)} and --beta {exact(self.beta)} add up to 1 or more",
+                remedy="Use smaller values; 0.05 is usual for both",
+            )
 
     def or_usual(self) -> PlanAsked:
         """These claims, or the default ones if none is given."""

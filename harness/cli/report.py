@@ -86,8 +86,11 @@ def _evaluations(logs: tuple[str, ...], pages: PagesAsked) -> None:
         for page in filter(None, (pages.report, pages.junit)):
             refuse_overwriting(page, (one, f"{one}.jsonl"))
         if not Path(one).is_file():
-            remedy = "Give logs of `harness evaluate`, or sessions only"
-            raise InputError("this is not a log of an evaluation", place=Place(one), remedy=remedy)
+            raise InputError(
+                "this is not a log of an evaluation",
+                place=Place(one),
+                remedy="Give logs of `harness evaluate`, or sessions only",
+            )
     engines = read_engines([Path(one) for one in logs], lambda line: click.echo(f"harness: {shown(line)}", err=True))
     write_pages(engines, table_of(engines, None, {}), pages)
 
@@ -100,8 +103,11 @@ def _told(name: str) -> ToldLog:
             with _log_of(file.path) as path:
                 log, sums = read_sums(path, file.name)
         except OSError as error:
-            what = f"the log cannot be read: {error.strerror or error}"
-            raise InputError(what, place=Place(file.name), remedy="Check the path and its permissions") from error
+            raise InputError(
+                f"the log cannot be read: {error.strerror or error}",
+                place=Place(file.name),
+                remedy="Check the path and its permissions",
+            ) from error
     if not (log.info or sums.lines or log.totals):
         raise InputError("this log is empty", place=Place(file.name), remedy="Give the log of an evaluation")
     demand_numbers(log, file.name)

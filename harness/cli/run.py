@@ -174,8 +174,9 @@ class _Watch:
             arrived = self._arrived.get()
             if isinstance(arrived, str):
                 if status is None:
-                    why = arrived.removesuffix(RESUME) or "the connection was closed"
-                    raise EngineError(why, remedy=self._remedy())
+                    raise EngineError(
+                        arrived.removesuffix(RESUME) or "the connection was closed", remedy=self._remedy()
+                    )
                 return status
             self._printer.take(arrived)
             if self._prompt is not None:
@@ -275,8 +276,11 @@ def demand_lab(folder: Path, *, start: bool) -> None:
         at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
         question = "The virtual lab is down. Start it now?"
         if not (start or (at_terminal and click.confirm(question, default=True, err=True))):
-            remedy = f"Start it: harness lab up; then: harness resume {folder}. Or let harness run start it: --yes"
-            raise LabError(error.what, place=Place(bench.path), remedy=remedy) from error
+            raise LabError(
+                error.what,
+                place=Place(bench.path),
+                remedy=f"Start it: harness lab up; then: harness resume {folder}. Or let harness run start it: --yes",
+            ) from error
         from harness.lab.lab import Lab  # here, since it takes long to import
         from harness.lab.sound_server import ROOMS
 

@@ -78,8 +78,10 @@ def session_folder(named: str) -> Path:
         if (folder := SessionFolder(candidate)).database.is_file() or folder.rescue.is_file():
             return candidate
     there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
-    newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
-    raise InputError(f"{plain_text(named, 200)} is not a session", remedy=newest)
+    raise InputError(
+        f"{plain_text(named, 200)} is not a session",
+        remedy=f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed",
+    )
 
 
 def named_round(named: Sequence[str]) -> RatingRound | None:
@@ -111,5 +113,7 @@ def demand_known(name: str, known: Collection[str], what: str) -> None:
     if name not in known:
         from harness.base.findings import nearest  # here, since it takes long to import
 
-        remedy = nearest(name, sorted(known)) if known else "Nothing has been judged yet"
-        raise InputError(f"there is no {what} {plain_text(name, 80)!r}", remedy=remedy)
+        raise InputError(
+            f"there is no {what} {plain_text(name, 80)!r}",
+            remedy=nearest(name, sorted(known)) if known else "Nothing has been judged yet",
+        )

@@ -169,8 +169,10 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
     own = bench.microphone if bench is not None else None
     name = microphone or getattr(own.options if own is not None else None, "sound_device", None)
     if name is None:
-        what = "the bench has no microphone that records" if bench is not None else "no microphone is named"
-        raise InputError(what, remedy="Give --microphone; harness sound list has the names")
+        raise InputError(
+            "the bench has no microphone that records" if bench is not None else "no microphone is named",
+            remedy="Give --microphone; harness sound list has the names",
+        )
     return name, sound_server or (bench.sound_server if bench is not None else "system")
 
 

@@ -57,8 +57,11 @@ def readable(written: str) -> Iterator[Readable]:
                 refuse_endless(path, written)
                 stream = path.open("rb")
             except OSError as error:
-                what = f"the file cannot be read: {error.strerror or error}"
-                raise InputError(what, place=Place(written), remedy="Check the path and its rights") from error
+                raise InputError(
+                    f"the file cannot be read: {error.strerror or error}",
+                    place=Place(written),
+                    remedy="Check the path and its rights",
+                ) from error
             with stream:
                 _keep(stream, kept, written)
         with _naming(Readable(kept, STDIN_NAME if written == STDIN else written)) as file:
@@ -100,8 +103,11 @@ def _keep(stream: BinaryIO, path: Path, name: str) -> None:
         with path.open("wb") as copy:
             shutil.copyfileobj(stream, copy)
     except OSError as error:
-        what = f"it cannot be kept in {path.parent.parent} meanwhile: {error.strerror or error}"
-        raise HarnessError(what, place=Place(name), remedy="Make room there, or name a file") from error
+        raise HarnessError(
+            f"it cannot be kept in {path.parent.parent} meanwhile: {error.strerror or error}",
+            place=Place(name),
+            remedy="Make room there, or name a file",
+        ) from error
 
 
 def _named(error: InputError, file: Readable) -> InputError:

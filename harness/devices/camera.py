@@ -61,8 +61,10 @@ class CameraOptions(ReadingsOptions):
         if not str(self.source).isprintable():
             raise InputError("source contains control characters", remedy="Write a number, a file or a URL")
         if self.is_url and "@" in urlsplit(str(self.source)).netloc:
-            remedy = "Write `username`, and name the variable of the password in `password_env`"
-            raise InputError("source contains a user or a password", remedy=remedy)
+            raise InputError(
+                "source contains a user or a password",
+                remedy="Write `username`, and name the variable of the password in `password_env`",
+            )
         if (self.username or self.password_env) and not self.is_url:
             raise InputError("only a URL has a user and a password", remedy="Remove `username` and `password_env`")
         _ = self.box
@@ -103,8 +105,10 @@ class CameraOptions(ReadingsOptions):
             return str(self.source)
         password = os.environ.get(self.password_env, "") if self.password_env else ""
         if self.password_env and not password:
-            what = f"the environment variable {self.password_env} with the password is not set"
-            raise InputError(what, remedy=f"Set it: export {self.password_env}=…")
+            raise InputError(
+                f"the environment variable {self.password_env} with the password is not set",
+                remedy=f"Set it: export {self.password_env}=…",
+            )
         parts = urlsplit(str(self.source))
         who = quote(self.username, safe="") + (f":{quote(password, safe='')}" if password else "")
         return urlunsplit(parts._replace(netloc=f"{who}@{parts.netloc}"))
@@ -124,16 +128,19 @@ class CameraFrames:
         self._first_s = clock.now_s()
         if not came:
             self._capture.release()
-            what = f"the camera {name} gives no picture"
-            remedy = "Connect it, end other programs that use it, and correct `source`"
-            raise DeviceError(what, remedy=remedy)
+            raise DeviceError(
+                f"the camera {name} gives no picture",
+                remedy="Connect it, end other programs that use it, and correct `source`",
+            )
         self.last = self._first
         height, width = self._first.shape[:2]
         x, y, box_width, box_height = self.box = options.box or (0, 0, width, height)
         if x + box_width > width or y + box_height > height:
             self._capture.release()
-            what = f"the rectangle {box_width}×{box_height} at {x}, {y} lies outside of the picture of {width}×{height}"
-            raise DeviceError(what, remedy=_REMEDY)
+            raise DeviceError(
+                f"the rectangle {box_width}×{box_height} at {x}, {y} lies outside of the picture of {width}×{height}",
+                remedy=_REMEDY,
+            )
         self.name = f"camera {name}, {width}×{height}, rectangle {x},{y},{box_width},{box_height}"
 
     def _opened(self) -> Any:

@@ -199,8 +199,10 @@ def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
     if len(able) == 1:
         return able[0]
     named = ", ".join(sorted(keys))
-    what = f"several drivers have {named}: {', '.join(able)}" if able else f"no driver has {named}"
-    raise InputError(what, remedy=f"Give --driver. Installed: {', '.join(names(Group.DRIVERS))}")
+    raise InputError(
+        f"several drivers have {named}: {', '.join(able)}" if able else f"no driver has {named}",
+        remedy=f"Give --driver. Installed: {', '.join(names(Group.DRIVERS))}",
+    )
 
 
 def options_of(driver: str, given: Mapping[str, object], own: Mapping[str, object] | None = None) -> object:

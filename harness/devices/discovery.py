@@ -70,8 +70,10 @@ def announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[F
     try:
         asking = zeroconf.Zeroconf(interfaces=interfaces or zeroconf.InterfaceChoice.All)
     except (OSError, RuntimeError) as error:
-        what = f"this host cannot ask its network for devices: {error}"
-        raise DeviceError(what, remedy="Connect it to the network of the devices, and allow UDP port 5353") from error
+        raise DeviceError(
+            f"this host cannot ask its network for devices: {error}",
+            remedy="Connect it to the network of the devices, and allow UDP port 5353",
+        ) from error
     with asking:
         zeroconf.ServiceBrowser(asking, list(SERVICES), handlers=[changed])
         threads.sleep(seconds)

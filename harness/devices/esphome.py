@@ -113,8 +113,9 @@ class EsphomeOptions:
     def __post_init__(self) -> None:
         _ = self.host_and_port
         if self.role is EsphomeRole.OBSERVER and (self.recogniser or self.media or self.answer):
-            what = "only an assistant has a `recogniser`, `media` and an `answer`"
-            raise InputError(what, remedy="Write role: assistant")
+            raise InputError(
+                "only an assistant has a `recogniser`, `media` and an `answer`", remedy="Write role: assistant"
+            )
         if self.answer and not self.media:
             raise InputError("`answer` needs `media`", remedy="Write media: and the URL of a sound with these words")
         if self.media and not self.media.startswith(("http://", "https://")):
@@ -146,8 +147,10 @@ def key(options: EsphomeOptions) -> str | None:
     with contextlib.suppress(binascii.Error, ValueError):
         if len(base64.b64decode(os.environ[name], validate=True)) == _KEY_BYTES:
             return os.environ[name]
-    what = f"the environment variable {name} does not hold a key of {_KEY_BYTES} bytes in base64"
-    raise InputError(what, remedy="Copy `key` of `encryption` from the YAML of the device")
+    raise InputError(
+        f"the environment variable {name} does not hold a key of {_KEY_BYTES} bytes in base64",
+        remedy="Copy `key` of `encryption` from the YAML of the device",
+    )
 
 
 def demand_library() -> None:
@@ -228,8 +231,10 @@ class EsphomeLink:
     def set_setting(self, name: str, value: str, limit_s: float = SETTING_LIMIT_S) -> None:
         """Returns when the device has reported the value; DeviceError if it does not in time."""
         if name not in self._settable:
-            remedy = f"Write one of its settings: {', '.join(sorted(self._settable)) or 'it has none'}"
-            raise DeviceError(f"{self._options.address} has no setting {name}", remedy=remedy)
+            raise DeviceError(
+                f"{self._options.address} has no setting {name}",
+                remedy=f"Write one of its settings: {', '.join(sorted(self._settable)) or 'it has none'}",
+            )
 
         def holds() -> bool:
             return _setting(name, self._settable[name], self._values.get(name, "")).holds(value)
@@ -241,8 +246,10 @@ class EsphomeLink:
                 raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
             if not holds():
                 now = self._values.get(name, "no value")
-                what = f"{self._options.address} does not report {name}={value} within {exact(limit_s)} s, but {now}"
-                raise DeviceError(what, remedy="Set it by hand, and see whether the device takes the value")
+                raise DeviceError(
+                    f"{self._options.address} does not report {name}={value} within {exact(limit_s)} s, but {now}",
+                    remedy="Set it by hand, and see whether the device takes the value",
+                )
 
     def _command(self, entity: EntityInfo, value: str) -> None:
         if self._client is None:
@@ -315,15 +322,19 @@ class EsphomeLink:
                 device, entities, _ = await client.device_info_and_list_entities()
         except (APIConnectionError, TimeoutError) as error:
             what = plain_text(str(error), 300) or f"no answer within {exact(CONNECT_LIMIT_S)} s"
-            remedy = "Switch the device on, and correct `address` and `key_env`"
-            raise DeviceError(f"{options.address} cannot be reached: {what}", remedy=remedy) from error
+            raise DeviceError(
+                f"{options.address} cannot be reached: {what}",
+                remedy="Switch the device on, and correct `address` and `key_env`",
+            ) from error
         self._entities = {(_kind(one), one.device_id, one.key): f"{_kind(one)}.{one.object_id}" for one in entities}
         self._settable = {f"{_kind(one)}.{one.object_id}": one for one in entities if _kind(one) in _SETTABLE}
         buttons = {one.object_id: one for one in entities if _kind(one) == "button"}
         self._button = buttons.get(options.restart_button)
         if options.restart_button and self._button is None:
-            remedy = f"Write one of its buttons: {', '.join(sorted(buttons)) or 'it has none'}"
-            raise DeviceError(f"{options.address} has no button {options.restart_button}", remedy=remedy)
+            raise DeviceError(
+                f"{options.address} has no button {options.restart_button}",
+                remedy=f"Write one of its buttons: {', '.join(sorted(buttons)) or 'it has none'}",
+            )
         client.subscribe_logs(
             lambda message: self._logged(message.message), log_level=LogLevel[f"LOG_LEVEL_{options.log_level.name}"]
         )
@@ -334,8 +345,10 @@ class EsphomeLink:
                 async with asyncio.timeout(CONNECT_LIMIT_S):
                     await self._assistant.begin(device)
             except (APIConnectionError, TimeoutError, OSError) as error:
-                what = f"{options.address} does not take the harness as its assistant: {plain_text(str(error), 300)}"
-                raise DeviceError(what, remedy="Restart the device") from error
+                raise DeviceError(
+                    f"{options.address} does not take the harness as its assistant: {plain_text(str(error), 300)}",
+                    remedy="Restart the device",
+                ) from error
         return device
 
     def _logged(self, line: bytes) -> None:

@@ -75,8 +75,10 @@ class EsphomeAssistant:
         await client.device_info()  # a line about a refusal comes before the answer
         self._subscribed = True
         if self._refused:
-            remedy = "Disable the device in Home Assistant, or disconnect the other client, then try again"
-            raise AssistantTaken(f"another client is the voice assistant of {name}", remedy=remedy)
+            raise AssistantTaken(
+                f"another client is the voice assistant of {name}",
+                remedy="Disable the device in Home Assistant, or disconnect the other client, then try again",
+            )
 
     def logged(self, line: bytes) -> None:
         """A line of the device's log."""

@@ -70,8 +70,10 @@ class HomeAssistantOptions:
         if not self.token_env:
             raise InputError("token_env is empty", remedy="Write the name of the variable, such as HASS_TOKEN")
         if self.satellite and not self.satellite.startswith(SATELLITES):
-            remedy = f"Write its entity, such as {SATELLITES}kitchen"
-            raise InputError(f"satellite: {self.satellite!r} is not the entity of a satellite", remedy=remedy)
+            raise InputError(
+                f"satellite: {self.satellite!r} is not the entity of a satellite",
+                remedy=f"Write its entity, such as {SATELLITES}kitchen",
+            )
         if not 0 <= self.hold_back_ms <= 86_400:
             raise InputError(f"hold_back_ms is {self.hold_back_ms}", remedy="Write a number from 0 to 86400")
 
@@ -154,14 +156,19 @@ class AssistLink:
             raise DeviceError(f"{self._options.url}: {why}", remedy=remedy) from error
         except _Failed as error:
             if error.code == "unauthorized":
-                what = f"{self._options.url} shows pipeline runs to administrators only"
                 token = f"Set {self._options.token_env} to a token of an administrator"
-                raise LoginRefused(what, remedy=f"{token}, then start again") from error
-            what = f"{self._options.url} did not carry out a command: {plain_text(error.code, 80)}"
-            raise DeviceError(what, remedy="Update Home Assistant to 2024.10 or later, with Assist set up") from error
+                raise LoginRefused(
+                    f"{self._options.url} shows pipeline runs to administrators only",
+                    remedy=f"{token}, then start again",
+                ) from error
+            raise DeviceError(
+                f"{self._options.url} did not carry out a command: {plain_text(error.code, 80)}",
+                remedy="Update Home Assistant to 2024.10 or later, with Assist set up",
+            ) from error
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-            what = f"{self._options.url} sent a message that is not Home Assistant's"
-            raise DeviceError(what, remedy="Correct `url`") from error
+            raise DeviceError(
+                f"{self._options.url} sent a message that is not Home Assistant's", remedy="Correct `url`"
+            ) from error
 
     def _begin(self, token: str) -> None:
         if self._next()["type"] != "auth_required":
@@ -171,8 +178,10 @@ class AssistLink:
         if answer["type"] == "auth_invalid":
             variable = self._options.token_env
             why = plain_text(str(answer.get("message", "")), 100)
-            remedy = f"Create a long-lived access token in your profile there, set {variable}, then start again"
-            raise LoginRefused(f"{self._options.url} refuses the token in {variable}: {why}", remedy=remedy)
+            raise LoginRefused(
+                f"{self._options.url} refuses the token in {variable}: {why}",
+                remedy=f"Create a long-lived access token in your profile there, set {variable}, then start again",
+            )
         self.version = plain_text(str(answer["ha_version"]), 40)
         self._find_satellite()
         self._ping()
@@ -187,8 +196,9 @@ class AssistLink:
         found = sorted(plain_text(one, 80) for one in entities if one.startswith(SATELLITES))
         named = f"Its satellites: {', '.join(found)}"
         if not found:
-            what = f"{self._options.url} has no satellite"
-            raise DeviceError(what, remedy="Add one to Home Assistant: Settings, Voice assistants")
+            raise DeviceError(
+                f"{self._options.url} has no satellite", remedy="Add one to Home Assistant: Settings, Voice assistants"
+            )
         if not self.satellite and len(found) > 1:
             raise DeviceError(f"{self._options.url} has {len(found)} satellites", remedy=f"Name `satellite`. {named}")
         self.satellite = self.satellite or found[0]

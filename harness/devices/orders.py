@@ -64,8 +64,10 @@ class OrderAnswers:
         left_s = self._until_s - threads.monotonic()
         if left_s <= 0:
             said = f"it last said {self._last!r}" if self._last else "it said nothing"
-            what = f"{self._order.words}: not done within {exact(self._order.within_s)} s; {said}"
-            raise DeviceError(what, remedy="Check that it is on and can move, then `done` and `within_s` in the bench")
+            raise DeviceError(
+                f"{self._order.words}: not done within {exact(self._order.within_s)} s; {said}",
+                remedy="Check that it is on and can move, then `done` and `within_s` in the bench",
+            )
         return min(left_s, LOOK_S)
 
     def take(self, said: str) -> bool:
@@ -76,8 +78,10 @@ class OrderAnswers:
                 raise DeviceError(f"{self._order.words}: it reports {self._last!r}", remedy="Check it and the bench")
             return self._done.search(said, timeout=MATCH_LIMIT_S) is not None
         except TimeoutError as error:
-            what = f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last!r}"
-            raise DeviceError(what, remedy="Write a simpler expression") from error
+            raise DeviceError(
+                f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last!r}",
+                remedy="Write a simpler expression",
+            ) from error
 
     def wait(self, said: queue.SimpleQueue[str]) -> None:
         """Returns when one of the texts that arrive says so."""

@@ -47,8 +47,10 @@ class ScpiOptions:
 
     def __post_init__(self) -> None:
         if "::" not in self.resource:
-            remedy = "Write, for example, TCPIP::192.168.1.30::5025::SOCKET"
-            raise InputError(f"{self.resource!r} is not a VISA address", remedy=remedy)
+            raise InputError(
+                f"{self.resource!r} is not a VISA address",
+                remedy="Write, for example, TCPIP::192.168.1.30::5025::SOCKET",
+            )
         filled(self.ask, "1.5")
 
 

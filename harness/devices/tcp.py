@@ -29,8 +29,10 @@ def listen(address: str) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        remedy = "Name an address of this host that is free, such as 0.0.0.0:10700"
-        raise DeviceError(f"cannot listen at {address}: {error}", remedy=remedy) from error
+        raise DeviceError(
+            f"cannot listen at {address}: {error}",
+            remedy="Name an address of this host that is free, such as 0.0.0.0:10700",
+        ) from error
 
 
 def connect(host: str, port: int, limit_s: float) -> socket.socket:

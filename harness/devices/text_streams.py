@@ -130,8 +130,9 @@ class RunningCommand:
         try:
             self._child = ChildProcess(arguments, stdin=stdin, guarded=True)
         except OSError as error:
-            remedy = "Install it, or correct `command`"
-            raise DeviceError(f"{self._name} cannot be started: {error}", remedy=remedy) from error
+            raise DeviceError(
+                f"{self._name} cannot be started: {error}", remedy="Install it, or correct `command`"
+            ) from error
 
     def fileno(self) -> int:
         return self._child.stdout.fileno()
@@ -190,8 +191,9 @@ def connected(options: TcpOptions) -> TcpConnection:
     try:
         link = tcp.connect(*tcp.host_and_port(options.address), CONNECT_LIMIT_S)
     except OSError as error:
-        remedy = "Switch the device on, and correct `address`"
-        raise DeviceError(f"{options.address} cannot be reached: {error}", remedy=remedy) from error
+        raise DeviceError(
+            f"{options.address} cannot be reached: {error}", remedy="Switch the device on, and correct `address`"
+        ) from error
     return TcpConnection(link, options.address)
 
 
@@ -212,8 +214,10 @@ class TcpListener:
                 link.settimeout(None)
                 tcp.keep_alive(link)
                 return TcpConnection(link, f"{peer[0]}:{peer[1]}")
-        what = f"no device connected to {self._address} within {exact(limit_s)} s"
-        raise DeviceError(what, remedy="Switch the device on, and let it connect to this address")
+        raise DeviceError(
+            f"no device connected to {self._address} within {exact(limit_s)} s",
+            remedy="Switch the device on, and let it connect to this address",
+        )
 
     def close(self) -> None:
         self._server.close()

@@ -90,8 +90,10 @@ def token(variable: str) -> str:
     """The token in an environment variable; InputError when it is not set."""
     found = os.environ.get(variable, "")
     if not (found.isascii() and found.isprintable() and found.strip()):
-        what = f"the environment variable {variable} with the token is not set, or is not one line of ASCII"
-        raise InputError(what, remedy=f"Set it: export {variable}=…")
+        raise InputError(
+            f"the environment variable {variable} with the token is not set, or is not one line of ASCII",
+            remedy=f"Set it: export {variable}=…",
+        )
     return found
 
 
@@ -126,8 +128,9 @@ def connected(url: str, headers: Mapping[str, str] = MappingProxyType({}), ping_
             raise LoginRefused(
                 f"{url} refuses the harness: {why}", remedy="Correct the token, then start again"
             ) from error
-        what = f"{url} cannot be reached: {why}"
-        raise DeviceError(what, remedy="Start the program at that address, and correct `url`") from error
+        raise DeviceError(
+            f"{url} cannot be reached: {why}", remedy="Start the program at that address, and correct `url`"
+        ) from error
 
 
 def _parsed(message: bytes) -> object:
@@ -267,8 +270,10 @@ class WebSocketText(WebSocketLog):
         """DeviceError for sounds other than queries, and while the link is lost."""
         words = self._words.get(waveform_sha256(waveform))
         if words is None:
-            remedy = "Write `route: loudspeaker` in trials about wake words or noise"
-            raise DeviceError(f"{self.id} accepts queries as text, not other sounds", remedy=remedy)
+            raise DeviceError(
+                f"{self.id} accepts queries as text, not other sounds",
+                remedy="Write `route: loudspeaker` in trials about wake words or noise",
+            )
         began = Stamp(self._clock.now_s())
         self._command(self._options.text_message.replace(_TEXT, json.dumps(words)[1:-1]))
         self._outlet.tell(StimulusStarted(self.id, began, play_id))

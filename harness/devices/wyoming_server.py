@@ -64,8 +64,10 @@ class ServerLink:
             self._be_accepted(stop)
         except OSError as error:
             self._socket.close()
-            what = f"{address} does not accept the harness as its server: {error}"
-            raise DeviceError(what, remedy="Disconnect its server, such as Home Assistant: it accepts one") from error
+            raise DeviceError(
+                f"{address} does not accept the harness as its server: {error}",
+                remedy="Disconnect its server, such as Home Assistant: it accepts one",
+            ) from error
         self._lines = deque[tuple[bytes, float]]()
         self.taken: list[tuple[bytes, float]] = []
         """The lines of the last `read`, and when their events came or were sent."""
@@ -169,8 +171,10 @@ class ServerLink:
                 self._wanted, self._plays = True, data.get("end_stage") == "tts"
                 self._event("transcribe")
             case "run-pipeline" if data.get("start_stage") == "wake":
-                what = f"{self._address} lets its server find the wake phrase"
-                raise DeviceError(what, remedy="Give it a wake word service (--wake-uri), or write mode: proxy")
+                raise DeviceError(
+                    f"{self._address} lets its server find the wake phrase",
+                    remedy="Give it a wake word service (--wake-uri), or write mode: proxy",
+                )
             case "audio-chunk" if self._wanted:
                 rate_hz, channels = _format(data)
                 self._command = self._command or CommandSound(rate_hz, channels, self._use.limit_s)
@@ -300,8 +304,9 @@ def connected(address: str, limit_s: float = CONNECT_LIMIT_S) -> socket.socket:
     try:
         return tcp.connect(*tcp.host_and_port(address), limit_s)
     except OSError as error:
-        remedy = "Switch the satellite on, and correct its address"
-        raise DeviceError(f"{address} cannot be reached: {error}", remedy=remedy) from error
+        raise DeviceError(
+            f"{address} cannot be reached: {error}", remedy="Switch the satellite on, and correct its address"
+        ) from error
 
 
 def reported_info(address: str, limit_s: float = CONNECT_LIMIT_S) -> dict[str, Any]:

@@ -138,8 +138,10 @@ def follow(
     known = {one.name: one for one in FOLLOWED}
     for name in names:
         if name not in known:
-            remedy = f"{did_you_mean(name, known)}Known: {'; '.join(known)}"
-            raise InputError(f"there is no measure {plain_text(name, 80)!r}", remedy=remedy)
+            raise InputError(
+                f"there is no measure {plain_text(name, 80)!r}",
+                remedy=f"{did_you_mean(name, known)}Known: {'; '.join(known)}",
+            )
     chosen = [one for one in FOLLOWED if not names or one.name in names]
     left: list[tuple[str, str]] = []
     read: list[FollowedSession] = []

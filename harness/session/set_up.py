@@ -152,8 +152,10 @@ class PowerCycling:
             run.append(PowerSwitched(device, True, reason, answered_s, after_fault))
             self._played[device] = 0
         if gone := [one for one, sources in devices.items() if self._are_lost(sources)]:
-            what = f"{', '.join(gone)}: no answer within {exact(boot_s)} s after power on"
-            raise DeviceError(what, remedy="Check the device, its switch, and `boot_s` in the bench")
+            raise DeviceError(
+                f"{', '.join(gone)}: no answer within {exact(boot_s)} s after power on",
+                remedy="Check the device, its switch, and `boot_s` in the bench",
+            )
         return True
 
     def _is_back(self, sources: tuple[str, ...]) -> bool:
@@ -201,8 +203,10 @@ class TrialSettings:
             known = self._run.standing.originals.get(connection, {})
             originals = tuple((name, has[name].value) for name in sorted(values) if name not in known)
             if unread := [name for name, value in originals if not value]:
-                what = f"{connection} reports no value of {unread[0]}, so it could not be set back"
-                raise DeviceError(what, remedy="Set it once by hand, or leave it out of `device_settings`")
+                raise DeviceError(
+                    f"{connection} reports no value of {unread[0]}, so it could not be set back",
+                    remedy="Set it once by hand, or leave it out of `device_settings`",
+                )
             if originals:
                 self._run.append(SettingsNoted(connection, SettingsOf.ORIGINAL, originals))
 
@@ -281,8 +285,9 @@ class TrialSettings:
     def _driver(self, source: str) -> HasSettings:
         driver = self._run.stage.stands.get(source) or self._run.stage.settings.get(source)
         if driver is None:
-            remedy = "Use a driver that can, such as esphome"
-            raise InputError(f"the connection of {source} cannot set settings", remedy=remedy)
+            raise InputError(
+                f"the connection of {source} cannot set settings", remedy="Use a driver that can, such as esphome"
+            )
         return driver
 
 
@@ -294,7 +299,9 @@ def _connections(trial: Trial) -> tuple[str, ...]:
 def _demand(connection: str, name: str, value: str, has: Mapping[str, DeviceSetting]) -> None:
     """InputError if the device has no such setting, or the setting no such value."""
     if name not in has:
-        what = f"device_settings: {connection} has no setting {name!r}"
-        raise InputError(what, remedy=nearest(name, list(has), listed="Its settings"))
+        raise InputError(
+            f"device_settings: {connection} has no setting {name!r}",
+            remedy=nearest(name, list(has), listed="Its settings"),
+        )
     if refusal := has[name].refusal(value):
         raise InputError(f"device_settings: {connection}: {name}: {value!r} {refusal}", remedy=has[name].remedy)

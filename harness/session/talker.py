@@ -94,8 +94,11 @@ def read_prompts(path: Path) -> tuple[str, ...]:
     if problems:
         raise InputProblems(problems)
     if not 1 <= len(prompts) <= MOST_PROMPTS:
-        what = f"the file has {len(prompts)} prompts" if prompts else "the file has no prompts"
-        raise InputError(what, place=Place(str(path)), remedy=f"Write 1 to {MOST_PROMPTS:,}, one in each line")
+        raise InputError(
+            f"the file has {len(prompts)} prompts" if prompts else "the file has no prompts",
+            place=Place(str(path)),
+            remedy=f"Write 1 to {MOST_PROMPTS:,}, one in each line",
+        )
     return tuple(prompts)
 
 
@@ -118,8 +121,11 @@ class TalkerFolder:
             end_ms = "" if ends_s is None else fixed(ends_s * 1000, 0)
             known = {"recording": row.path, **dict(row.facts.traits), "phrase_end_ms": end_ms}
             if set(known) != {*COLUMNS, *extra}:
-                what = f"the list has the columns {', '.join(known)}; this talker has {', '.join([*COLUMNS, *extra])}"
-                raise InputError(what, place=row.place, remedy="Use another folder, or the same --column options")
+                raise InputError(
+                    f"the list has the columns {', '.join(known)}; this talker has {', '.join([*COLUMNS, *extra])}",
+                    place=row.place,
+                    remedy="Use another folder, or the same --column options",
+                )
             self._rows.append(known)
 
     def count(self, prompt: str) -> int:

@@ -140,16 +140,22 @@ def _parquet_rows(path: str) -> Iterator[dict[str, str]]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
-        remedy = f"Install it: {pip_install('parquet')}, or write CSV"
-        raise InputError("reading Parquet needs pyarrow", place=Place(path), remedy=remedy) from error
+        raise InputError(
+            "reading Parquet needs pyarrow",
+            place=Place(path),
+            remedy=f"Install it: {pip_install('parquet')}, or write CSV",
+        ) from error
     try:
         for row in parquet.read_table(path).to_pylist():
             yield {str(name): _text(value) for name, value in row.items()}
     except ArrowException as error:
         raise InputError(f"this is not Parquet: {error}", place=Place(path), remedy="Write it again") from error
     except OSError as error:
-        what = f"this manifest cannot be read: {error.strerror or error}"
-        raise InputError(what, place=Place(path), remedy="Check the path and its rights") from error
+        raise InputError(
+            f"this manifest cannot be read: {error.strerror or error}",
+            place=Place(path),
+            remedy="Check the path and its rights",
+        ) from error
 
 
 def _text(value: object) -> str:
@@ -176,8 +182,11 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
     problems.refuse()
     folder = os.path.dirname(path)
     if os.path.isfile(segments := os.path.join(folder, _SEGMENTS)):
-        remedy = "Cut the recordings into utterances first: extract-segments scp:wav.scp segments …"
-        raise InputError("utterances are parts of the recordings of wav.scp", place=Place(segments), remedy=remedy)
+        raise InputError(
+            "utterances are parts of the recordings of wav.scp",
+            place=Place(segments),
+            remedy="Cut the recordings into utterances first: extract-segments scp:wav.scp segments …",
+        )
     more = {
         column: {id_: written for _, id_, written in _pairs(beside, encoding)}
         for column, name in ((TEXT[0], TEXT[0]), ("speaker", _TALKERS))

@@ -103,8 +103,9 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
             raise _refused(path, error.detail) from error
         except soundfile.LibsndfileError as error:
             words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
-            what = f"the recording cannot be read as a sound file: {words}"
-            raise InputError(what, place=place, remedy="Use WAV or FLAC") from error
+            raise InputError(
+                f"the recording cannot be read as a sound file: {words}", place=place, remedy="Use WAV or FLAC"
+            ) from error
         except FileNotFoundError as error:
             raise InputError("the recording does not exist", place=place, remedy="Check the path") from error
         except (OSError, ValueError) as error:
@@ -138,8 +139,9 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         # Unlike min and max, these keep a NaN.
         lowest, highest = float(np.minimum(lowest, block.min())), float(np.maximum(highest, block.max()))
         if not (np.isfinite(lowest) and np.isfinite(highest)):
-            what = "the recording contains invalid samples (NaN or infinite)"
-            raise InputError(what, place=Place(path), remedy="Export it again")
+            raise InputError(
+                "the recording contains invalid samples (NaN or infinite)", place=Place(path), remedy="Export it again"
+            )
         count += len(block)
         yield block
     if file.frames < NO_TOTAL and count != file.frames:
@@ -148,8 +150,11 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
         raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
     silent = max(-lowest, highest) <= SILENCE_PEAK
     if silent or (lowest == highest and count > _LONGEST_STEP_S * file.samplerate):
-        what = "the recording is silent" if silent else f"the recording is silent: every sample is {exact(lowest)}"
-        raise InputError(what, place=Place(path), remedy="Record it again, or check how it was exported")
+        raise InputError(
+            "the recording is silent" if silent else f"the recording is silent: every sample is {exact(lowest)}",
+            place=Place(path),
+            remedy="Record it again, or check how it was exported",
+        )
 
 
 def _refused(path: str, detail: str) -> InputError:

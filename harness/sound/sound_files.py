@@ -314,8 +314,7 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
             file = copy  # from a store
         source = _source(file)
         if source.rate_hz != rate_hz and not (resample and source.rate_hz in RATES_HZ):
-            detail = f"{source.rate_hz} Hz; the engine needs {rate_hz} Hz"
-            raise UnusableSound(RejectReason.RATE, detail)
+            raise UnusableSound(RejectReason.RATE, f"{source.rate_hz} Hz; the engine needs {rate_hz} Hz")
         if not source.samples:
             raise UnusableSound(RejectReason.EMPTY, "it has no samples")
         sha256 = _sha256(file) if hashed else ""

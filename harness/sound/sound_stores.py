@@ -46,8 +46,10 @@ def check_store(address: str) -> None:
         except ImportError as error:  # fsspec's words name the package: "Install s3fs to access S3"
             raise InputError(f"{address}: {error}", remedy="Install that package") from error
         except ValueError as error:
-            remedy = "Use a file path, or an address that fsspec supports: s3://…, gs://…, https://…, file:///…"
-            raise InputError(f"{kind}:// is not a supported kind of store", remedy=remedy) from error
+            raise InputError(
+                f"{kind}:// is not a supported kind of store",
+                remedy="Use a file path, or an address that fsspec supports: s3://…, gs://…, https://…, file:///…",
+            ) from error
 
 
 def open_address(address: str) -> BinaryIO:
@@ -103,8 +105,9 @@ def _fsspec(address: str) -> ModuleType:
     try:
         import fsspec
     except ImportError as error:
-        remedy = f"Install it: {pip_install('stores')}"
-        raise InputError(f"{address}: fsspec is needed to read from a store", remedy=remedy) from error
+        raise InputError(
+            f"{address}: fsspec is needed to read from a store", remedy=f"Install it: {pip_install('stores')}"
+        ) from error
     return cast(ModuleType, fsspec)
 
 

@@ -402,8 +402,9 @@ def demand_whole(file: BinaryIO, length: int) -> FoundSound | None:
     # Other chunks may follow the sound of a CAF file.
     is_short = 0 < said < length - _LEAST_REST_S * _RATE_BYTES and start[:4] != b"caff"
     if is_short and not _is_known_rest(file, said):
-        what = f"the header declares {said} bytes, the file has {length}: sound after the declared end would be lost"
-        raise _unreadable(what)
+        raise _unreadable(
+            f"the header declares {said} bytes, the file has {length}: sound after the declared end would be lost"
+        )
     return None
 
 

@@ -64,8 +64,10 @@ def command(
 
     bench = load_bench(bench_file) if bench_file is not None else None
     if scenario_file is not None and (bench is None or bench.checks is None):
-        remedy = "Add --bench BENCH" if bench is None else "Add `checks: {}` to it"
-        raise InputError("a scenario is checked with a bench that has `checks`", remedy=remedy)
+        raise InputError(
+            "a scenario is checked with a bench that has `checks`",
+            remedy="Add --bench BENCH" if bench is None else "Add `checks: {}` to it",
+        )
     if send_test and (bench is None or not bench.notify):
         raise InputError("--send-test needs a bench with `notify`", remedy="Add --bench BENCH, and `notify` to it")
     found: list[Check] = []

@@ -48,8 +48,10 @@ class MqttCommandOptions:
 
     def __post_init__(self) -> None:
         if self.address == EMBEDDED:
-            what = "a stand or switch cannot find the embedded broker, whose port changes"
-            raise InputError(what, remedy="Write `host:port` of a broker that stays")
+            raise InputError(
+                "a stand or switch cannot find the embedded broker, whose port changes",
+                remedy="Write `host:port` of a broker that stays",
+            )
         if not self.topic or set(self.topic) & set("+#"):
             raise InputError(f"the topic {self.topic!r} is not one topic", remedy="Write, for example, cmnd/plug/POWER")
         _ = self.broker

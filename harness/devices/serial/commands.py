@@ -158,8 +158,10 @@ def readings(options: SerialCommandOptions, ask: str, seconds: float, low: float
         line.close()
     if not found:
         said = f"it last said {plain_text(last.strip(), 80)!r}" if last else "it said nothing"
-        what = f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {said}"
-        raise DeviceError(what, remedy="Check the meter, its baud rate, and what asks it for a reading")
+        raise DeviceError(
+            f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {said}",
+            remedy="Check the meter, its baud rate, and what asks it for a reading",
+        )
     return found
 
 

@@ -412,8 +412,9 @@ class SerialSource:
         try:
             return serial.serial_for_url(self._path, baudrate=self.baud, timeout=0.1)
         except (OSError, ValueError) as error:  # SerialException is an OSError
-            remedy = "List the ports: harness doctor"
-            raise DeviceError(f"{self._path} cannot be opened: {error}", remedy=remedy) from error
+            raise DeviceError(
+                f"{self._path} cannot be opened: {error}", remedy="List the ports: harness doctor"
+            ) from error
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -172,8 +172,10 @@ def _connected(url: str) -> socket.socket:
     try:
         found = tcp.connect(*tcp.host_and_port(url.removeprefix(NETWORK)), _CONNECT_S)
     except OSError as error:
-        remedy = "Check that the bridge runs and serves the port raw, not by RFC 2217"
-        raise DeviceError(f"{url} cannot be reached: {error}", remedy=remedy) from error
+        raise DeviceError(
+            f"{url} cannot be reached: {error}",
+            remedy="Check that the bridge runs and serves the port raw, not by RFC 2217",
+        ) from error
     found.setblocking(False)
     return found
 

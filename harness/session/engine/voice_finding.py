@@ -56,11 +56,17 @@ def listener(bench_path: Path, device_id: str) -> tuple[Device, str]:
     bench = load_bench(bench_path)
     found = next((one for one in bench.devices if one.id == device_id), None)
     if found is None:
-        remedy = nearest(device_id, [one.id for one in bench.devices], listed="Devices")
-        raise InputError(f"the bench {bench.id!r} has no device {device_id!r}", place=Place(bench.path), remedy=remedy)
+        raise InputError(
+            f"the bench {bench.id!r} has no device {device_id!r}",
+            place=Place(bench.path),
+            remedy=nearest(device_id, [one.id for one in bench.devices], listed="Devices"),
+        )
     if not found.profile.wake_phrases:
-        what = f"no wake phrase is known for {device_id!r}"
-        raise InputError(what, place=Place(found.profile.path), remedy="Add `wake_phrases: [...]` to its profile")
+        raise InputError(
+            f"no wake phrase is known for {device_id!r}",
+            place=Place(found.profile.path),
+            remedy="Add `wake_phrases: [...]` to its profile",
+        )
     return found, found.profile.wake_phrases[0]
 
 
