@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
@@ -26,21 +26,13 @@ from harness.dashboard.screens.run import RunScreen
 from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
 from harness.dashboard.watch import View, Watch
 from harness.model.errors import EngineError, LogError
-from harness.model.feed import Answered, Command, Hello, Message, StateWord
+from harness.model.feed import Answered, Hello, Message, StateWord
 from harness.model.record import Question
 from harness.session.engine.feed import EngineClient
 from harness.session.log.reader import later_rows
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
-
-class Link(Protocol):
-    """A connection. `send` raises EngineError when the engine is gone. Call both methods from any thread."""
-
-    def send(self, command: Command) -> None: ...
-    def close(self) -> None: ...
-
-
-Connect = Callable[[Hello, Callable[[Message], None], Callable[[str], None]], Link]
+Connect = Callable[[Hello, Callable[[Message], None], Callable[[str], None]], EngineClient]
 """Connects, from hello, on_message and on_closed. The connection's thread calls the last two."""
 
 
@@ -67,7 +59,7 @@ class Dashboard(GuardedApp):
         self._connect = connect
         self._folder = folder
         self._rater = rater
-        self._link: Link | None = None
+        self._link: EngineClient | None = None
         self.watch_ = Watch(now)
         self._run = RunScreen(rater)
         self._answered: Asked | None = None
@@ -87,7 +79,7 @@ class Dashboard(GuardedApp):
         self.set_interval(REDRAW_S, self.redraw)
         self.set_interval(ANSWER_S, self._redraw_for_an_answer)
 
-    def _connection(self) -> Link:
+    def _connection(self) -> EngineClient:
         hello = Hello(client="dashboard", since_seq=self.watch_.last_seq, attended=True, meters=True)
         return self._connect(hello, self.watch_.receive, self.watch_.closed)
 

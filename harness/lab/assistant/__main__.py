@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -35,13 +34,6 @@ from harness.sound.playback import Playback
 _log = logging.getLogger("assistant")
 _HEARTBEAT_S = 1.0
 _FRAMES = 960  # 20 ms: half the work of the usual 10 ms, and low latency is not needed here
-
-
-@runtime_checkable
-class TakesContext(Protocol):
-    """A recogniser that accepts a text as context for the words to expect."""
-
-    def expect(self, context: str) -> None: ...
 
 
 class StateFile:
@@ -88,7 +80,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     recogniser = load(Group.RECOGNISERS, settings.recogniser)()
-    if isinstance(recogniser, TakesContext):
+    if hasattr(recogniser, "expect"):  # it accepts a text as context for the words to come
         recogniser.expect(context(settings.wake_phrase))
     engine = load(Group.WAKE_ENGINES, settings.wake_engine)(settings.wake_phrase)
     mouth = AssistantMouth(settings)

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +29,7 @@ from harness.lab.assistant.skills import PLAY_MUSIC
 from harness.model.errors import HarnessError
 from harness.model.observation import DeviceState
 from harness.model.stimulus import Waveform
+from harness.sound.playback import Playback
 
 _log = logging.getLogger("assistant")
 _TICK_S = 0.05
@@ -43,13 +43,6 @@ HEARTBEAT_S = 5.0
 """How often it reports that it hears."""
 ODD = "Percent of the purple has been minuted."
 """What it says with odd words, whatever it did."""
-
-
-class Speaker(Protocol):
-    """The methods of `harness.sound.playback.Playback` that the assistant uses."""
-
-    def play(self, play_id: str, waveform: Waveform) -> None: ...
-    def stop(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ class AssistantDevice:
         ears: Ears,
         recogniser: Recogniser,
         mouth: AssistantMouth,
-        speaker: Speaker,
+        speaker: Playback,
         reporter: Reporter,
         faults: Faults,
         on_state: Callable[[DeviceState], None],

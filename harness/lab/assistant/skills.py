@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from importlib import resources
 from typing import Protocol
 
-from harness.lab.assistant.arithmetic import UNIT_S, Length, say_list, say_number
+from harness.lab.assistant.arithmetic import say_list, say_number
 from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
 
 
@@ -115,6 +115,7 @@ class Shopping:
         return None
 
 
+_UNIT_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0}
 _AMOUNT = re.compile(r"\b(an?|\d+(?:\.\d+)?) (second|minute|hour)s?\b( and a half)?")
 _TIME = re.compile(r"\b(\d{1,2})(?:[:. ](\d{2}))?(?: o'clock)?(?: (am|pm)| in the (morning|afternoon|evening))?\b")
 
@@ -179,7 +180,7 @@ class Timers:
         seconds, parts = 0.0, []
         for amount, unit, half in _AMOUNT.findall(said):
             count = (1.0 if amount in ("a", "an") else float(amount)) + (0.5 if half else 0.0)
-            seconds += count * UNIT_S[unit]
+            seconds += count * _UNIT_S[unit]
             parts.append(f"{say_number(count)} {unit}{'' if count == 1 else 's'}")
         if not parts:
             return SkillAnswer("For how long?", frame("set_timer"), asks=True)
@@ -188,7 +189,7 @@ class Timers:
         if not 0 < seconds <= 24 * 3600:
             return SkillAnswer("I can only set timers of up to a day.", wanted)
         self.timers.append(Timer(words, moment.now_s + seconds))
-        return SkillAnswer(f"Timer set for {words}.", wanted, Length(seconds, words))
+        return SkillAnswer(f"Timer set for {words}.", wanted)
 
     def _ask_alarm(self, said: str, moment: Moment) -> SkillAnswer:
         found = _TIME.search(said)
@@ -221,7 +222,7 @@ class Timers:
         minutes, rest = divmod(seconds, 60)
         parts = [f"{n} {unit}{'' if n == 1 else 's'}" for n, unit in ((minutes, "minute"), (rest, "second")) if n]
         words = say_list(parts or ["0 seconds"])
-        return SkillAnswer(f"There are {words} left.", frame("check_timer"), Length(float(seconds), words))
+        return SkillAnswer(f"There are {words} left.", frame("check_timer"))
 
     def _cancel(self, alarms: bool) -> SkillAnswer:
         name, count = ("alarm", len(self.alarms)) if alarms else ("timer", len(self.timers))

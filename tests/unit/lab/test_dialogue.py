@@ -78,8 +78,6 @@ def test_cancelling_an_open_dialogue_is_silent_and_final() -> None:
                 (20, "what is the date today", "Today is Wednesday, February 28, 2024."),
                 (22, "What about tomorrow?", "Tomorrow is Thursday, February 29, 2024."),
                 (24, "and the day after tomorrow", "That is Friday, March 1, 2024."),
-                (30, "how many hours are in 3 days", "3 days is 72 hours."),
-                (33, "And in minutes?", "3 days is 4320 minutes."),
             ],
             id="follow-ups-within-the-memory-and-not-after",
         ),
