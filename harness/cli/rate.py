@@ -151,13 +151,8 @@ def command(
         sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, names=names))
 
 
-def keys_place() -> Path:
-    """The default file of rater keys."""
-    return config_folder() / "rater_keys.yaml"
-
-
 def _keys(named: Path | None) -> RaterKeys:
-    place = keys_place()
+    place = config_folder() / "rater_keys.yaml"
     if named is None and not place.is_file():
         return RaterKeys()
     from harness.rating.files.rounds import load_rater_keys  # here: slow to import

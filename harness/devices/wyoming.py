@@ -337,12 +337,6 @@ class WyomingRelay:
             self._heard(bytes(lines), at)
 
 
-def demand_server(options: WyomingOptions) -> None:
-    """DeviceError when a proxy's server does not answer."""
-    if options.mode is WyomingMode.PROXY:
-        connected(options.server).close()
-
-
 class WyomingServer(TextStream):
     """The harness as the server of a satellite."""
 
@@ -419,7 +413,9 @@ class Wyoming:
         if self._server is not None:
             self._server.open(sink)
             return
-        demand_server(options)
+        # A proxy needs its server.
+        if options.mode is WyomingMode.PROXY:
+            connected(options.server).close()
         self._connected.clear()
         self._console = Console(self._profile, self.id, hold_back_s=options.hold_back_ms / 1000, measured=False)
         self._pace = ProofPace()
