@@ -147,10 +147,8 @@ def key(options: EsphomeOptions) -> str | None:
     with contextlib.suppress(binascii.Error, ValueError):
         if len(base64.b64decode(os.environ[name], validate=True)) == _KEY_BYTES:
             return os.environ[name]
-    raise InputError(
-        f"the environment variable {name} does not hold a key of {_KEY_BYTES} bytes in base64",
-        remedy="Copy `key` of `encryption` from the YAML of the device",
-    )
+    what = f"the environment variable {name} does not hold a key of {_KEY_BYTES} bytes in base64"
+    raise InputError(what, remedy="Copy `key` of `encryption` from the YAML of the device")
 
 
 def demand_library() -> None:
