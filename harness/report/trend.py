@@ -26,7 +26,7 @@ from harness.report.session import WholeSession, read_session
 from harness.report.verdict import verdict_of
 from harness.session.log.reader import later_rows
 from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scanned
-from harness.statistics.comparison import ComparedUnit, Counted, DifferenceVerdict, difference_of
+from harness.statistics.comparison import ComparedColumns, ComparedUnit, Counted, DifferenceVerdict, difference_of
 from harness.statistics.intervals import Interval, Share, garwood, latency_figures
 from harness.statistics.word_intervals import wer_interval
 
@@ -272,10 +272,11 @@ def _level(followed: FollowedMeasure, values: Sequence[FollowedValue]) -> Follow
 def _interval(counted: Counted, before: Sequence[FollowedValue], after: Sequence[FollowedValue]) -> Interval | None:
     """Of the difference, after less before. Sessions are the units, except for rates per hour (Poisson)."""
     sides = [
-        [
-            ComparedUnit((), str(at), count=one.count, of=one.of, time=Measured(one.value, one.clock_error_s))
-            for at, one in enumerate(side)
-        ]
+        ComparedColumns(
+            [one.count for one in side],
+            [one.of for one in side],
+            times=[Measured(one.value, one.clock_error_s) for one in side],
+        )
         for side in (after, before)
     ]
     apart = difference_of(counted, *sides, paired=False)

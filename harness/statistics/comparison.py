@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import fmean
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from harness.base.gathering import gathered
 from harness.model import numbers
 from harness.model.time import Measured
-from harness.statistics.intervals import CONFIDENCE, Interval, Share, latency_figures
+from harness.statistics.intervals import CONFIDENCE, Interval, Share, clopper_pearson, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift
 from harness.statistics.significance import Difference
 from harness.statistics.text import delays, share
+from harness.statistics.voices import over_clusters
 from harness.statistics.word_intervals import (
     FEWEST_UNITS,
     LEAST_QUERIES,
+    Clusters,
+    cluster_sums,
     rates_apart,
     share_difference,
     shares_apart,
@@ -157,15 +162,20 @@ def compared_units(counted: Counted, first: Sequence[ComparedUnit], second: Sequ
         how = "Poisson, of all trials"
     apart: Difference | None = None
     if counted is Counted.RATE or number >= LEAST_QUERIES:
-        names = [[str(at) if single else unit.cluster for at, unit in enumerate(side)] for side in (first, second)]
-        later = _in_clusters(second, names[0 if paired else 1])
-        apart = difference_of(counted, later, _in_clusters(first, names[0]), paired=paired)
+        sides = [_columns(side, clustered=not single) for side in (second, first)]
+        if paired:  # partners are of one cluster, which the first names
+            sides[0] = replace(sides[0], clusters=sides[1].clusters)
+        apart = difference_of(counted, *sides, paired=paired)
     how += f", {left} without a partner" if left else ""
     return UnitComparison(units_text(counted, first), units_text(counted, second), apart, how)
 
 
-def _in_clusters(units: Sequence[ComparedUnit], clusters: Sequence[str]) -> list[ComparedUnit]:
-    return [replace(unit, cluster=cluster) for unit, cluster in zip(units, clusters, strict=True)]
+def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColumns:
+    clusters = [unit.cluster for unit in units]
+    clustered &= len(set(clusters)) < len(clusters)
+    times = [unit.time for unit in units if unit.time is not None]
+    counts, of = [unit.count for unit in units], [unit.of for unit in units]
+    return ComparedColumns(counts, of, clusters if clustered else None, times)
 
 
 def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> list[tuple[ComparedUnit, ComparedUnit]]:
@@ -174,45 +184,79 @@ def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> lis
     return [(waiting[other.place].pop(), other) for other in second if waiting.get(other.place)]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedColumns:
+    """One side of a comparison, a row for each unit. of: 1 each if not given. times: of durations only.
+
+    clusters: of units that vary together; None: each unit varies by itself.
+    """
+
+    counts: ArrayLike = ()
+    of: ArrayLike = ()
+    clusters: Clusters | None = None
+    times: Sequence[Measured] = ()
+
+    @classmethod
+    def of_shares(cls, shares: Sequence[Share], *, clustered: bool = False) -> ComparedColumns:
+        """Those of groups of trials. clustered: the trials of each vary together."""
+        clusters = np.arange(len(shares)) if clustered else None
+        return cls([one.count for one in shares], [one.total for one in shares], clusters)
+
+    @property
+    def shares(self) -> list[Share]:
+        """Of each cluster."""
+        return [Share(int(count), int(total)) for count, total in zip(*self._by_cluster(), strict=True)]
+
+    @property
+    def share_interval(self) -> Interval | None:
+        """95 %, exact or over clusters; None over nothing, or of one cluster."""
+        if self.clusters is not None:
+            return over_clusters(*self._by_cluster())
+        counts, of = self._by_cluster()
+        return clopper_pearson(sum(counts), sum(of))
+
+    def _by_cluster(self) -> tuple[list[int], list[int]]:
+        counts = np.asarray(self.counts)
+        of = np.asarray(self.of) if np.size(self.of) else np.ones(len(counts), np.int64)
+        if self.clusters is not None:
+            counts, of = cluster_sums(counts, of, self.clusters)
+        return counts.tolist(), of.tolist()
+
+    @property
+    def means(self) -> list[Measured]:
+        """The mean duration of each cluster, with the mean of its errors."""
+        names = range(len(self.times)) if self.clusters is None else self.clusters
+        clusters = gathered(zip(names, self.times, strict=True)).values()
+        return [Measured(fmean(t.value_s for t in of), fmean(t.error_s for t in of)) for of in clusters]
+
+
 def difference_of(
-    counted: Counted, one: Sequence[ComparedUnit], other: Sequence[ComparedUnit], *, paired: bool
+    counted: Counted, first: ComparedColumns, second: ComparedColumns, *, paired: bool
 ) -> Difference | None:
-    """One side less the other; None of too little. paired: units of the same row are partners, of one cluster."""
-    counts, others = ([unit.count for unit in side] for side in (one, other))
-    among, of = ([unit.of for unit in side] for side in (one, other))
-    clusters, theirs = ([unit.cluster for unit in side] for side in (one, other))
+    """The first less the second; None of too little. paired: rows are partners, in the clusters of the first.
+
+    Shares: McNemar's exact test with Newcombe's interval, or by clusters; Fisher's exact test of those without
+    partners. Words and rates with partners: the variance of clusters, or exactly where few units differ. Words without
+    partners: Welch's test. Other rates: the exact test of two Poisson rates. Durations: signs, or ranks.
+    """
     match counted:
         case Counted.SHARE if paired:
-            return share_difference(counts, others, None if len(set(clusters)) == len(clusters) else clusters)
+            return share_difference(first.counts, second.counts, first.clusters)
         case Counted.SHARE:
-            return shares_apart(_by_cluster(one), _by_cluster(other))
+            return shares_apart(first.shares, second.shares)
         case Counted.WORDS | Counted.RATE if paired:
-            return wer_difference(counts, others, of, clusters)
+            return wer_difference(first.counts, second.counts, first.of, first.clusters)
         case Counted.WORDS:
-            return wers_apart((counts, among, clusters), (others, of, theirs))
+            return wers_apart((first.counts, first.of, first.clusters), (second.counts, second.of, second.clusters))
         case Counted.RATE:
-            return rates_apart(int(sum(counts)), sum(among), int(sum(others)), sum(of))
-        case Counted.TIME:
-            after, before = _means(one), _means(other)
-            if not paired:
-                return unpaired_shift(list(after.values()), list(before.values()))
-            both = [(after[cluster], time) for cluster, time in before.items()]
+            events, others = (int(np.sum(side.counts)) for side in (first, second))
+            hours, theirs = (sum(np.asarray(side.of).tolist()) for side in (first, second))
+            return rates_apart(events, hours, others, theirs)
+        case Counted.TIME if paired:
+            both = zip(first.means, second.means, strict=True)
             return paired_shift([Measured(a.value_s - b.value_s, a.error_s + b.error_s) for a, b in both])
-
-
-def _by_cluster(units: Sequence[ComparedUnit]) -> list[Share]:
-    sums: dict[str, Share] = defaultdict(Share)
-    for unit in units:
-        sums[unit.cluster] += Share(int(unit.count), int(unit.of))
-    return list(sums.values())
-
-
-def _means(units: Sequence[ComparedUnit]) -> dict[str, Measured]:
-    """The mean duration of each cluster, with the mean of its errors."""
-    times: dict[str, list[Measured]] = defaultdict(list)
-    for unit in units:
-        times[unit.cluster] += [unit.time] if unit.time is not None else []
-    return {name: Measured(fmean(t.value_s for t in of), fmean(t.error_s for t in of)) for name, of in times.items()}
+        case Counted.TIME:
+            return unpaired_shift(first.means, second.means)
 
 
 def units_text(counted: Counted, units: Sequence[ComparedUnit]) -> str:

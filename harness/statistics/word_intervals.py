@@ -163,7 +163,7 @@ def rates_apart(first: int, first_hours: float, second: int, second_hours: float
 
 
 def wers_apart(
-    first: tuple[ArrayLike, ArrayLike, Clusters], second: tuple[ArrayLike, ArrayLike, Clusters]
+    first: tuple[ArrayLike, ArrayLike, Clusters | None], second: tuple[ArrayLike, ArrayLike, Clusters | None]
 ) -> Difference | None:
     """Two systems' WERs on different utterances, the first less the second; None over no words or one utterance.
 
@@ -255,7 +255,7 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> Difference | None:
 
 def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:
     """Sums by what varies freely: by cluster, where there is more than one, else as they are."""
-    by_cluster = None if clusters is None else _sums(top, bottom, clusters)
+    by_cluster = None if clusters is None else cluster_sums(top, bottom, clusters)
     return (top, bottom) if by_cluster is None or len(by_cluster[0]) < 2 else by_cluster
 
 
@@ -273,7 +273,8 @@ def _vary(top: Sums, bottom: Sums) -> _Variation:
     return _Variation((units - 1) / units * variance, max(1.0, total**2 / squares - 1))
 
 
-def _sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sums]:
+def cluster_sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sums]:
+    """Both columns summed by cluster: in order of first occurrence, or of the clusters' numbers."""
     if len(clusters) != len(top):
         raise ValueError(f"{len(clusters)} clusters for {len(top)} utterances")
     if isinstance(clusters, np.ndarray):

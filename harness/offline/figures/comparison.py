@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
-from harness.statistics.intervals import Interval, clopper_pearson, garwood
-from harness.statistics.significance import Difference, Discordance, poisson_rates
-from harness.statistics.voices import over_clusters
-from harness.statistics.word_intervals import share_difference, wer_difference
+from harness.statistics.comparison import ComparedColumns, Counted, difference_of
+from harness.statistics.intervals import Interval, garwood
+from harness.statistics.significance import Difference, Discordance
 
 FOLDER = "folder"
 _DIGEST_BYTES = 16
@@ -269,11 +268,11 @@ class OnSameFiles:
 
 @dataclass(frozen=True, slots=True)
 class FalseAccepts:
-    """Two rates. p: exact conditional test that they are equal. difference: per hour over the same files."""
+    """Two rates. apart: as two Poisson rates, the first less the second. difference: per hour over the same files."""
 
     first: tuple[int, float]
     second: tuple[int, float]
-    p: float | None
+    apart: Difference | None
     difference: Difference | None = None
     same_audio: bool = False
 
@@ -312,26 +311,26 @@ def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
 def _same_files(first: Evaluated, second: Evaluated, one: FileKeys, other: FileKeys) -> OnSameFiles:
     rows = in_both(one, other)
     sides = [(side.spoken, at) for side, at in zip((first, second), rows, strict=True)]
-    right = np.stack([np.frombuffer(files.right, np.bool_)[at] for files, at in sides], axis=1)
-    wrong = (~right).astype(np.int64)
+    right = [np.frombuffer(files.right, np.bool_)[at] for files, at in sides]
     groups = first.spoken.clusters(rows[0])
-    discordance = Discordance.of(right[:, 0], right[:, 1])
+    wrong = [ComparedColumns((~of).astype(np.int64), clusters=groups) for of in right]
     errors = [np.asarray(files.errors, np.uint32)[at] for files, at in sides]
     references = [np.asarray(files.words, np.uint32)[at] for files, at in sides]
     alike = references[0] == references[1]
     words, sums = None, (0, 0, 0)
     if first.has_words and second.has_words:
-        columns = errors[0][alike], errors[1][alike], references[0][alike]
-        words = wer_difference(*columns, None if groups is None else renumbered(groups[alike]))
-        sums = int(columns[0].sum()), int(columns[1].sum()), int(columns[2].sum())
+        clusters = None if groups is None else renumbered(groups[alike])
+        texts = [ComparedColumns(of[alike], references[0][alike], clusters) for of in errors]
+        words = difference_of(Counted.WORDS, *texts, paired=True)
+        sums = int(errors[0][alike].sum()), int(errors[1][alike].sum()), int(references[0][alike].sum())
     return OnSameFiles(
-        discordance,
+        Discordance.of(*right),
         _only(first, others(one, rows[0])),
         _only(second, others(other, rows[1])),
-        _differing(first, second, *(at[right[:, 0] != right[:, 1]] for at in rows)),
-        _share_interval(wrong[:, 0], groups),
-        _share_interval(wrong[:, 1], groups),
-        share_difference(wrong[:, 0], wrong[:, 1], groups),
+        _differing(first, second, *(at[right[0] != right[1]] for at in rows)),
+        wrong[0].share_interval,
+        wrong[1].share_interval,
+        difference_of(Counted.SHARE, *wrong, paired=True),
         words,
         sums,
         len(alike) - int(alike.sum()),
@@ -351,27 +350,21 @@ def _differing(first: Evaluated, second: Evaluated, left: Rows, right: Rows) -> 
     return ToldLater(len(left), told)
 
 
-def _share_interval(wrong: Rows, groups: Rows | None) -> Interval | None:
-    if groups is None:
-        return clopper_pearson(int(wrong.sum()), len(wrong))
-    return over_clusters(np.bincount(groups, wrong).tolist(), np.bincount(groups).tolist())
-
-
 def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys, FileKeys] | None) -> FalseAccepts:
     counts = (first.false_accepts, first.hours), (second.false_accepts, second.hours)
-    p = poisson_rates(*counts[0], *counts[1])
+    rates = difference_of(Counted.RATE, *(ComparedColumns([of], [hours]) for of, hours in counts), paired=False)
     if ambient is None or first.ambient is None or second.ambient is None:
-        return FalseAccepts(*counts, p)
+        return FalseAccepts(*counts, rates)
     rows = in_both(*ambient)
     if not len(rows[0]) == len(first.ambient) == len(second.ambient):
-        return FalseAccepts(*counts, p)
+        return FalseAccepts(*counts, rates)
     sides = zip((first.ambient, second.ambient), rows, strict=True)
     events = [np.asarray(files.false_accepts, np.uint32)[at] for files, at in sides]
     difference = None
     if np.any(events[0] != events[1]):  # without a difference its variance is unknown
-        hours = np.asarray(first.ambient.hours, np.float64)[rows[0]]
-        difference = wer_difference(events[0], events[1], hours, first.ambient.clusters(rows[0]))
-    return FalseAccepts(*counts, p, difference, same_audio=True)
+        hours, clusters = np.asarray(first.ambient.hours, np.float64)[rows[0]], first.ambient.clusters(rows[0])
+        difference = difference_of(Counted.RATE, *(ComparedColumns(of, hours, clusters) for of in events), paired=True)
+    return FalseAccepts(*counts, rates, difference, same_audio=True)
 
 
 def _named_twice(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from harness.base.gathering import gathered
 from harness.model.errors import InputError
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OperatingPoint
 from harness.model.time import Measured
@@ -19,10 +18,9 @@ from harness.offline.figures.figures import Figures
 from harness.offline.figures.sweep import PointFigures, Sweep
 from harness.offline.figures.sweep import figures as point_at
 from harness.offline.journal import JournalFile
+from harness.statistics.comparison import ComparedColumns, Counted, difference_of
 from harness.statistics.intervals import Interval, LatencyFigures, latency_figures
 from harness.statistics.significance import Difference
-from harness.statistics.voices import over_clusters
-from harness.statistics.word_intervals import share_difference
 
 SpokenKey = tuple[str, int, int]
 """A recording with the phrase, by kind and number, and -1; or a labelled phrase in it, by its place as in `Fact`."""
@@ -211,13 +209,17 @@ def engines_table(
 def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, str]) -> Interval | None:
     if not clusters:
         return equal.false_reject_interval
-    parts = gathered((clusters.get(key, f"\0{key}"), lost) for key, lost in missed.items()).values()
-    return over_clusters([sum(one) for one in parts], [len(one) for one in parts])
+    return _lost(missed, missed, clusters).share_interval
 
 
 def _apart(one: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> Difference | None:
     both = [key for key in first if key in one]
     if not both:
         return None
-    groups = [clusters.get(key, f"\0{key}") for key in both] if clusters else None
-    return share_difference([one[key] for key in both], [first[key] for key in both], groups)
+    return difference_of(Counted.SHARE, *(_lost(side, both, clusters) for side in (one, first)), paired=True)
+
+
+def _lost(missed: Missed, keys: Collection[SpokenKey], clusters: Mapping[SpokenKey, str]) -> ComparedColumns:
+    """What an engine missed of some phrases; a phrase of no cluster is one by itself."""
+    names = [clusters.get(key, f"\0{key}") for key in keys] if clusters else None
+    return ComparedColumns([missed[key] for key in keys], clusters=names)

@@ -11,10 +11,9 @@ from harness.base.gathering import gathered
 from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKind, file_number
 from harness.offline.figures.counts import Key, OfflineCounts, TalkerOf, Tally, judged
 from harness.offline.figures.labelled import compared
-from harness.statistics.intervals import Interval, Share, clopper_pearson, garwood
+from harness.statistics.comparison import ComparedColumns, Counted, difference_of
+from harness.statistics.intervals import Interval, Share, garwood
 from harness.statistics.significance import Difference, holm
-from harness.statistics.voices import over_clusters
-from harness.statistics.word_intervals import rates_apart, shares_apart
 
 Labels = Mapping[ListKind, Sequence[str]]
 """The label of each file, by its kind and number."""
@@ -102,14 +101,14 @@ def breakdown(
     hours = {label: sum(one.exposure_hours(counting) for one in of) for label, of in parts.items()}
     rejects_p = _corrected(
         {
-            label: shares_apart(of, [share for other, some in rejects.items() if other != label for share in some])
+            label: _shares_apart(of, [share for other, some in rejects.items() if other != label for share in some])
             for label, of in rejects.items()
         }
     )
     every, heard = sum(accepts.values()), sum(hours.values())
     accepts_p = _corrected(
         {
-            label: rates_apart(accepts[label], of, every - accepts[label], max(0.0, heard - of))
+            label: _rates_apart((accepts[label], of), (every - accepts[label], max(0.0, heard - of)))
             if 0 < of < heard - 1e-9
             else None
             for label, of in hours.items()
@@ -118,8 +117,10 @@ def breakdown(
     groups = [
         FileGroup(
             label,
-            share := sum(rejects[label], Share()),
-            _interval(rejects[label], share, clustered=clusters or any(one.total > 1 for one in rejects[label])),
+            sum(rejects[label], Share()),
+            ComparedColumns.of_shares(
+                rejects[label], clustered=clusters or any(one.total > 1 for one in rejects[label])
+            ).share_interval,
             rejects_p[label],
             len(rejects[label]) if clusters else 0,
             accepts[label],
@@ -195,10 +196,13 @@ def _rejects(counts: OfflineCounts) -> Share:
     return Share(counts.rejects_and_substitutions, counts.true_accepts + counts.rejects_and_substitutions)
 
 
-def _interval(shares: Sequence[Share], whole: Share, *, clustered: bool) -> Interval | None:
-    if not clustered:
-        return clopper_pearson(whole.count, whole.total)
-    return over_clusters([one.count for one in shares], [one.total for one in shares])
+def _shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
+    return difference_of(Counted.SHARE, *map(ComparedColumns.of_shares, (first, second)), paired=False)
+
+
+def _rates_apart(first: tuple[int, float], second: tuple[int, float]) -> Difference | None:
+    sides = (ComparedColumns([accepts], [hours]) for accepts, hours in (first, second))
+    return difference_of(Counted.RATE, *sides, paired=False)
 
 
 def _corrected(of: Mapping[str, Difference | None]) -> dict[str, float | None]:
@@ -210,7 +214,7 @@ def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Sha
     if len(known) < 2:
         return None
     worst, best = known[0].label, known[-1].label
-    apart = shares_apart(rejects[worst], rejects[best])
+    apart = _shares_apart(rejects[worst], rejects[best])
     return None if apart is None else GroupGap(worst, best, apart)
 
 
@@ -219,5 +223,5 @@ def _accepts_gap(groups: Sequence[FileGroup]) -> GroupGap | None:
     if len(known) < 2:
         return None
     best, worst = known[0], known[-1]
-    apart = rates_apart(worst.accepts, worst.hours, best.accepts, best.hours)
+    apart = _rates_apart((worst.accepts, worst.hours), (best.accepts, best.hours))
     return None if apart is None else GroupGap(worst.label, best.label, apart)

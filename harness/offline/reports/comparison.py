@@ -34,7 +34,6 @@ from harness.statistics.comparison import Counted, sentence
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Difference
 from harness.statistics.text import number_interval, percent_interval
-from harness.statistics.word_intervals import rates_apart
 
 JOURNAL = ".jsonl"
 _SETTINGS = {
@@ -280,9 +279,8 @@ def _rates(found: FalseAccepts) -> Iterator[str]:
         rate = f"{number(count / hours)}/h{_between(number_interval, interval)}"
         yield f"  {name}: {count:,} in {exposure(hours)}, {rate}"
     audio = "the same audio" if found.same_audio else "the audio may differ"
-    rates = rates_apart(*found.first, *found.second)
-    if rates is not None:
-        yield f"  {_sentence(rates, Counted.RATE)} (two Poisson rates; {audio})"
+    if found.apart is not None:
+        yield f"  {_sentence(found.apart, Counted.RATE)} (two Poisson rates; {audio})"
     if found.difference is not None:
         yield f"  {_sentence(found.difference, Counted.RATE)}, over the same files"
 
@@ -345,7 +343,7 @@ def as_json(found: EvaluationComparison) -> dict[str, Any]:
         told["false_accepts"] = {
             "a": {"count": rates.first[0], "hours": rates.first[1], "per_hour_95": rates.interval()},
             "b": {"count": rates.second[0], "hours": rates.second[1], "per_hour_95": rates.interval(second=True)},
-            "p": rates.p,
+            "p": None if rates.apart is None else rates.apart.p,
             "same_audio": rates.same_audio,
             "difference_per_hour": _difference_json(rates.difference),
         }
