@@ -45,7 +45,6 @@ LAYOUTS = {"Table", "filled_page", "note", "text_table"}
 TESTS = {
     "holm",
     "matched_pairs",
-    "paired_difference",
     "paired_shift",
     "poisson_rates",
     "rates_apart",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import fmean
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,11 +99,26 @@ _WRITTEN: dict[Counted, tuple[Callable[[float], str], str]] = {
 }
 
 
-def sentence(first: str, second: str, apart: Difference, counted: Counted, *, more_is_better: bool) -> str:
-    """`B is worse than A by 2.10 points (0.40 to 3.80), p = 0.012`. apart: the first less the second.
+class Apart(Protocol):
+    """The first less the second, with its 95 % interval and two-sided p; None of too little."""
+
+    @property
+    def difference(self) -> float | None: ...
+
+    @property
+    def interval(self) -> Interval | None: ...
+
+    @property
+    def p(self) -> float | None: ...
+
+
+def sentence(first: str, second: str, apart: Apart, counted: Counted, *, more_is_better: bool) -> str:
+    """`B is worse than A by 2.10 points (0.40 to 3.80), p = 0.012`.
 
     Where no difference is shown: `B is not shown to differ from A: B less A +0.30 points (-0.40 to +1.00), p = 0.420`.
     """
+    if apart.difference is None or apart.interval is None:
+        return f"{second} less {first} {numbers.NOTHING}"
     low, high = apart.interval
     value, ends = 0.0 - apart.difference, (0.0 - high, 0.0 - low)
     verdict = verdict_of(value, apart.p, more_is_better=more_is_better)

@@ -16,6 +16,20 @@ from harness.statistics.intervals import CONFIDENCE, Interval, garwood, wilson
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """The first system less the second: of shares, errors per word, events per hour, or of durations in seconds.
+
+    interval: 95 %; an end is infinite with too few durations. p: two-sided, for such a difference by chance.
+    exact: p counts every way in which chance could swap the two within units.
+    """
+
+    difference: float
+    interval: Interval
+    p: float
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Discordance:
     """Two systems on the same stimuli. both, neither: heard by both, by none; only_first, only_second: by that alone.
 
@@ -40,6 +54,32 @@ class Discordance:
     @property
     def p(self) -> float | None:
         return mcnemar(self.only_first, self.only_second)
+
+    @property
+    def apart(self) -> Difference | None:
+        """Share heard by the first less share heard by the second; None over nothing.
+
+        The square-and-add interval from Wilson's intervals, with the correlation of the pairs corrected for continuity.
+        It agrees with McNemar's exact test on whether 0 is inside.
+        Source: Newcombe, Statistics in Medicine 17 (1998), 2635–2650, method 10.
+        """
+        a, b, c, d = self.both, self.only_first, self.only_second, self.neither
+        total = self.total
+        first, second = wilson(a + b, total), wilson(a + c, total)
+        if first is None or second is None:
+            return None
+        share, other = (a + b) / total, (a + c) / total
+        cross = a * d - b * c
+        corrected = max(cross - total / 2, 0.0) if cross > 0 else float(cross)
+        margins = (a + b) * (c + d) * (a + c) * (b + d)
+        phi = corrected / math.sqrt(margins) if margins else 0.0
+        value = (b - c) / total
+        down, up = share - first[0], first[1] - share
+        other_down, other_up = other - second[0], second[1] - other
+        low = value - math.sqrt(max(0.0, down**2 - 2 * phi * down * other_up + other_up**2))
+        high = value + math.sqrt(max(0.0, up**2 - 2 * phi * up * other_down + other_down**2))
+        p = 1.0 if self.p is None else self.p
+        return Difference(value, in_keeping(value, (max(-1.0, low), min(1.0, high)), p), p, exact=True)
 
 
 def mcnemar(only_first: int, only_second: int) -> float | None:
@@ -223,46 +263,6 @@ def _signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:
     """DRAWS rows of +1 and −1, in blocks."""
     for begin in range(0, DRAWS, _BLOCK):
         yield rng.integers(0, 2, (min(_BLOCK, DRAWS - begin), clusters)) * 2.0 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The first system less the second: of shares, errors per word, events per hour, or of durations in seconds.
-
-    interval: 95 %; an end is infinite with too few durations. p: two-sided, for such a difference by chance.
-    exact: p counts every way in which chance could swap the two within units.
-    """
-
-    difference: float
-    interval: Interval
-    p: float
-    exact: bool = False
-
-
-def paired_difference(counts: Discordance) -> Difference | None:
-    """Share heard by the first less share heard by the second, of the same stimuli; None over nothing.
-
-    The square-and-add interval from Wilson's intervals, with the correlation of the pairs corrected for continuity. It
-    agrees with McNemar's exact test on whether 0 is inside.
-    Source: Newcombe, Statistics in Medicine 17 (1998), 2635–2650, method 10.
-    """
-    a, b, c, d = counts.both, counts.only_first, counts.only_second, counts.neither
-    total = a + b + c + d
-    first, second = wilson(a + b, total), wilson(a + c, total)
-    if first is None or second is None:
-        return None
-    share, other = (a + b) / total, (a + c) / total
-    cross = a * d - b * c
-    corrected = max(cross - total / 2, 0.0) if cross > 0 else float(cross)
-    margins = (a + b) * (c + d) * (a + c) * (b + d)
-    phi = corrected / math.sqrt(margins) if margins else 0.0
-    value = (b - c) / total
-    down, up = share - first[0], first[1] - share
-    other_down, other_up = other - second[0], second[1] - other
-    low = value - math.sqrt(max(0.0, down**2 - 2 * phi * down * other_up + other_up**2))
-    high = value + math.sqrt(max(0.0, up**2 - 2 * phi * up * other_down + other_down**2))
-    p = 1.0 if counts.p is None else counts.p
-    return Difference(value, in_keeping(value, (max(-1.0, low), min(1.0, high)), p), p, exact=True)
 
 
 Column = NDArray[np.float64]

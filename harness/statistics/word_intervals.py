@@ -18,14 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, independent_units, mean_ends, share_ends
-from harness.statistics.significance import (
-    Difference,
-    Discordance,
-    in_keeping,
-    paired_difference,
-    poisson_rates,
-    swapped,
-)
+from harness.statistics.significance import Difference, Discordance, in_keeping, poisson_rates, swapped
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
 """The speaker of each utterance: a name, or a number from 0 up, which is much quicker."""
@@ -126,7 +119,7 @@ def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | N
     if clusters is not None:
         found = wer_difference(one, other, np.ones(len(one), np.int64), clusters)
         return None if found is None else replace(found, interval=_within(found.interval))
-    return paired_difference(Discordance.of(one, other))
+    return Discordance.of(one, other).apart
 
 
 def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:

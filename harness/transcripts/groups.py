@@ -114,10 +114,11 @@ def compare_on(
     first: Scoring, second: Scoring, one: Rows, other: Rows, unit: Unit = Unit.UTTERANCES
 ) -> SystemComparison:
     """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
-    from harness.statistics.word_intervals import wer_difference
+    from harness.statistics.comparison import ComparedColumns, Counted, difference_of  # here, as in `interval_on`
 
     (left, right, of), clusters = _clustered(first, one, unit, *_errors_and_words(first, second, one, other))
-    found = wer_difference(left, right, of, clusters)
+    sides = (ComparedColumns(errors, of, clusters) for errors in (left, right))
+    found = difference_of(Counted.WORDS, *sides, paired=True)
     difference, interval, p = (None, None, None) if found is None else (found.difference, found.interval, found.p)
     counts = first.columns.of(one).totals(), second.columns.of(other).totals()
     missing = _missing(first, one), _missing(second, other)

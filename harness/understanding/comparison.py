@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.statistics.intervals import CONFIDENCE
-from harness.statistics.significance import Discordance, paired_difference
+from harness.statistics.significance import Discordance
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
 from harness.understanding.figures import ZERO, Interval, ZeroDivision
 from harness.understanding.scoring import FrameScoring
@@ -343,7 +343,7 @@ def _of_shares(made: Columns, figure: Metric, one: float, two: float) -> MetricD
         only_second=number(~first & second),
         neither=number(~first & ~second),
     )
-    apart = paired_difference(counts)
+    apart = counts.apart
     if apart is None:
         return MetricDifference(one, two, None, None, None)
     return MetricDifference(one, two, apart.difference, apart.interval, apart.p)

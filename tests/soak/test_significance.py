@@ -8,7 +8,7 @@ import pytest
 from harness.model.time import Measured
 from harness.statistics.intervals import Share, garwood, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift
-from harness.statistics.significance import Discordance, clustering, paired_difference, poisson_rates
+from harness.statistics.significance import Discordance, clustering, poisson_rates
 from harness.statistics.word_intervals import shares_apart, wer_difference, wers_apart
 from tests.known import known
 
@@ -56,7 +56,7 @@ def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
     shares = (0.70, 0.12, 0.05, 0.13)
     covered = 0
     for counts in chance.multinomial(80, shares, size=2000):
-        found = known(paired_difference(Discordance(*map(int, counts))))
+        found = known(Discordance(*map(int, counts)).apart)
         covered += found.interval[0] <= shares[1] - shares[2] <= found.interval[1]
     assert 0.93 <= covered / 2000 <= 0.975
 

@@ -15,7 +15,7 @@ from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured, Stamp
 from harness.statistics.intervals import LatencyFigures, exact_enough, latency_figures
-from harness.statistics.significance import Difference, Discordance, paired_difference
+from harness.statistics.significance import Difference, Discordance
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures, discordance
 from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, assign, read
@@ -115,7 +115,7 @@ class DeviceComparison:
 
     def difference(self, kind: TrialKind) -> Difference | None:
         """Share that woke live minus share that woke offline."""
-        return paired_difference(self.counts(kind))
+        return self.counts(kind).apart
 
 
 def compare_device(

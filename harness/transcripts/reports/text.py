@@ -13,11 +13,10 @@ import numpy as np
 from harness.base.table import CrossTable, Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import Column, note, padded, shown, text_table, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, Aligned, TextUnit
-from harness.model.numbers import NOTHING, fixed, hundredths, p_is, percent, points, probability
+from harness.model.numbers import NOTHING, fixed, hundredths, percent, points, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import ConfidenceBin, ConfidenceFigures
 from harness.statistics.intervals import Interval, Share
-from harness.statistics.significance import Discordance, paired_difference
 from harness.statistics.text import hundredths_interval, percent_interval, points_interval
 from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
@@ -285,6 +284,8 @@ def compared(
     by_groups: Sequence[Sequence[GroupedComparison]] = (),
 ) -> Iterator[str]:
     """A line for each system, then one block for each two. by_groups: each two of them by groups, one for one."""
+    from harness.statistics.comparison import Counted, sentence  # here, since one system needs neither
+
     room = max(8, min(_WIDEST_TITLE, width // 3))
     unit = systems[0].scoring.unit
     titles = [shown(one.scoring.title, room) for one in systems]
@@ -299,26 +300,18 @@ def compared(
         for name, count in ((first, pair.first_missing), (second, pair.second_missing)):
             if count:
                 yield f"  {name} has no hypothesis for {count:,} of them: each {UNIT_NOUNS[unit]} counts as deleted"
-        if pair.difference is None:
-            yield f"  difference {NOTHING} (of no {UNIT_NOUNS[unit]}s)"
-        else:
-            within = f"95 % interval {points_interval(pair.interval)}"
-            yield f"  difference {points(pair.difference)} points ({within}), {p_is(pair.p)}"
-        yield from _recognised(pair.recognised)
+        yield f"  {sentence(first, second, pair, Counted.WORDS, more_is_better=False)}"
+        counts = pair.recognised
+        if (apart := counts.apart) is not None:
+            shares = (
+                percent((counts.both + only) / counts.total, 2) for only in (counts.only_first, counts.only_second)
+            )
+            yield f"  without an error: {' against '.join(shares)} of the utterances"
+            yield f"  {sentence(first, second, apart, Counted.SHARE, more_is_better=True)}"
         yield ""
         yield from _tests(pair.tests, len(found), width, unit)
         if by_groups:
             yield from _differences(by_groups[index], width)
-
-
-def _recognised(counts: Discordance) -> Iterator[str]:
-    found = paired_difference(counts)
-    if found is not None:
-        first, second = counts.both + counts.only_first, counts.both + counts.only_second
-        shares = (percent(count / counts.total, 2) for count in (first, second))
-        within = f"95 % interval {points_interval(found.interval)}"
-        yield f"  without an error: {' against '.join(shares)} of the utterances"
-        yield f"  difference {points(found.difference)} points ({within}), {p_is(counts.p)}"
 
 
 def _tests(found: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:

@@ -21,7 +21,6 @@ from harness.statistics.significance import (
     clustering,
     matched_pairs,
     mcnemar,
-    paired_difference,
     poisson_rates,
     signed_ranks,
     swapped,
@@ -151,33 +150,30 @@ def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
 
 def test_the_papers_example() -> None:
     """Statistics in Medicine 17 (1998), table III: 36, 12, 2, 0 by method 10."""
-    found = known(paired_difference(Discordance(36, 12, 2, 0)))
+    found = known(Discordance(36, 12, 2, 0).apart)
     assert found.difference == pytest.approx(0.2)
     assert found.interval == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
 
 
 def test_nothing_has_no_difference() -> None:
-    assert paired_difference(Discordance()) is None
+    assert Discordance().apart is None
 
 
 @pytest.mark.parametrize("table", [(10, 0, 0, 0), (0, 0, 0, 10), (0, 10, 0, 0), (0, 0, 10, 0), (3, 1, 1, 0)])
 def test_the_ends_hold_the_value_and_stay_shares(table: tuple[int, int, int, int]) -> None:
-    found = known(paired_difference(Discordance(*table)))
+    found = known(Discordance(*table).apart)
     assert -1 <= found.interval[0] <= found.difference <= found.interval[1] <= 1
 
 
 def test_systems_change_places() -> None:
-    one, other = (
-        known(paired_difference(Discordance(20, 7, 3, 10))),
-        known(paired_difference(Discordance(20, 3, 7, 10))),
-    )
+    one, other = (known(Discordance(20, 7, 3, 10).apart), known(Discordance(20, 3, 7, 10).apart))
     assert one.interval == (pytest.approx(-other.interval[1]), pytest.approx(-other.interval[0]))
 
 
 def test_it_never_contradicts_the_exact_test_beside_it() -> None:
     for first, second, both in product(range(13), range(13), (0, 5, 80)):
         counts = Discordance(both, first, second, 3)
-        found = known(paired_difference(counts))
+        found = known(counts.apart)
         assert (counts.p is not None and counts.p < 0.05) == (not found.interval[0] <= 0 <= found.interval[1]), counts
 
 

@@ -44,7 +44,7 @@ from harness.offline.journal_lines import JournalHeader, WorkerUse
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
 from harness.offline.reports.session import lines as session_lines
 from harness.statistics.intervals import latency_figures
-from harness.statistics.significance import Discordance, mcnemar, paired_difference, poisson_rates
+from harness.statistics.significance import Discordance, mcnemar, poisson_rates
 from tests.known import known
 from tests.unit.wake.wake_rows import WakeRows, played, rows_of, wake_trial
 
@@ -134,7 +134,7 @@ def test_the_same_files_are_paired() -> None:
     both = same.discordance
     assert (both.both, both.only_first, both.only_second, both.neither) == (9, 1, 1, 9)
     assert both.p == mcnemar(1, 1)
-    interval = known(paired_difference(both))
+    interval = known(both.apart)
     assert known(same.difference).interval == pytest.approx((-interval.interval[1], -interval.interval[0]))
     assert known(same.difference).p == both.p
     assert [one.file for one in same.differing] == ["talker1/9.wav", "talker2/10.wav"]

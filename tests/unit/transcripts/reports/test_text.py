@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from harness.base.text_table import shown
 from harness.model.transcript import WordCounts
 from harness.transcripts.groups import compare
 from harness.transcripts.reports import scoring_json, text
@@ -85,9 +86,10 @@ def test_systems_are_set_side_by_side() -> None:
         "  first has no hypothesis for 1 of them: each word counts as deleted",
         "  second one has no hypothesis for 1 of them: each word counts as deleted",
     ]
-    assert lines[8].startswith("  difference +0.00 points (95 % interval -")
+    differ = "second one is not shown to differ from first: second one less first"
+    assert lines[8].startswith(f"  {differ} +0.00 points (-")
     assert lines[8].endswith("), p = 1.000")
-    assert "  difference n/a (of no words)" in lines
+    assert f"  {shown(foreign().title, 33)} less first n/a" in lines
     assert all(line.isprintable() for line in lines)
 
 
