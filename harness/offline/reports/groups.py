@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from harness.base.table import Field, Table
 from harness.base.text_table import note, shown
-from harness.model.numbers import NOTHING, number, percent, points, probability
-from harness.offline.figures.groups import FileBreakdown, FileGroup, GroupGap
-from harness.statistics.text import number_interval, points_interval, voices_interval
+from harness.model.numbers import NOTHING, number, percent, probability
+from harness.offline.figures.groups import FileBreakdown, FileGroup
+from harness.statistics.comparison import Counted, difference_text
+from harness.statistics.text import number_interval, voices_interval
 
 _MOST_GROUPS = 40
 
@@ -54,16 +55,8 @@ def _rejects_interval(of: FileGroup) -> str:
 
 def gap_texts(of: FileBreakdown) -> Iterator[tuple[str, str]]:
     """How far the worst and the best group are apart: what, and how far."""
-    if of.rejects_gap is not None:
-        apart = of.rejects_gap.apart
-        text = f"{points(apart.difference)} points ({points_interval(apart.interval)})"
-        yield "largest gap, FR", _gap(of.rejects_gap, text)
-    if of.accepts_gap is not None:
-        rate = of.accepts_gap.apart
-        low, high = rate.interval
-        text = f"{number(rate.difference)} FA/h ({number(low)} to {number(high)})"
-        yield "largest gap, FA/h", _gap(of.accepts_gap, text)
-
-
-def _gap(of: GroupGap, apart: str) -> str:
-    return f"{shown(of.worst, 40)} less {shown(of.best, 40)}: {apart}"
+    gaps = (("FR", of.rejects_gap, Counted.SHARE), ("FA/h", of.accepts_gap, Counted.RATE))
+    for name, gap, counted in gaps:
+        if gap is not None:
+            apart = difference_text(counted, gap.apart.difference, gap.apart.interval)
+            yield f"largest gap, {name}", f"{shown(gap.worst, 40)} less {shown(gap.best, 40)}: {apart}"

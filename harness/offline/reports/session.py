@@ -9,13 +9,14 @@ from harness.base.foreign import plain_text
 from harness.base.table import Field, Table
 from harness.base.text_file import safe_csv
 from harness.base.text_table import shown
-from harness.model.numbers import NOTHING, counted, exposure, fixed, number, p_is, points, probability
+from harness.model.numbers import NOTHING, counted, exposure, fixed, number, p_is, probability
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
+from harness.statistics.comparison import Counted, sentence
 from harness.statistics.intervals import LatencyFigures, garwood
 from harness.statistics.significance import Difference, Discordance, mcnemar
-from harness.statistics.text import number_interval, points_interval, quantile
+from harness.statistics.text import number_interval, quantile
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
 MOST_DIFFERING = 50
@@ -59,11 +60,8 @@ def _table(counts: Discordance, name: str, difference: Difference | None) -> Ite
     yield f"    {'live woke':14}{counts.both:>14}{counts.only_first:>10}    {woke} of {counts.total}"
     yield f"    {'did not':14}{counts.only_second:>14}{counts.neither:>10}    {not_woke} of {counts.total}"
     if difference is not None:
-        low, high = difference.interval
-        yield (
-            f"    false rejects live minus offline: {points(-difference.difference)} points"
-            f" (95 % interval {points_interval((-high, -low))}); McNemar {p_is(counts.p)}"
-        )
+        words = sentence("live", "offline", difference, Counted.SHARE, more_is_better=True)
+        yield f"    share that woke: {words} (McNemar)"
 
 
 def _conditions(found: DeviceComparison) -> Iterator[str]:

@@ -159,7 +159,7 @@ def test_a_device_that_hears_less_differs_where_it_misses(runs: Runs, board: Pos
     assert sum(cell.only_second for name, cell in cells.items() if name.startswith("noise=")) == counts.only_second
 
     text = "\n".join(lines(found, FACTS, "device:bench.yaml#wired", continuous=False))
-    assert f"McNemar {p_is(counts.p)}" in text
+    assert f"{p_is(counts.p)} (McNemar)" in text
     assert all(one.trial_id in text and one.clip in text for one in differing)
 
     runner = CliRunner()
