@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, independent_units, mean_ends, share_ends
-from harness.statistics.significance import Difference, Discordance, in_keeping, poisson_rates, swapped
+from harness.statistics.significance import Difference, Discordance, Swapping, in_keeping, poisson_rates, swapped
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
 """The speaker of each utterance: a name, or a number from 0 up, which is much quicker."""
@@ -314,13 +314,18 @@ class Stratum:
 class StratifiedDifference:
     """Shares of both, each stratum by its weight, and the first less the second (Mantel–Haenszel's risk difference).
 
-    interval: 95 %, from how clusters differ; None with fewer than two of them.
+    interval: 95 %, from how clusters differ; None with fewer than two of them. swap: whether both are equally good, by
+    swapping them in whole clusters; None where no cluster differs. alone_p: as `mantel_haenszel`.
+    discordance: None unless each stratum has one try per system.
     """
 
     first: float
     second: float
     difference: float
     interval: Interval | None
+    swap: Swapping | None
+    alone_p: float | None
+    discordance: Discordance | None
 
 
 def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDifference | None:
@@ -332,14 +337,23 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
     held = [of for of in clusters if of]
     if not held:
         return None
+    strata = [one for of in held for one in of]
     weights = [float(sum((one.weight for one in of), Fraction())) for of in held]
     firsts = [float(sum((one.weight * one.shares[0] for one in of), Fraction())) for of in held]
     seconds = [float(sum((one.weight * one.shares[1] for one in of), Fraction())) for of in held]
     total = sum(weights)
     found = wer_difference(firsts, seconds, weights)
-    interval = None if found is None else _within(found.interval)
     first, second = sum(firsts) / total, sum(seconds) / total
-    return StratifiedDifference(first, second, first - second, interval)
+    single = all(one.first_total == one.second_total == 1 for one in strata)
+    return StratifiedDifference(
+        first,
+        second,
+        first - second,
+        None if found is None else _within(found.interval),
+        swapped([sum((one.apart for one in of), Fraction()) for of in held]),
+        mantel_haenszel(strata),
+        Discordance.of([one.first for one in strata], [one.second for one in strata]) if single else None,
+    )
 
 
 def mantel_haenszel(strata: Sequence[Stratum]) -> float | None:

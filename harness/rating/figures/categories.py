@@ -21,14 +21,8 @@ from harness.model.judgment import Category, SubFlag
 from harness.rating.figures.judged import Basis, Fate, RatedTrial
 from harness.session.figures.trials import DECIDED, label_of
 from harness.statistics.intervals import CONFIDENCE, Interval, clustered_interval, design_effect, wilson
-from harness.statistics.significance import Discordance, Swapping, swapped, swapped_together
-from harness.statistics.word_intervals import (
-    StratifiedDifference,
-    Stratum,
-    mantel_haenszel,
-    stratified_difference,
-    wer_interval,
-)
+from harness.statistics.significance import Swapping, swapped_together
+from harness.statistics.word_intervals import StratifiedDifference, Stratum, stratified_difference, wer_interval
 
 TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
 """Confidence of each interval if all eleven must hold at once (Bonferroni)."""
@@ -366,7 +360,6 @@ def _waits(trials: Iterable[RatedTrial]) -> Waits:
     return Waits(len(known), min(seconds), median(seconds), max(seconds), shorter, len(waited) - len(known))
 
 
-SEED = 0
 _NUMBER: dict[Category | None, int] = {category: at for at, category in enumerate(Category)}
 _Query = tuple[str, str]
 _Place = tuple[_Query, tuple[str, ...]]
@@ -389,10 +382,9 @@ class CategoryComparison:
 
     A stratum is a query under conditions. Sides are compared by their shares within each stratum. `queries`, `strata`:
     common ones. `first_responses`, `second_responses`: responses in those strata. `first_unpaired`, `second_unpaired`:
-    responses with a category outside them. `discordance`: None unless each stratum has one response per side. `swap`:
-    permutation test on `on` that swaps sides of whole queries. `alone_p`: Mantel–Haenszel, with repetitions taken as
-    independent. `all_swap`: the permutation test over all eleven categories. `apart`: queries that differ on `on`,
-    largest difference first. `why_not`: why there is no comparison, "" if there is one.
+    responses with a category outside them. `difference`: over the queries, whose sides its test swaps. `all_swap`: the
+    same test over all eleven categories. `apart`: queries that differ on `on`, largest difference first. `why_not`: why
+    there is no comparison, "" if there is one.
     """
 
     first: str
@@ -406,9 +398,6 @@ class CategoryComparison:
     first_unpaired: int = 0
     second_unpaired: int = 0
     difference: StratifiedDifference | None = None
-    discordance: Discordance | None = None
-    swap: Swapping | None = None
-    alone_p: float | None = None
     all_swap: Swapping | None = None
     apart: tuple[DifferingQuery, ...] = ()
     why_not: str = ""
@@ -428,8 +417,6 @@ def compare_categories(
         return _nothing(head, of_first, of_second)
     strata = {place: _stratum(mine[place], theirs[place], on, reading) for place in shared}
     by_query = gathered((place[0], place) for place in shared)
-    clusters = [[strata[place] for place in places] for places in by_query.values()]
-    single = all(len(mine[place]) == len(theirs[place]) == 1 for place in shared)
     return CategoryComparison(
         first,
         second,
@@ -441,10 +428,7 @@ def compare_categories(
         second_responses=sum(len(theirs[place]) for place in shared),
         first_unpaired=left[0],
         second_unpaired=left[1],
-        difference=stratified_difference(clusters),
-        discordance=_discordance(strata.values()) if single else None,
-        swap=swapped([sum((stratum.apart for stratum in of), Fraction()) for of in clusters], SEED),
-        alone_p=mantel_haenszel(list(strata.values())),
+        difference=stratified_difference([[strata[place] for place in places] for places in by_query.values()]),
         all_swap=_over_the_eleven(mine, theirs, list(by_query.values()), reading),
         apart=_differing(mine, theirs, by_query, strata, reading),
     )
@@ -477,11 +461,6 @@ def _stratum(mine: Sequence[RatedTrial], theirs: Sequence[RatedTrial], on: Figur
     return Stratum(counts[0], len(mine), counts[1], len(theirs))
 
 
-def _discordance(strata: Iterable[Stratum]) -> Discordance:
-    kinds = Counter((one.first, one.second) for one in strata)
-    return Discordance(kinds[1, 1], kinds[1, 0], kinds[0, 1], kinds[0, 0])
-
-
 def _over_the_eleven(
     mine: dict[_Place, list[RatedTrial]],
     theirs: dict[_Place, list[RatedTrial]],
@@ -496,7 +475,7 @@ def _over_the_eleven(
             for side, sign in zip(sides, (1, -1), strict=True):
                 for one in side:
                     row[_NUMBER[category_under(one, reading)]] += sign * weight / len(side)
-    return swapped_together(np.where(np.abs(rows) < 1e-9, 0.0, rows), SEED)
+    return swapped_together(np.where(np.abs(rows) < 1e-9, 0.0, rows))
 
 
 def _differing(

@@ -291,7 +291,8 @@ def _crossed(of: CrossedFigures) -> dict[str, Any]:
 
 
 def _comparison(of: CategoryComparison) -> dict[str, Any]:
-    apart, counts = of.difference, of.discordance
+    apart = of.difference
+    counts = apart and apart.discordance
     return {
         **picked(of, "first", "second", "on", "reading", "why_not", "queries", "strata"),
         "responses": [of.first_responses, of.second_responses],
@@ -300,8 +301,8 @@ def _comparison(of: CategoryComparison) -> dict[str, Any]:
         "difference": None if apart is None else apart.difference,
         "interval": None if apart is None else apart.interval,
         "pairs": None if counts is None else picked(counts, "both", "only_first", "only_second", "neither"),
-        "swap": _swap(of.swap),
-        "mantel_haenszel_p": of.alone_p,
+        "swap": apart and _swap(apart.swap),
+        "mantel_haenszel_p": apart and apart.alone_p,
         "swap_of_all_categories": _swap(of.all_swap),
         "differing": [
             {

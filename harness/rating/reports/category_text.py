@@ -29,6 +29,7 @@ from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, QueryGroup, label_in_words, name_of
 from harness.statistics.significance import DRAWS, Swapping
 from harness.statistics.text import hundredths_interval, number_interval, points_interval, seconds_interval
+from harness.statistics.word_intervals import StratifiedDifference
 
 MOST_ROWS = 100
 QUERY = ("query", "queries")
@@ -305,14 +306,14 @@ def _comparison(found: CategoryComparison, width: int) -> Iterator[str]:
         yield f"  compared     {counted(found.queries, *QUERY)}, {found.strata} with their conditions; {of}"
         yield f"  shares       {percent(apart.first)} against {percent(apart.second)}"
         yield f"  difference   {points(apart.difference)} points ({_apart(apart.interval)})"
-        if (counts := found.discordance) is not None:
+        if (counts := apart.discordance) is not None:
             yield (
                 f"  pairs        both {counts.both}, only the first {counts.only_first}, only the second "
                 f"{counts.only_second}, neither {counts.neither}"
             )
-        yield f"  p            {p_in_words(found)}"
-        if found.discordance is None:
-            yield f"               {_p(found.alone_p)} if every response stood for itself (Mantel-Haenszel)"
+        yield f"  p            {p_in_words(apart)}"
+        if counts is None:
+            yield f"               {_p(apart.alone_p)} if every response stood for itself (Mantel-Haenszel)"
         yield f"  all eleven   {all_in_words(found)}"
         if found.apart:
             yield f"  they differ on {counted(len(found.apart), *QUERY)}, the widest first:"
@@ -335,7 +336,7 @@ def all_in_words(found: CategoryComparison) -> str:
     return f"{p_is(found.all_swap.p)}, devices swapped in whole queries ({_how(found.all_swap)})"
 
 
-def p_in_words(found: CategoryComparison) -> str:
+def p_in_words(found: StratifiedDifference) -> str:
     """Of the swapping test; it takes all responses to a query as one."""
     if found.swap is None:
         return f"{NOTHING}: their shares are the same in every query"

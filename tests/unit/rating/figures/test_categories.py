@@ -220,10 +220,10 @@ def pairs(*given: tuple[Category, Category]) -> tuple[RatedTrial, ...]:
 
 def test_single_pairs_are_mcnemars() -> None:
     found = compare_categories(pairs(*[(C, W)] * 7, *[(W, C)] * 2, *[(C, C)] * 5, *[(W, A)] * 3), "a", "b", C)
-    assert found.discordance == Discordance(both=5, only_first=7, only_second=2, neither=3)
-    assert found.swap is not None
-    assert found.swap.p == pytest.approx(mcnemar(7, 2))
     assert found.difference is not None
+    assert found.difference.discordance == Discordance(both=5, only_first=7, only_second=2, neither=3)
+    assert found.difference.swap is not None
+    assert found.difference.swap.p == pytest.approx(mcnemar(7, 2))
     assert (found.difference.first, found.difference.second) == pytest.approx((12 / 17, 7 / 17))
     assert (found.queries, found.strata, found.first_unpaired, found.second_unpaired) == (17, 17, 0, 0)
     assert [one.query_id for one in found.apart] == ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"]
@@ -240,25 +240,27 @@ def test_repetitions_are_compared_as_shares_within_query_and_conditions() -> Non
         case("b", "s", C)
     )  # fmt: skip
     found = compare_categories(trials, "a", "b", C)
-    assert (found.queries, found.strata, found.discordance) == (1, 2, None)
+    assert (found.queries, found.strata) == (1, 2)
     assert (found.first_responses, found.second_responses) == (3, 2)
     assert (found.first_unpaired, found.second_unpaired) == (1, 2)
     assert found.difference is not None
+    assert found.difference.discordance is None
     # 2 of 2 against 0 of 1 is worth 4/3 pairs, the other stratum 1.
     assert found.difference.difference == pytest.approx((4 / 3) / (7 / 3))
     assert found.difference.interval is None
-    assert found.swap is not None
-    assert found.swap.p == 1.0
+    assert found.difference.swap is not None
+    assert found.difference.swap.p == 1.0
 
 
 def test_swapping_takes_a_query_with_all_its_repetitions_as_one() -> None:
     alike = rated(*(case(device, f"q{n}", C if device == "a" else W, attempts=r + 1)
                     for n in range(3) for r in range(6) for device in "ab"))  # fmt: skip
     found = compare_categories(alike, "a", "b", C)
-    assert found.swap is not None
-    assert found.swap.p == 2 / 8
-    assert found.alone_p is not None
-    assert found.alone_p < 1e-6
+    assert found.difference is not None
+    assert found.difference.swap is not None
+    assert found.difference.swap.p == 2 / 8
+    assert found.difference.alone_p is not None
+    assert found.difference.alone_p < 1e-6
 
 
 def test_the_readings_part_what_is_wrong() -> None:
@@ -270,8 +272,8 @@ def test_the_readings_part_what_is_wrong() -> None:
 
 def test_devices_that_never_differ_have_no_p() -> None:
     found = compare_categories(pairs((C, C), (W, W)), "a", "b", C)
-    assert (found.swap, found.all_swap, found.alone_p, found.apart) == (None, None, None, ())
     assert found.difference is not None
+    assert (found.difference.swap, found.all_swap, found.difference.alone_p, found.apart) == (None, None, None, ())
     assert found.difference.difference == 0
 
 
@@ -305,7 +307,7 @@ def test_sessions_are_compared_where_no_device_has_the_name() -> None:
 )
 def test_nothing_to_pair_says_why(trials: tuple[RatedTrial, ...], why: str) -> None:
     found = compare_categories(trials, "a", "b", C)
-    assert (found.why_not, found.difference, found.swap, found.strata) == (why, None, None, 0)
+    assert (found.why_not, found.difference, found.all_swap, found.strata) == (why, None, None, 0)
 
 
 def test_the_mean_is_of_recognised_queries_and_the_share_of_all_assessed() -> None:
