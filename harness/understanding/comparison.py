@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from harness.statistics.intervals import CONFIDENCE
-from harness.statistics.significance import Discordance
+from harness.statistics.ratios import MetricDifference as MetricDifference
+from harness.statistics.ratios import RatioColumns
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
-from harness.understanding.figures import ZERO, Interval, ZeroDivision
+from harness.understanding.figures import ZERO, ZeroDivision
 from harness.understanding.scoring import FrameScoring
 
-Numbers = NDArray[np.float64]
 Ratio = tuple[float, float]
 Pair = tuple[FrameCounts, ...]
-_AT_ONCE = 4_000_000
-"""Numbers that are drawn and held at once."""
 
 
 class Metric(StrEnum):
@@ -69,73 +65,7 @@ def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Rows of utterances whose counts are equal in every system. number: utterances per row.
-
-    tops, bottoms: numerators and denominators, shape (systems, rows, ratios). of: the ratios of each metric.
-    """
-
-    number: NDArray[np.int64]
-    tops: Numbers
-    bottoms: Numbers
-    of: dict[Metric, slice]
-    zero: ZeroDivision
-
-    @property
-    def utterances(self) -> int:
-        return int(self.number.sum())
-
-    def found(self) -> dict[Metric, Numbers]:
-        """The metrics of all utterances, shape (systems,). NaN over nothing."""
-        weights = self.number.astype(np.float64)[None]
-        return {figure: of[:, 0] for figure, of in self._figures([weights] * len(self.tops)).items()}
-
-    def resampled(self, draws: int, seed: int) -> dict[Metric, Numbers]:
-        """The metrics of samples with replacement, the same for every system. Shape (systems, draws)."""
-        rng = np.random.default_rng(seed)
-        shares = self.number / self.utterances
-
-        def drawn(size: int) -> list[Numbers]:
-            return [rng.multinomial(self.utterances, shares, size).astype(np.float64)] * len(self.tops)
-
-        return self._drawn(draws, drawn)
-
-    def swapped(self, draws: int, seed: int) -> dict[Metric, Numbers]:
-        """The metrics of two systems whose frames are swapped at random within utterances. Shape (2, draws)."""
-        rng = np.random.default_rng(seed)
-
-        def drawn(size: int) -> list[Numbers]:
-            kept = rng.binomial(self.number, 0.5, (size, len(self.number))).astype(np.float64)
-            return [kept, self.number - kept]
-
-        # Each row occurs twice: unchanged and swapped.
-        tops, bottoms = (np.concatenate([side, side[::-1]], 1) for side in (self.tops, self.bottoms))
-        both = Columns(np.tile(self.number, 2), tops, bottoms, self.of, self.zero)
-        return both._drawn(draws, lambda size: [np.concatenate(drawn(size), 1)] * 2)
-
-    def _drawn(self, draws: int, drawn: Callable[[int], list[Numbers]]) -> dict[Metric, Numbers]:
-        at_once = max(1, _AT_ONCE // max(1, len(self.number)))
-        sizes = [min(at_once, draws - begin) for begin in range(0, draws, at_once)]
-        blocks = [self._figures(drawn(size)) for size in sizes]
-        return {figure: np.concatenate([one[figure] for one in blocks], 1) for figure in self.of}
-
-    def _figures(self, weights: list[Numbers]) -> dict[Metric, Numbers]:
-        """weights: for each system, shape (samples, rows). Metrics of shape (systems, samples)."""
-        tops = np.stack([weight @ top for weight, top in zip(weights, self.tops, strict=True)])
-        bottoms = np.stack([weight @ bottom for weight, bottom in zip(weights, self.bottoms, strict=True)])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        macro = self.of[Metric.MACRO_F1]
-        of_labels = ratios[..., macro]
-        ratios[..., macro] = np.where(np.isnan(of_labels), self.zero.f1, of_labels)
-        return {
-            figure: ratios[..., of].mean(axis=-1) if of.stop > of.start else np.full(ratios.shape[:2], np.nan)
-            for figure, of in self.of.items()
-        }
-
-
-def columns(systems: Sequence[Sequence[FrameCounts]], on: FigureBasis) -> Columns:
+def columns(systems: Sequence[Sequence[FrameCounts]], on: FigureBasis) -> RatioColumns[Metric]:
     """systems: the counts of each utterance, in the same order for each system."""
     number: Counter[tuple[object, ...]] = Counter()
     first: dict[tuple[object, ...], Pair] = {}
@@ -155,7 +85,8 @@ def columns(systems: Sequence[Sequence[FrameCounts]], on: FigureBasis) -> Column
         for system, ratios in enumerate(pair_of):
             for figure, found in ratios.items():
                 table[:, system, row, of[figure]] = np.array(found, dtype=np.float64).reshape(-1, 2).T
-    return Columns(np.array(list(number.values()), dtype=np.int64), table[0], table[1], of, on.zero)
+    numbers = np.array(list(number.values()), dtype=np.int64)
+    return RatioColumns(numbers, table[0], table[1], of, {Metric.MACRO_F1: on.zero.f1})
 
 
 def _key(one: FrameCounts) -> Iterator[object]:
@@ -216,24 +147,6 @@ def _all_placed(slots: SlotCounts) -> bool:
 
 
 DRAWS = 1000
-LEAST_UTTERANCES = 10
-"""With fewer, there is no interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricDifference:
-    """A metric of the first system minus that of the second. p: two-sided probability of such a difference by chance.
-
-    All are None over nothing. The interval is also None over few utterances, and if all samples are equal.
-    """
-
-    first: float | None
-    second: float | None
-    difference: float | None
-    interval: Interval | None
-    p: float | None
-
-
 NO_DIFFERENCE = MetricDifference(None, None, None, None, None)
 
 
@@ -299,61 +212,9 @@ def differences(
 ) -> Mapping[Metric, MetricDifference]:
     """Differences by metric. first, second: counts of the same utterances, in the same order.
 
-    EMR and SFA: Newcombe's interval of paired shares, McNemar's exact p.
-    Other metrics: the middle 95 % of the difference over bootstrap samples, the same for both. Their p comes from
-    swapping the two within utterances at random.
-    Sources: Efron & Tibshirani, An Introduction to the Bootstrap, 13 (the interval); Noreen, Computer-Intensive Methods
-    for Testing Hypotheses, 1989 (approximate randomisation).
+    Each utterance has EMR and SFA right or wrong; the others are ratios (`RatioColumns.differences`).
     """
     if not first:
         return dict.fromkeys(Metric, NO_DIFFERENCE)
-    made = columns([first, second], basis([first, second], zero, labels))
-    found = made.found()
-    drawn, swapped = made.resampled(draws, seed), made.swapped(draws, seed + 1)
-    differing: dict[Metric, MetricDifference] = {}
-    for figure in Metric:
-        one, two = (None if np.isnan(value) else float(value) for value in found[figure])
-        if one is None or two is None:
-            differing[figure] = MetricDifference(one, two, None, None, None)
-        elif figure in SHARES:
-            differing[figure] = _of_shares(made, figure, one, two)
-        else:
-            apart = drawn[figure][0] - drawn[figure][1]
-            by_chance = swapped[figure][0] - swapped[figure][1]
-            far = np.count_nonzero(np.abs(by_chance) >= abs(one - two) - 1e-12)
-            p = (1 + int(far)) / (1 + draws)
-            differing[figure] = MetricDifference(
-                one, two, one - two, _middle(apart) if len(first) >= LEAST_UTTERANCES else None, p
-            )
-    return differing
-
-
-def _of_shares(made: Columns, figure: Metric, one: float, two: float) -> MetricDifference:
-    at = made.of[figure].start
-    # An utterance counts only if it counts for both systems.
-    counted = (made.bottoms[0, :, at] > 0) & (made.bottoms[1, :, at] > 0)
-    first, second = made.tops[0, :, at] > 0, made.tops[1, :, at] > 0
-
-    def number(rows: NDArray[np.bool_]) -> int:
-        return int(made.number[rows & counted].sum())
-
-    counts = Discordance(
-        both=number(first & second),
-        only_first=number(first & ~second),
-        only_second=number(~first & second),
-        neither=number(~first & ~second),
-    )
-    apart = counts.apart
-    if apart is None:
-        return MetricDifference(one, two, None, None, None)
-    return MetricDifference(one, two, apart.difference, apart.interval, apart.p)
-
-
-def _middle(values: Numbers) -> Interval | None:
-    """The middle 95 % of the samples, without those over nothing. None if all samples are equal."""
-    held = values[~np.isnan(values)]
-    if not held.size or held.min() == held.max():
-        return None
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(held, [tail, 1 - tail])
-    return float(low), float(high)
+    of = columns([first, second], basis([first, second], zero, labels))
+    return of.differences(SHARES, draws=draws, seed=seed)

@@ -52,7 +52,7 @@ def test_samples_have_the_figures_of_the_utterances_they_are_of() -> None:
     counts = counts_of(1, 60)
     made = columns([counts * 3], basis([counts * 3], ZERO, None))
     assert len(made.number) < 100
-    assert made.utterances == 180
+    assert made.units == 180
     drawn = made.resampled(400, 1)
     for figure, of in made.found().items():
         assert np.mean(drawn[figure]) == pytest.approx(of[0], abs=0.02, nan_ok=True)
