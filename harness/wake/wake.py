@@ -5,7 +5,6 @@ How they are counted: docs/explanation/wake-statistics.md.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -309,14 +308,9 @@ def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[Devi
         shared = [trial for trial in first if trial in second]
         alone = tuple(trial for trial in shared if first[trial] and not second[trial])
         other = tuple(trial for trial in shared if second[trial] and not first[trial])
-        counts, accepts = discordance(first, second), (a.after_review, b.after_review)
+        counts = Discordance.of([first[trial] for trial in shared], [second[trial] for trial in shared])
+        accepts = a.after_review, b.after_review
         between = [later(plays[a.device][trial], plays[b.device][trial]) for trial in shared]
         lags = latency_figures([lag for lag in between if lag is not None])
         found.append(DevicePair(a.device, b.device, counts, alone, other, accepts, lags))
     return tuple(found)
-
-
-def discordance(first: Mapping[str, bool], second: Mapping[str, bool]) -> Discordance:
-    """Compares two mappings of trial → did it wake. Trials in only one of them are left out."""
-    pairs = Counter((first[trial], second[trial]) for trial in first if trial in second)
-    return Discordance(*(pairs[pair] for pair in ((True, True), (True, False), (False, True), (False, False))))

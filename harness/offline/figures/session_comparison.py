@@ -17,7 +17,7 @@ from harness.model.time import Measured, Stamp
 from harness.statistics.intervals import LatencyFigures, exact_enough, latency_figures
 from harness.statistics.significance import Difference, Discordance
 from harness.wake.counting import Window, match_events
-from harness.wake.wake import WakeFigures, discordance
+from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, assign, read
 
 TOGETHER_S = 1.0
@@ -89,9 +89,7 @@ class AmbientCounts:
     @property
     def counts(self) -> Discordance:
         """Counts events, not stimuli, so there is no `neither`."""
-        both = sum(one.live and one.offline for one in self.events)
-        live, offline = sum(one.live for one in self.events), sum(one.offline for one in self.events)
-        return Discordance(both, live - both, offline - both)
+        return Discordance.of([event.live for event in self.events], [event.offline for event in self.events])
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +272,5 @@ def _by_condition(trials: Iterable[ComparedTrial]) -> tuple[tuple[str, Discordan
 
 
 def _counts(trials: Iterable[ComparedTrial]) -> Discordance:
-    found = list(trials)
-    live = {one.trial_id: one.live.woke for one in found}
-    return discordance(live, {one.trial_id: one.offline.woke for one in found})
+    sides = [(one.live.woke, one.offline.woke) for one in trials]
+    return Discordance.of([live for live, _ in sides], [offline for _, offline in sides])

@@ -15,7 +15,7 @@ from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
 from harness.statistics.comparison import Counted, sentence
 from harness.statistics.intervals import LatencyFigures, garwood
-from harness.statistics.significance import Difference, Discordance, mcnemar
+from harness.statistics.significance import Difference, Discordance
 from harness.statistics.text import number_interval, quantile
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
@@ -79,7 +79,7 @@ def _ambient(found: AmbientCounts) -> Iterator[str]:
     yield f"    offline  {_rate(counts.both + counts.only_second, found.offline_s)}"
     yield (
         f"    of {counts.total} events both had {counts.both}, only live {counts.only_first}, only offline "
-        f"{counts.only_second}; equally many: {p_is(mcnemar(counts.only_first, counts.only_second))}"
+        f"{counts.only_second}; equally many: {p_is(counts.p)}"
     )
 
 
@@ -205,7 +205,7 @@ def _device_json(found: DeviceComparison) -> dict[str, object]:
             "both": counts.both,
             "only_live": counts.only_first,
             "only_offline": counts.only_second,
-            "p": mcnemar(counts.only_first, counts.only_second),
+            "p": counts.p,
             "events": [asdict(one) for one in ambient.events],
         },
         "wake_delay_s": {
