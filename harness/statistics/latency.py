@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from harness.model.time import Measured
 from harness.statistics.intervals import Interval, Quantile, latency_figures, quantile_ranks
-from harness.statistics.significance import Difference, in_keeping, mcnemar
+from harness.statistics.significance import Difference, independent_difference, mcnemar
 
 
 def paired_shift(differences: Sequence[Measured]) -> Difference | None:
@@ -49,12 +49,7 @@ def unpaired_shift(first: Sequence[Measured], second: Sequence[Measured]) -> Dif
     if abs(shift) > error_s:
         nearer = [each.value_s - math.copysign(error_s, shift) for each in first]
         p = float(mannwhitneyu(nearer, [each.value_s for each in second]).pvalue)
-    (low, high), (other_low, other_high) = (_ends(of) for of in (one, other))
-    down, up = (
-        math.hypot(one.value_s - low, other_high - other.value_s),
-        math.hypot(high - one.value_s, other.value_s - other_low),
-    )
-    return Difference(shift, in_keeping(shift, (shift - down - error_s, shift + up + error_s), p), p)
+    return independent_difference((one.value_s, _ends(one)), (other.value_s, _ends(other)), p, error_s)
 
 
 def _ends(of: Quantile) -> Interval:

@@ -234,6 +234,22 @@ def in_keeping(difference: float, interval: Interval, p: float, confidence: floa
     return low, high
 
 
+def independent_difference(
+    first: tuple[float, Interval], second: tuple[float, Interval], p: float, error: float = 0.0
+) -> Difference:
+    """Of two independent values with their intervals, in keeping with p. error: how far both may be off besides.
+
+    The distances of both intervals, added by their squares. Source: Zou & Donner, Statistics in Medicine 27 (2008),
+    1693–1702.
+    """
+    (one, (low, high)), (other, (other_low, other_high)) = first, second
+    ends = (
+        one - other - math.hypot(one - low, other_high - other) - error,
+        one - other + math.hypot(high - one, other - other_low) + error,
+    )
+    return Difference(one - other, in_keeping(one - other, ends, p), p)
+
+
 def swapped_together(differences: NDArray[Any], seed: int = 0) -> Swapping | None:
     """Whether any of several statistics differs; None when none does in any cluster.
 

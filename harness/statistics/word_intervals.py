@@ -18,7 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, independent_units, mean_ends, share_ends
-from harness.statistics.significance import Difference, Discordance, Swapping, in_keeping, poisson_rates, swapped
+from harness.statistics.significance import (
+    Difference,
+    Discordance,
+    Swapping,
+    in_keeping,
+    independent_difference,
+    poisson_rates,
+    swapped,
+)
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
 """The speaker of each utterance: a name, or a number from 0 up, which is much quicker."""
@@ -143,7 +151,7 @@ def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference 
         sides.append((yes, no, share_ends(yes, no)))
     p = float(fisher_exact(np.array([[round(yes), round(no)] for yes, no, _ in sides])).pvalue)
     one, other = ((yes / (yes + no), ends) for yes, no, ends in sides)
-    return _apart(one, other, p)
+    return independent_difference(one, other, p)
 
 
 def rates_apart(first: int, first_hours: float, second: int, second_hours: float) -> Difference | None:
@@ -152,7 +160,7 @@ def rates_apart(first: int, first_hours: float, second: int, second_hours: float
     one, other = garwood(first, first_hours), garwood(second, second_hours)
     if p is None or one is None or other is None:
         return None
-    return _apart((first / first_hours, one), (second / second_hours, other), p)
+    return independent_difference((first / first_hours, one), (second / second_hours, other), p)
 
 
 def wers_apart(
@@ -175,22 +183,12 @@ def wers_apart(
         spreads.append((max(found.variance, rate / float(of.sum())), found.degrees))
     variance = sum(one for one, _ in spreads)
     if not variance:
-        return _apart(sides[0], sides[1], 1.0)
+        return independent_difference(sides[0], sides[1], 1.0)
     degrees = variance**2 / sum(one**2 / of for one, of in spreads)
     from scipy import special  # here, since it loads slowly
 
     p = 2 * float(special.stdtr(degrees, -abs(sides[0][0] - sides[1][0]) / math.sqrt(variance)))
-    return _apart(sides[0], sides[1], p)
-
-
-def _apart(first: tuple[float, Interval], second: tuple[float, Interval], p: float) -> Difference:
-    """The difference of two independent values with their intervals, in keeping with p. Source: Zou & Donner."""
-    (one, (low, high)), (other, (other_low, other_high)) = first, second
-    ends = (
-        one - other - math.hypot(one - low, other_high - other),
-        one - other + math.hypot(high - one, other - other_low),
-    )
-    return Difference(one - other, in_keeping(one - other, ends, p), p)
+    return independent_difference(sides[0], sides[1], p)
 
 
 def _within(ends: Interval) -> Interval:

@@ -214,8 +214,6 @@ def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, 
 
 def _apart(one: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> Difference | None:
     both = [key for key in first if key in one]
-    if not both:
-        return None
     return difference_of(Counted.SHARE, *(_lost(side, both, clusters) for side in (one, first)), paired=True)
 
 
