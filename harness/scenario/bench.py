@@ -13,15 +13,13 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from harness.base import plugins
 from harness.base.findings import (
     Findings,
-    Id,
     KeyPath,
     Keys,
-    Spoken,
-    Text,
     attempt,
     nearest,
     optional,
     preset,
+    validated,
     word,
     written_in,
 )
@@ -49,6 +47,7 @@ from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
+from harness.model.keys import Id, Spoken, Text
 from harness.model.scenario import AxisName
 from harness.model.stands import PowerSwitch, Stand
 from harness.scenario.policies import ChecksKeys, OnFaultKeys
@@ -293,7 +292,7 @@ def load_bench(path: Path | str) -> Bench:
     if reader.written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, found)
     found.refuse()
-    keys = BenchKeys.model_validate(written)
+    keys = validated(BenchKeys, written)
     return Bench(
         id=keys.bench,
         title=keys.title or keys.bench,

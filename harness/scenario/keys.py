@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
+from harness.base.findings import Keys, optional, preset, word
+from harness.model.keys import MAX_TEXT, Id, Language, Spoken, Text, wrong
 from harness.model.scenario import Evidence, Need, Normalisation, Order, Route, TrialKind, Until
 from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set

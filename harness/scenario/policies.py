@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from harness.base.findings import Keys, Text, optional, preset, word
+from harness.base.findings import Keys, optional, preset, word
 from harness.model.bench import AfterRetries
 from harness.model.bench_checks import CheckPolicy
+from harness.model.keys import Text
 from harness.model.procedure import ProcedureName
 from harness.model.scenario import OnUndecided
 

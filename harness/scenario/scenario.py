@@ -9,9 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness.base import plugins
-from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, attempt, nearest, written_in
+from harness.base.findings import Findings, KeyPath, Keys, T, attempt, nearest, validated, written_in
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
+from harness.model.keys import MAX_TEXT
 from harness.model.scenario import (
     AxisValue,
     CloseDialogue,
@@ -168,7 +169,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
             ("trials",), f"the scenario plans {planned} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
         )
     found.refuse()
-    keys = ScenarioKeys.model_validate(written)
+    keys = validated(ScenarioKeys, written)
     return Scenario(
         id=keys.scenario,
         title=keys.title or keys.scenario,
@@ -261,7 +262,7 @@ class ScenarioReader:
         section = self._written.get(key)
         return section if isinstance(section, list) else []
 
-    def _section(self, key: str, model: type[KeysT]) -> KeysT | None:
+    def _section(self, key: str, model: type[T]) -> T | None:
         return attempt(model, self._written.get(key, {}))
 
     def defaults(self) -> Defaults:
@@ -564,7 +565,7 @@ class ScenarioReader:
         return filled_in(text, self._variables, self._found, at)
 
 
-def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:
+def _section_or(model: type[T], written: Plain, key: str) -> T:
     """A section as its model; the defaults if it is missing or wrong (which was noted)."""
     section = written.get(key, {}) if isinstance(written, dict) else {}
     return attempt(model, section) or model()

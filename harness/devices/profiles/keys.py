@@ -9,9 +9,10 @@ import regex
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
+from harness.base.findings import Keys, optional, preset, word
 from harness.base.plugins import Group, names, replacement
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
+from harness.model.keys import MAX_TEXT, Id, Language, Spoken, Text, wrong
 from harness.model.observation import DeviceState
 
 MAX_SAMPLE = 65536

@@ -11,7 +11,7 @@ import regex
 
 from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.findings import Findings, attempt, nearest, written_in
+from harness.base.findings import Findings, attempt, nearest, validated, written_in
 from harness.base.findings import KeyPath as At
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
@@ -265,7 +265,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     sha256, written, found = written_in(path, FileKind.DEVICE, ProfileKeys, _of_payload)
     check_rules(written, found)
     found.refuse()
-    keys = ProfileKeys.model_validate(written)
+    keys = validated(ProfileKeys, written)
     if keys.lines_of and named_by:
         what = f"{named_by!r} takes lines of this profile, which takes lines of others itself"
         found.add(("lines_of",), what, f"Name all of them in {named_by!r}", key=True)

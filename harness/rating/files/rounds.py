@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, Field, create_model
 
 from harness.base import plugins
-from harness.base.findings import Findings, Id, Keys, Text, optional, preset, read_keys, word, wrong
+from harness.base.findings import Findings, Keys, optional, preset, read_keys, word
 from harness.base.written import name_key
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
@@ -29,6 +29,7 @@ from harness.model.judgment import (
     StopRule,
     TranscriptPolicy,
 )
+from harness.model.keys import Id, Text, wrong
 from harness.rating.exercises import BUILT_IN_EXERCISES
 
 BUILT_IN, NO_TRAINING = "built_in", "none"
