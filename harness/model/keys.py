@@ -23,7 +23,7 @@ def preset(default: Any, description: str, **limits: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check:
+class KeyCheck:
     """A check of a written value, which may change it; raises `wrong`. schema: what the JSON schema says of it."""
 
     check: Callable[[Any], Any]
@@ -77,7 +77,7 @@ def _language(text: str) -> str:
     return text
 
 
-Id = Annotated[str, Check(_id, {"pattern": f"^{_ID.pattern}$"})]
-Text = Annotated[str, Check(_text, {"minLength": 1, "maxLength": MAX_TEXT})]
-Spoken = Annotated[Text, Check(_spoken)]
-Language = Annotated[str, Check(_language, {"pattern": f"^{_LANGUAGE.pattern}$"})]
+Id = Annotated[str, KeyCheck(_id, {"pattern": f"^{_ID.pattern}$"})]
+Text = Annotated[str, KeyCheck(_text, {"minLength": 1, "maxLength": MAX_TEXT})]
+Spoken = Annotated[Text, KeyCheck(_spoken)]
+Language = Annotated[str, KeyCheck(_language, {"pattern": f"^{_LANGUAGE.pattern}$"})]

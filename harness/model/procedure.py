@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from harness.model.keys import Text, described
 
 
 class ProcedureName(StrEnum):
@@ -26,7 +28,7 @@ EDITIONS: Mapping[ProcedureName, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure in one of its editions."""
+    """A published procedure, whose clauses the report lists with the session's own values."""
 
-    name: ProcedureName
-    edition: str
+    name: ProcedureName = field(metadata=described("Name of the procedure."))
+    edition: Text = field(metadata=described("Its edition."))

@@ -13,17 +13,18 @@ from harness.base.findings import Findings, KeyPath, Keys, T, attempt, nearest, 
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.keys import MAX_TEXT
+from harness.model.procedure import Procedure
 from harness.model.scenario import (
     AxisValue,
     CloseDialogue,
     Defaults,
-    Limits,
     Matrix,
     Query,
     Recognised,
     RecordingFacts,
     RepromptRule,
     Scenario,
+    Stopping,
     TrialTemplate,
     WakeSettings,
     axes_of,
@@ -47,7 +48,6 @@ from harness.scenario.assets import TALKER_NAME, Assets
 from harness.scenario.keys import (
     CloseDialogueKeys,
     DefaultsKeys,
-    LimitsKeys,
     MatrixKeys,
     NoiseKeys,
     OpeningKeys,
@@ -57,27 +57,25 @@ from harness.scenario.keys import (
     StimulusKeys,
     TrialKeys,
     VoiceKeys,
-    WakeKeys,
 )
 from harness.scenario.matrix import Labelled, cells, check_openings, check_placements, label, read_matrix
-from harness.scenario.policies import ProcedureKeys, StoppingKeys
 from harness.scenario.references import check_queries, read_recognised, read_reference
 from harness.scenario.sound_keys import RoomKeys
 from harness.scenario.trials import (
     ambient,
     check_follow_up,
     check_kind,
+    check_procedure,
     check_rule,
+    check_stopping,
     check_wanted,
     effect_check,
     expected,
     lead_in,
     memory_spec,
     name_of,
-    procedure,
     recordings,
     spoken_by_default,
-    stopping,
 )
 
 _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
@@ -160,10 +158,10 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     check_placements(matrix, trials, defaults, found)
     check_openings(matrix, trials, defaults, found)
-    followed = attempt(ProcedureKeys, written.get("procedure")) if isinstance(written, dict) else None
-    published = procedure(followed, found)
+    published = attempt(Procedure, written.get("procedure")) if isinstance(written, dict) else None
+    check_procedure(published, found)
     planned = sum(planned_of(trial, matrix) for trial in trials)
-    sequential = stopping(_section_or(StoppingKeys, written, "stopping"), found)
+    check_stopping(_section_or(Stopping, written, "stopping"), found)
     if planned > MAX_TRIALS:
         found.add(
             ("trials",), f"the scenario plans {planned} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
@@ -181,12 +179,12 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         defaults=defaults,
         recognised=recognised,
         matrix=matrix,
-        limits=_limits(keys.limits),
+        limits=keys.limits,
         needs=tuple(keys.needs),
         seed=keys.seed,
-        wake=WakeSettings(**keys.wake.model_dump()),
-        stopping=sequential,
-        procedure=published,
+        wake=keys.wake,
+        stopping=keys.stopping,
+        procedure=keys.procedure,
     )
 
 
@@ -250,7 +248,7 @@ class ScenarioReader:
             for name, one in self._mapping("rooms").items()
         }
         defaults = self._section("defaults", DefaultsKeys)
-        self._wake = WakeSettings(**_section_or(WakeKeys, written, "wake").model_dump())
+        self._wake = _section_or(WakeSettings, written, "wake")
         self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
         self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
 
@@ -577,7 +575,3 @@ def _given(keys: Keys) -> dict[str, object]:
 
 def _reprompt(keys: RepromptKeys, base: RepromptRule) -> RepromptRule:
     return replace(base, **_given(keys))  # type: ignore[arg-type]
-
-
-def _limits(keys: LimitsKeys) -> Limits:
-    return Limits(**_given(keys))  # type: ignore[arg-type]

@@ -30,7 +30,6 @@ from harness.devices.profiles.keys import (
 )
 from harness.devices.wire.lines import SLOT
 from harness.model.bench import (
-    AudioInput,
     BinaryFrames,
     ClockKind,
     ConsoleSettings,
@@ -42,7 +41,6 @@ from harness.model.bench import (
     MessageMapping,
     ObservationKind,
     Sample,
-    ScoreBlock,
     Threshold,
 )
 from harness.model.choices import FileKind
@@ -298,7 +296,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
             **{**keys.console.model_dump(), "time": keys.console.time or "", "topic": keys.console.topic or ""}
         ),
         frames=_frames(keys.frames) if keys.frames else None,
-        audio=AudioInput(keys.audio.dialogue, keys.audio.rate_hz, keys.audio.topic) if keys.audio else None,
+        audio=keys.audio,
         heartbeat=_heartbeat(keys.heartbeat) if keys.heartbeat else None,
         samples=tuple(
             _sample(one, keys.device, found.place(("samples", number)).line) for number, one in enumerate(keys.samples)
@@ -385,7 +383,6 @@ def _mapping(rule: MappingKeys) -> MessageMapping:
 
 
 def _line(rule: LineKeys) -> LineMapping:
-    block = rule.block
     return LineMapping(
         match=rule.match,
         kind=rule.kind,
@@ -398,7 +395,7 @@ def _line(rule: LineKeys) -> LineMapping:
         until=rule.until or "",
         within_lines=rule.within_lines,
         within_s=rule.within_s,
-        block=ScoreBlock(block.threshold, tuple(block.ignore)) if block else None,
+        block=rule.block,
     )
 
 
