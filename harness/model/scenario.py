@@ -242,19 +242,21 @@ class Route(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WakeSettings:
-    """How wake events are counted."""
+    """How wake events are counted (seconds); recorded with every result. Source: spec wake-evaluation, live counting.
 
-    window_before_s: float = preset(0.1, "Time by which an event may precede the start of the phrase, s.", ge=0, le=10)
-    window_after_s: float = preset(1.0, "Time by which an event may follow the end of the phrase, s.", gt=0, le=60)
-    refractory_s: float = preset(
-        2.0, "Time after an event within which further events count as the same one, s.", ge=0, le=60
-    )
-    clip_before_s: float = preset(5.0, "Sound kept before an unmatched event, s.", ge=0, le=60)
-    clip_after_s: float = preset(5.0, "Sound kept after an unmatched event, s.", ge=0, le=60)
-    proof_within_s: float = preset(
-        15.0, "Longest time between two proofs of listening that counts as exposure, s.", gt=0, le=3600
-    )
-    count_in_vocabulary: bool = preset(False, "Count unmatched events in wake and command trials as false accepts too.")
+    A stimulus opens a window [start − window_before_s, end + window_after_s] for events. refractory_s: a further event
+    of the same device within this time of one is the same event. proof_within_s: time between two proofs of
+    listening up to which the time between them counts as exposure. count_in_vocabulary: unmatched events of
+    in-vocabulary trials count as false accepts too (the manual's -u).
+    """
+
+    window_before_s: float = 0.1
+    window_after_s: float = 1.0
+    refractory_s: float = 2.0
+    clip_before_s: float = 5.0
+    clip_after_s: float = 5.0
+    proof_within_s: float = 15.0
+    count_in_vocabulary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

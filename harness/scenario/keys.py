@@ -11,18 +11,7 @@ from pydantic_core import PydanticCustomError
 from harness.base.findings import Keys, optional, preset, word
 from harness.model.keys import MAX_TEXT, Id, Language, Spoken, Text, wrong
 from harness.model.procedure import Procedure
-from harness.model.scenario import (
-    Evidence,
-    Limits,
-    Need,
-    Normalisation,
-    Order,
-    Route,
-    Stopping,
-    TrialKind,
-    Until,
-    WakeSettings,
-)
+from harness.model.scenario import Evidence, Limits, Need, Normalisation, Order, Route, Stopping, TrialKind, Until
 from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set
 from harness.scenario.sound_keys import AngleDeg, ChannelAxesKeys, ChannelExcludeKeys, DistanceM, PathText, RoomKeys
@@ -497,6 +486,22 @@ class MatrixKeys(Keys):
     )
 
 
+class WakeKeys(Keys):
+    """How wake events are counted."""
+
+    window_before_s: float = preset(0.1, "Time by which an event may precede the start of the phrase, s.", ge=0, le=10)
+    window_after_s: float = preset(1.0, "Time by which an event may follow the end of the phrase, s.", gt=0, le=60)
+    refractory_s: float = preset(
+        2.0, "Time after an event within which further events count as the same one, s.", ge=0, le=60
+    )
+    clip_before_s: float = preset(5.0, "Sound kept before an unmatched event, s.", ge=0, le=60)
+    clip_after_s: float = preset(5.0, "Sound kept after an unmatched event, s.", ge=0, le=60)
+    proof_within_s: float = preset(
+        15.0, "Longest time between two proofs of listening that counts as exposure, s.", gt=0, le=3600
+    )
+    count_in_vocabulary: bool = preset(False, "Count unmatched events in wake and command trials as false accepts too.")
+
+
 class ScenarioKeys(Keys):
     """A scenario: which queries are played, how often, by which voices, and which limits must hold."""
 
@@ -523,7 +528,7 @@ class ScenarioKeys(Keys):
     trials: list[TrialKeys] = Field(min_length=1, description="Trials to run.")
     matrix: MatrixKeys | None = optional("Conditions under which every trial runs. Default: those of the defaults.")
     limits: Limits = preset(Limits(), "Bounds on results; exit status 0 requires all of them to hold.")
-    wake: WakeSettings = preset(WakeSettings(), "How wake events are counted.")
+    wake: WakeKeys = preset(WakeKeys(), "How wake events are counted.")
     procedure: Procedure | None = optional("The published procedure that the scenario follows.")
     stopping: Stopping = preset(
         Stopping(), "When the harness skips the remaining trials, because the question is decided."

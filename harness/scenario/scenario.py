@@ -57,6 +57,7 @@ from harness.scenario.keys import (
     StimulusKeys,
     TrialKeys,
     VoiceKeys,
+    WakeKeys,
 )
 from harness.scenario.matrix import Labelled, cells, check_openings, check_placements, label, read_matrix
 from harness.scenario.references import check_queries, read_recognised, read_reference
@@ -182,7 +183,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         limits=keys.limits,
         needs=tuple(keys.needs),
         seed=keys.seed,
-        wake=keys.wake,
+        wake=WakeSettings(**keys.wake.model_dump()),
         stopping=keys.stopping,
         procedure=keys.procedure,
     )
@@ -248,7 +249,7 @@ class ScenarioReader:
             for name, one in self._mapping("rooms").items()
         }
         defaults = self._section("defaults", DefaultsKeys)
-        self._wake = _section_or(WakeSettings, written, "wake")
+        self._wake = WakeSettings(**_section_or(WakeKeys, written, "wake").model_dump())
         self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
         self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
 
