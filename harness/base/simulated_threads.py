@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from operator import attrgetter
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from harness.base.threads import Bell, using
@@ -128,7 +129,7 @@ class SimulatedThreads:
             for strand in self._waiting:
                 if strand.holds():
                     return self._goes_on(strand, held=True)
-            strand = min(self._waiting, key=lambda waiting: waiting.due_s)  # the first of equal ones
+            strand = min(self._waiting, key=attrgetter("due_s"))  # the first of equal ones
             if self._calls and self._calls[0][0] <= strand.due_s:
                 self._call()
                 continue

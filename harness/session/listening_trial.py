@@ -69,6 +69,7 @@ class ListeningAttempt:
     - understood: connections whose devices have reported what they heard. woken: … have woken to the phrase. opened: …
       have woken to the phrase of the opening.
     - unread: connection → which report was lost, and why. host: what the host did meanwhile.
+    - through_air: players other than a device's own connection.
     """
 
     trial: Trial
@@ -86,12 +87,11 @@ class ListeningAttempt:
     opened: set[str] = field(default_factory=set)
     unread: dict[str, str] = field(default_factory=dict)
     host: Disturbance = field(default_factory=Disturbance)
+    through_air: tuple[str, ...] = field(init=False)
 
-    @property
-    def through_air(self) -> tuple[str, ...]:
-        """Players other than a device's own connection."""
+    def __post_init__(self) -> None:
         injected = {target.player for target in self.listening.targets if target.injected}
-        return tuple(player for player in self.listening.players if player not in injected)
+        self.through_air = tuple(player for player in self.listening.players if player not in injected)
 
     def stalled_s(self, player: str) -> float:
         """Least excess of a finished stimulus over the length of its sound; 0 if it may be none."""

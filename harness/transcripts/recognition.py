@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from harness.base.gathering import gathered
@@ -48,12 +49,17 @@ def recognised(trial: Trial, heard: str) -> Judged:
     `heard` is compared with and without a leading wake phrase of the device, and with the reference and each of its
     alternatives. The pair with the fewest errors per word counts, and the first of equals.
     """
-    rule = trial.recognised
+    return _judged(heard, trial.recognised, _phrases(trial), (trial.reference, *trial.alternatives))
+
+
+@lru_cache(maxsize=1 << 10)
+def _judged(heard: str, rule: Recognised, wake_phrases: Words, texts: Words) -> Judged:
+    """As `recognised`; cached, since a session and its replays ask about each transcript several times."""
     said = readings_of(heard, rule)
-    phrases = [readings_of(phrase, rule) for phrase in _phrases(trial)]
+    phrases = [readings_of(phrase, rule) for phrase in wake_phrases]
     rests = [without(said, wake) for wake in phrases if wake]
     candidates = [said, *(rest for rest in rests if rest is not None)]
-    references = [readings_of(text, rule) for text in (trial.reference, *trial.alternatives)]
+    references = [readings_of(text, rule) for text in texts]
     paths = [_aligned(reference, words, rule) for words in candidates for reference in references]
     counts = [count("".join(word.edit.value for word in path)) for path in paths]
     best = best_of(counts)

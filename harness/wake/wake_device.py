@@ -195,12 +195,12 @@ class DeviceFigures:
 
     def _gather(self, play: Play) -> None:
         """Places events that are reported before the beginning of their sound is."""
-        if play.started is None:
+        if play.started is None or not any(play.reaches(self._strays)):
             return
         strays = self._strays.copy()
         self._strays.clear()
-        for event in strays:
-            if play.reaches(event):
+        for event, inside in zip(strays, play.reaches(strays), strict=True):
+            if inside:
                 self._counted -= not event.apart
                 self._events.drop(event.seq)
                 self._place(event, False)
@@ -210,8 +210,9 @@ class DeviceFigures:
     def _sort_out(self, play: Play) -> None:
         """Orders the events of a play whose start or speed is known now, and moves those that lie outside."""
         play.events.sort(key=play.place)
-        for event in play.events.copy():
-            if not play.reaches(event):
+        events = play.events.copy()
+        for event, inside in zip(events, play.reaches(events), strict=True):
+            if not inside:
                 self._counted -= 1
                 play.remove(event.seq)
                 self._events.drop(event.seq)
@@ -272,7 +273,8 @@ class DeviceFigures:
 
     def _prove(self, plays: Iterable[Play], *, fewer: bool = False) -> None:
         for play in plays:
-            if play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED:
+            ambient = play.kind is TrialKind.AMBIENT and play.state is PlayState.COUNTED
+            if ambient and (fewer or play.reading.unproven_s):
                 listened_s = proven_s(play, self._listened(play))
                 if listened_s > play.reading.exposure_s or (fewer and listened_s < play.reading.exposure_s):
                     self._read(play)
@@ -350,25 +352,24 @@ class DeviceFigures:
     def _reached(self, event: HeardWake) -> Play | None:
         """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""
         for play in reversed(self._recent):
-            if play.started is not None and play.from_s <= play.place(event):
+            (from_s, to_s), place_s = play.span, play.place(event)
+            if play.started is not None and from_s <= place_s:
                 # How slowly sound is sent is not known before its end: until then the host's clock places too far.
                 running = play.state is PlayState.RUNNING and play.ended is None
                 slow = running and play.on_audio_line and event.audio_s is None
-                if slow or play.place(event) <= play.reach_s:
+                if slow or place_s <= to_s:
                     return play
         return None
 
     def _settle_near(self, event: HeardWake, owner: Play | None) -> None:
         """An event outside of the plays that were heard in full may lie in the window of one, or be part of its last
         event. owner: the broken play that it lies in."""
-        near = (
-            play
-            for play in reversed(self._recent)
-            if play.whole and (_places(play, event) if owner is None else owner.on_audio_line is play.on_audio_line)
-            if play.from_s <= (owner or play).place(event) <= play.reach_s + play.settings.refractory_s
-        )
-        if (play := next(near, None)) is not None:
-            self._settle(play)
+        for play in reversed(self._recent):
+            if play.whole and (_places(play, event) if owner is None else owner.on_audio_line is play.on_audio_line):
+                from_s, to_s = play.span
+                if from_s <= (owner or play).place(event) <= to_s + play.settings.refractory_s:
+                    self._settle(play)
+                    return
 
     def _settle(self, play: Play, new: bool = False) -> None:
         """Works out what became of the events around a play that was heard in full, and the results of these plays.
@@ -378,8 +379,8 @@ class DeviceFigures:
         line = [other for other in self._recent if other.whole and other.on_audio_line is play.on_audio_line]
         if play not in line:  # too long ago for its neighbours to be known
             line = [play]
-        first, from_s = line.index(play), play.from_s - play.settings.refractory_s
-        while first and line[first - 1].reach_s >= from_s:
+        first, from_s = line.index(play), play.span[0] - play.settings.refractory_s
+        while first and line[first - 1].span[1] >= from_s:
             first -= 1
             if window := line[first].window:
                 from_s = min(from_s, window.start_s)

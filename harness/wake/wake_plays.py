@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -212,21 +212,23 @@ class Play:
     @property
     def end_s(self) -> float:
         """… of its last sample; as planned while it plays."""
+        start_s = self.start_s
         if self.on_audio_line:
             if self.audio_end_s is not None:
-                return max(self.start_s, self.audio_end_s)
+                return max(start_s, self.audio_end_s)
         elif self.ended is not None and self.started is not None:
             # A player that paused has not played more.
-            return self.start_s + min(max(0.0, self.ended.at_s - self.started.at_s), self.row.duration_s)
-        return self.start_s + self.row.duration_s
+            return start_s + min(max(0.0, self.ended.at_s - self.started.at_s), self.row.duration_s)
+        return start_s + self.row.duration_s
 
     @property
     def window(self) -> Window | None:
         """The window for its event; None in ambient sound."""
         if self.kind is TrialKind.AMBIENT:
             return None
-        near_s = self.start_s + self.row.query_end_s
-        first_s = self.start_s + self.row.query_start_s - self.settings.window_before_s
+        start_s = self.start_s
+        near_s = start_s + self.row.query_end_s
+        first_s = start_s + self.row.query_start_s - self.settings.window_before_s
         return Window(min(first_s, near_s), near_s + self.settings.window_after_s, near_s)
 
     @property
@@ -246,19 +248,13 @@ class Play:
         return 0.0 if self.row.other_phrases else self.settings.refractory_s
 
     @property
-    def from_s(self) -> float:
-        """The earliest place of an event of its own: a window may begin before the sound."""
+    def span(self) -> Span:
+        """The earliest and the last place of an event of its own: a window may begin before the sound."""
         window = self.window
         if window is None:
-            return self.start_s
-        return min(self.start_s, *(span.start_s for span in (window, *self.other_windows)))
-
-    @property
-    def reach_s(self) -> float:
-        window = self.window
-        if window is None:
-            return self.end_s + self.settings.window_after_s
-        return max(self.end_s, *(one.end_s for one in (window, *self.other_windows)))
+            return self.start_s, self.end_s + self.settings.window_after_s
+        windows = (window, *self.other_windows)
+        return min(self.start_s, *[one.start_s for one in windows]), max(self.end_s, *[one.end_s for one in windows])
 
     def position_s(self, at: Stamp, audio_s: float | None) -> float:
         """Place of an observation on its line. Without a sample number, the host's clock places it."""
@@ -300,10 +296,11 @@ class Play:
         self.moved.pop(seq, None)
         self.events = [event for event in self.events if event.seq != seq]
 
-    def reaches(self, event: HeardWake) -> bool:
-        """Whether one of its reports lies in the play: the best time may lie just beyond what it reaches."""
-        from_s, reach_s = self.from_s, self.reach_s
-        return any(from_s <= self.place(report) <= reach_s for report in (event, *event.reports))
+    def reaches(self, events: Iterable[HeardWake]) -> Iterator[bool]:
+        """Whether a report of each event lies in the play: the best time may lie just beyond what it reaches."""
+        from_s, to_s = self.span
+        for event in events:
+            yield any(from_s <= self.place(report) <= to_s for report in (event, *event.reports))
 
     @property
     def separate(self) -> tuple[HeardWake, ...]:
@@ -345,9 +342,9 @@ def assign(plays: Sequence[Play], loose: Sequence[tuple[float, HeardWake]], befo
         key=lambda pair: pair[0].start_s,
     )
     line = [
-        (play.place(event) - origin_s, event, play if play.reaches(event) else None)
+        (play.place(event) - origin_s, event, play if inside else None)
         for play in plays
-        for event in play.events
+        for event, inside in zip(play.events, play.reaches(play.events), strict=True)
         if event not in fates[play].expected
     ]
     line += [(place_s - origin_s, event, None) for place_s, event in loose]

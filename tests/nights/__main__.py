@@ -116,6 +116,7 @@ def main(arguments: list[str]) -> int:
     first, _, last = asked.seeds.partition(":")
     seeds = range(int(first), int(last) if last else int(first) + 1)
     gc.freeze()  # what is imported stays: each collection would go through all of it
+    gc.set_threshold(50_000)
     if asked.without or asked.templates:
         without = [int(number) for number in asked.without.split(",") if number]
         templates = [int(number) for number in asked.templates.split(",")] if asked.templates else None

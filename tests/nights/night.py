@@ -90,6 +90,7 @@ class Night:
         self.answers: dict[str, tuple[bool, str]] = {}
         self.conductor: Conductor | None = None
         self.finished: list[str] = []
+        self.history: list[Entry] = []
         self.last: LiveFigures
         chance = self.room.chance("deaths")
         self.rows_left = -1
@@ -196,10 +197,11 @@ class Night:
         real = SqliteLog(folder, now_s=clock.now_s, wall_s=clock.wall_s, on_commit=self._committed(figures))
         log = MortalLog(self, real)
         try:
-            history = list(real.entries())
+            history = self.history
+            history += real.entries(len(history))
             if not history:
                 real.append(self._started())
-                history = list(real.entries())
+                history += real.entries()
             else:
                 for entry in history:
                     figures.add(entry)

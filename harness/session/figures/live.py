@@ -55,7 +55,9 @@ class LiveFigures:
 
     def decisions(self) -> tuple[DecisionReached, ...]:
         """Rows about sequential tests that the log lacks."""
-        return due_decisions(self.wake(), self._scenario.stopping)
+        stopping = self._scenario.stopping
+        tested = stopping.false_accepts or stopping.false_rejects
+        return due_decisions(self.wake(), stopping) if tested else ()
 
     def limits(self, *, running: bool) -> tuple[DeclaredLimit, ...]:
         """The scenario's limits with their verdicts."""
