@@ -12,12 +12,14 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from harness import __version__
 from harness.base.plain_json import plain, restored
-from harness.model.errors import HarnessError, InputError
+from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import INLINE, EngineFacts, Evaluation, ListedFile
 from harness.offline.messages import files_of
 from harness.offline.pool import WorkerLimits, WorkerPool
@@ -47,6 +49,13 @@ class ClusterOrder:
     probes: tuple[tuple[str, ...], ...] = ()
     likeness: str = ""
     proven: bool = False
+
+    def told(self) -> bytes:
+        return json.dumps(plain(self)).encode()
+
+    @classmethod
+    def of(cls, told: bytes) -> ClusterOrder:
+        return restored(cls, json.loads(told))
 
     def unseen(self) -> str:
         """A path that cannot be read here but should be, and why. "" if there is none."""
@@ -102,99 +111,134 @@ def _closed(path: str) -> str:
     return ""
 
 
+def shortly(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(chain(names[:most])) + more
+
+
 IDLE_S = 60.0
 """An engine closes after this time without files."""
 TICK_S = 0.2
 
+_lock = threading.Lock()
+_idle: dict[str, list[EngineSeat]] = {}
 _stops: dict[str, threading.Event] = {}
-_seats: dict[tuple[str, int], EngineSeat] = {}
-"""By run and by thread: a child ends with the thread that started it. A worker's threads last as long as it does."""
 
 
-def play(order: bytes, files: bytes) -> dict[str, Any]:
-    """Plays files, none to load the engine only.
+def introduce(told: bytes) -> dict[str, Any]:
+    """`facts` of the engine that this worker loaded, or in `misfit` why it cannot take part."""
+    return _with_seat(told, lambda seat, order: {"facts": plain(seat.facts, sparse=True)})
 
-    `facts`: of the engine. `lines`: lines of a journal in order of arrival, fewer after `dismiss`. `lost`: why engines
-    ended. `host`: of this worker. `misfit` instead: why this worker cannot take part. `told`: lines for people. files:
-    as `files_told` makes them.
-    """
-    from distributed import get_worker
 
-    answer: dict[str, Any] = {"address": str(get_worker().address)}
-    content = json.loads(order)
-    run, version = content["run"], content["version"]
-    if version != __version__:
-        return answer | {"misfit": f"its harness has version {__version__}, but the evaluation has {version}"}
-    stop = _stops.setdefault(run, threading.Event())
-    seat = _seats.setdefault((run, threading.get_ident()), EngineSeat(stop))
-    return answer | seat.play(restored(ClusterOrder, content), files_of(files))
+def play(told: bytes, files: bytes) -> dict[str, Any]:
+    """Outcomes of files. `lines`: lines of a journal in order of arrival, fewer after `dismiss`. `misfit`: why this
+    worker cannot take part. `told`: lines for people. `host`: of this worker. files: as `files_told` makes them."""
+    return _with_seat(told, lambda seat, order: seat.play(files_of(files), proven=order.proven))
 
 
 def dismiss(run: str) -> None:
     """Ends the evaluation here: closes its engines, and stops running tasks within 2 s."""
-    _stops.setdefault(run, threading.Event()).set()
-    for place in list(_seats):
-        if place[0] == run:
-            threading.Thread(target=_seats.pop(place).close, daemon=True).start()  # it may wait for a task
+    _stop_of(run).set()
+    with _lock:
+        seats = _idle.pop(run, [])
+    for seat in seats:
+        seat.close()
+
+
+def _with_seat(told: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
+    theirs = json.loads(told)["version"]
+    answer: dict[str, Any] = {"version": __version__, "address": _address()}
+    if theirs != __version__:
+        return answer | {"misfit": f"its harness has version {__version__}, but the evaluation has {theirs}"}
+    order = ClusterOrder.of(told)
+    if _stop_of(order.run).is_set():
+        return answer | {"lines": b""}
+    seat = _taken(order)
+    try:
+        misfit = seat.misfit(order)
+        answer |= {"misfit": misfit} if misfit else ask(seat, order)
+    except HarnessError as error:
+        # The pool may be in any state.
+        seat.close()
+        return answer | {"misfit": str(error), "told": seat.told()}
+    except BaseException:
+        seat.close()
+        raise
+    answer["told"] = seat.told()
+    if misfit or _stop_of(order.run).is_set():
+        seat.close()
+    else:
+        _given_back(seat)
+    return answer
 
 
 class EngineSeat:
-    """An engine in a child, between tasks too. stop: is set at the end of the evaluation."""
+    """An engine in a child, and the thread that started it: the child ends with that thread."""
 
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop = stop
-        self._lock = threading.Lock()
+    def __init__(self, order: ClusterOrder) -> None:
+        self.order = order
+        self.facts: EngineFacts | None = None
+        self._stop = _stop_of(order.run)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="harness")
         self._pool: WorkerPool | None = None
-        self._idle = threading.Timer(IDLE_S, self.close)
+        self._told: list[str] = []
+        self._timer: threading.Timer | None = None
+        self._welcome = False
 
-    def play(self, order: ClusterOrder, files: Sequence[ListedFile]) -> dict[str, Any]:
-        told: list[str] = []
-        kept = _Kept()
-        with self._lock:
-            self._idle.cancel()
-            try:
-                pool = self._pool or self._load(order, told.append)
-                pool.told = told.append
-                FilesInPlay(order.evaluation, files, pool, kept, proven=order.proven).play(self._stop, nobody)
-            except HarnessError as error:
-                self._close()  # the pool may be in any state
-                return {"told": told} if self._stop.is_set() else {"misfit": str(error), "told": told}
-            except BaseException:
-                self._close()
-                raise
-            if self._stop.is_set():
-                self._close()
-            self._idle = threading.Timer(IDLE_S, self.close)
-            self._idle.daemon = True
-            self._idle.start()
-            return {
-                "facts": plain(pool.facts, sparse=True),
-                "lines": b"".join(kept.lines),
-                "lost": kept.losses,
-                "host": pool.used.host,
-                "told": told,
-            }
+    def misfit(self, order: ClusterOrder) -> str:
+        """Loads the engine. Why this worker cannot take part; "" if it can."""
+        if self.facts is None:
+            self.facts = self._thread.submit(self._load).result()
+        if not self._welcome:
+            unseen = order.unseen()
+            if unseen:
+                return unseen
+            if order.likeness and likeness(self.facts) != order.likeness:
+                return f"its engine differs: version {self.facts.version}, fingerprint {self.facts.fingerprint[:12]}"
+            self._welcome = bool(order.likeness)
+        return ""
+
+    def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:
+        kept = self._thread.submit(self._play, files, proven).result()
+        assert self._pool is not None
+        return {"lines": b"".join(kept.lines), "lost": kept.losses, "host": self._pool.used.host}
+
+    def told(self) -> list[str]:
+        lines, self._told[:] = list(self._told), []
+        return lines
+
+    def rest(self, idle_s: float) -> None:
+        """Closes after idle_s unless `wake` comes first."""
+        self._timer = threading.Timer(idle_s, _forgotten, [self])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def wake(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     def close(self) -> None:
-        with self._lock:
-            self._close()
+        self.wake()
+        self._thread.submit(self._close)
+        self._thread.shutdown(wait=False)
 
-    def _load(self, order: ClusterOrder, tell: Callable[[str], None]) -> WorkerPool:
-        """HarnessError if this worker cannot take part."""
-        self._pool = pool = WorkerPool(order.evaluation, 1, order.limits, now_s=time.monotonic, told=tell)
-        while pool.facts is None:
+    def _load(self) -> EngineFacts:
+        order = self.order
+        self._pool = WorkerPool(order.evaluation, 1, order.limits, now_s=time.monotonic, told=self._told.append)
+        while self._pool.facts is None:
             if self._stop.is_set():
-                raise InputError("the evaluation was stopped while its engine loaded")
-            pool.step(TICK_S, lambda _: 0.0)
-        if unseen := order.unseen():
-            raise InputError(unseen)
-        if order.likeness and likeness(pool.facts) != order.likeness:
-            version, fingerprint = pool.facts.version, pool.facts.fingerprint[:12]
-            raise InputError(f"its engine differs: version {version}, fingerprint {fingerprint}")
-        return pool
+                raise EngineError("the evaluation was stopped while its engine loaded")
+            self._pool.step(TICK_S, lambda _: 0.0)
+        return self._pool.facts
+
+    def _play(self, files: Sequence[ListedFile], proven: bool) -> _Kept:
+        assert self._pool is not None
+        kept = _Kept()
+        playing = FilesInPlay(self.order.evaluation, files, self._pool, kept, proven=proven)
+        playing.play(self._stop, nobody)
+        return kept
 
     def _close(self) -> None:
-        self._idle.cancel()
         if self._pool is not None:
             self._pool.close(at_once=self._stop.is_set())
             self._pool = None
@@ -215,3 +259,39 @@ class _Kept:
 
     def tick(self) -> None:
         """Nothing waits for a disk here."""
+
+
+def _address() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)
+
+
+def _stop_of(run: str) -> threading.Event:
+    with _lock:
+        return _stops.setdefault(run, threading.Event())
+
+
+def _taken(order: ClusterOrder) -> EngineSeat:
+    with _lock:
+        idle = _idle.get(order.run)
+        seat = idle.pop() if idle else None
+    if seat is None:
+        return EngineSeat(order)
+    seat.wake()
+    return seat
+
+
+def _given_back(seat: EngineSeat) -> None:
+    with _lock:
+        _idle.setdefault(seat.order.run, []).append(seat)
+        seat.rest(IDLE_S)
+
+
+def _forgotten(seat: EngineSeat) -> None:
+    with _lock:
+        idle = _idle.get(seat.order.run, [])
+        if seat not in idle:
+            return
+        idle.remove(seat)
+    seat.close()

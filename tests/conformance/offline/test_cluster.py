@@ -16,7 +16,7 @@ import pytest
 
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import FileOutcome, ListedFile, RejectReason
-from harness.offline.cluster import LOOK_S
+from harness.offline.cluster_link import LOOK_S
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalMark
 from tests.conformance.offline.clusters import Cluster
@@ -118,7 +118,7 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
 ) -> None:
     files = listed([sounds("a.wav", 2, [1.5])])
     here = cluster()
-    monkeypatch.setattr("harness.offline.cluster.WORKERS_WITHIN_S", 0.5)
+    monkeypatch.setattr("harness.offline.cluster_link.WORKERS_WITHIN_S", 0.5)
     with pytest.raises(InputError, match=r"has had no worker for 0\.5 s"):
         shared_by(here, files, tmp_path / "a.jsonl")
     address = here.address

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.base.plain_json import plain, restored
 from harness.devices.declared import far_end
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.serial.options import EncodingName, SerialOptions
@@ -26,8 +24,8 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.cluster import LEAST_TASK_S, MOST_FILES, Cutting, TaskPiece, shortly
-from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of
+from harness.offline.cluster import LEAST_TASK_S, MOST_FILES, Cutting, TaskPiece
+from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of, shortly
 from harness.offline.device_engine import DeviceEngine
 from harness.offline.device_link import first_free, reached
 from harness.offline.pool import WorkerLimits
@@ -97,7 +95,7 @@ def test_an_order_comes_back_as_it_went() -> None:
     order = ClusterOrder(
         "1f", "0.1.0", evaluation, WorkerLimits(hang_after_s=7), (("/a.wav",), ("s3://b/c", "é\n")), "00", True
     )
-    assert restored(ClusterOrder, json.loads(json.dumps(plain(order)))) == order
+    assert ClusterOrder.of(order.told()) == order
 
 
 def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) -> None:

@@ -1,0 +1,342 @@
+"""The connection to a Dask cluster: its workers, their tasks, and the results."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+from harness.base.gathering import gathered
+from harness.base.plain_json import restored
+from harness.base.plugins import pip_install
+from harness.model.errors import EngineError, InputError, PluginError
+from harness.model.numbers import exact
+from harness.model.offline import EngineFacts
+from harness.offline.cluster_worker import ClusterOrder, introduce, likeness, shortly
+
+CONNECT_S = 10.0
+ASK_S = 5.0
+_LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAnswered:
+    """A task came back with what its function returned."""
+
+    answer: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """The scheduler gave up a task because workers ended with it. words: how often."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A worker could not run our function."""
+
+    words: str
+
+
+class ClusterLink:
+    """A client of the scheduler at an address. `close` closes the client only, not the cluster."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise PluginError(
+                f"--cluster needs Dask distributed: {error}", remedy=f"Install it: {pip_install('cluster')}"
+            ) from error
+
+        class Client(distributed.Client):
+            """Closed only by us: a client that never connected takes 6 s to close, and prints errors."""
+
+            def __del__(self) -> None:
+                pass
+
+        client: Any = Client
+        self.address = address
+        self._killed: type[Exception] = distributed.KilledWorker
+        self._levels = {name: logging.getLogger(name).level for name in _LOGGERS}
+        self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._known: dict[str, int] = {}
+        _somebody_listens(address)
+        # The evaluation reports a lost scheduler or worker in its own words.
+        for name in _LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        try:
+            self._client: Any = client(address, timeout=CONNECT_S, set_as_default=False, name="harness")
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            self._restore_logs()
+            raise _wrong(address, str(error) or type(error).__name__) from error
+
+    @property
+    def lost(self) -> bool:
+        """Whether the scheduler is gone, with the state of this evaluation."""
+        return bool(self._client.status != "running")
+
+    def workers(self) -> dict[str, int]:
+        """Addresses of workers with the number of tasks that each runs at once. The last known state if the
+        scheduler does not answer."""
+        try:
+            self._known = dict(self._client.sync(self._client.scheduler.ncores, callback_timeout=ASK_S))
+        except (OSError, TimeoutError) as error:
+            if self.lost:
+                raise self.gone() from error
+        return self._known
+
+    def submit(self, name: str, task: Callable[..., Any], *given: Any, where: Collection[str] = ()) -> Any:
+        """A future of the task; `arrived` returns it when it is done. where: workers that may run it, all if empty."""
+        future = self._client.submit(_by_name(task), *given, key=name, pure=False, workers=sorted(where) or None)
+        future.add_done_callback(self._arrived.put)
+        return future
+
+    def arrived(self, wait_s: float) -> list[Any]:
+        """Futures that are done. Waits at most wait_s for the first."""
+        found = []
+        try:
+            found.append(self._arrived.get(timeout=wait_s))
+            while True:
+                found.append(self._arrived.get_nowait())
+        except queue.Empty:
+            return found
+
+    def result(self, future: Any) -> TaskAnswered | Killed | Failed | None:
+        """The result of a future; None if the worker that held it has gone before it was fetched. EngineError if the
+        scheduler is gone."""
+        try:
+            if future.status == "error":
+                error = future.exception(timeout=ASK_S)
+                if isinstance(error, self._killed):
+                    return Killed(f"{getattr(error, 'allowed_failures', 0) + 1} times")
+                return Failed(f"{type(error).__name__}: {error}")
+            return TaskAnswered(future.result(timeout=ASK_S))
+        except CancelledError:
+            raise self.gone() from None
+        except (TimeoutError, OSError):
+            if self.lost:
+                raise self.gone() from None
+            future.add_done_callback(self._arrived.put)
+            return None
+
+    def everywhere(self, task: Callable[..., Any], *given: Any) -> None:
+        """Runs a function on all workers beside their tasks. Workers that cannot run it are skipped."""
+        if not self.lost:
+            try:
+                self._client.run(_by_name(task), *given, on_error="ignore", callback_timeout=ASK_S)
+            except (OSError, TimeoutError):
+                return  # The workers are gone, and their engines with them.
+
+    def gone(self) -> EngineError:
+        return EngineError(
+            f"the scheduler at {self.address} is gone, or has dropped this evaluation",
+            remedy="Start it again, then continue with --resume",
+        )
+
+    def close(self) -> None:
+        try:
+            self._client.close(timeout=2)
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            self._restore_logs()
+
+    def _restore_logs(self) -> None:
+        for name, level in self._levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def _by_name(task: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called by its name. A worker without the harness could not deserialise the function itself, and
+    would end."""
+    module, name = task.__module__, task.__qualname__
+
+    def called(*given: Any) -> Any:
+        from importlib import import_module
+
+        return getattr(import_module(module), name)(*given)
+
+    return called
+
+
+def _somebody_listens(address: str) -> None:
+    from distributed.comm.addressing import parse_address, parse_host_port
+
+    try:
+        scheme, rest = parse_address(address)
+        if scheme not in ("tcp", "tls"):
+            return
+        host, port = parse_host_port(rest)
+        socket.create_connection((host, port), timeout=CONNECT_S).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise _wrong(address, getattr(error, "strerror", None) or str(error)) from error
+
+
+def _wrong(address: str, why: str) -> InputError:
+    return InputError(
+        f"no Dask scheduler answers at {address}: {why}",
+        remedy="Give the address that `dask scheduler` printed, such as tcp://192.168.1.10:8786",
+    )
+
+
+WORKERS_WITHIN_S = 30.0
+"""Longest time that a cluster may have no worker, at the start and later."""
+LOOK_S = 1.0
+TICK_S = 0.2
+
+
+class ClusterWorkers:
+    """Workers as they come and go."""
+
+    def __init__(self, link: ClusterLink, told: Callable[[str], None]) -> None:
+        self._link, self._told = link, told
+        self._asked: dict[Any, str] = {}
+        self._names = 0
+        self._fit: set[str] = set()
+        self._here: dict[str, int] = {}
+        self._looked_s = self._had_s = time.monotonic()
+        self.misfits: dict[str, str] = {}
+
+    @property
+    def slots(self) -> int:
+        """How many tasks all workers run at once, without those known to be unfit."""
+        return sum(threads for one, threads in self._here.items() if one not in self.misfits)
+
+    def fit(self, stranger: bool) -> set[str]:
+        """Workers that may run a task: all (an empty set) until one was unfit. stranger: a task met an unfit one."""
+        return self._fit & self._here.keys() if self.misfits or stranger else set()
+
+    def gone(self, where: set[str]) -> bool:
+        """Whether all of these workers are gone."""
+        return bool(where) and not where & self._here.keys()
+
+    def meet(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
+        """Waits for workers and checks each. InputError if one is unfit or there is none."""
+        self._look()
+        if not self._here:
+            self._told(f"waiting up to {exact(WORKERS_WITHIN_S)} s for workers of {self._link.address}")
+        while not self._here:
+            if stop.wait(TICK_S):
+                raise KeyboardInterrupt
+            self._look()
+            if not self._here and time.monotonic() - self._had_s > WORKERS_WITHIN_S:
+                raise InputError(
+                    f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
+                    remedy=f"Start one: dask worker {self._link.address}",
+                )
+        facts: dict[str, EngineFacts] = {}
+        until_s = time.monotonic() + order.limits.load_within_s + WORKERS_WITHIN_S
+        while True:
+            self._look()
+            for future in [one for one, address in self._asked.items() if address not in self._here]:
+                del self._asked[future]
+            self.ask_new(order)
+            if not self._asked and (facts or self.misfits):
+                break
+            if stop.is_set():
+                raise KeyboardInterrupt
+            for future in self._link.arrived(TICK_S):
+                if future in self._asked:
+                    self._introduced(future, facts)
+            if time.monotonic() > until_s:
+                raise EngineError(
+                    f"workers do not answer: {shortly(sorted(self._asked.values())) or 'there are none'}",
+                    remedy="Check whether they are busy with other work, or have stopped",
+                )
+        self._demand_alike(facts)
+        return next(facts[one] for one in sorted(facts))
+
+    def ask_new(self, order: ClusterOrder) -> None:
+        """Asks new workers for their engine's facts."""
+        for address in self._here.keys() - self._fit - self.misfits.keys() - set(self._asked.values()):
+            self._names += 1
+            future = self._link.submit(
+                f"harness-{order.run}-who-{self._names}", introduce, order.told(), where={address}
+            )
+            self._asked[future] = address
+
+    def introduced(self, future: Any) -> bool:
+        """Takes a worker's facts. Whether the future belonged to such a question."""
+        if future not in self._asked:
+            return False
+        address = self._asked[future]
+        self._introduced(future, {})
+        if address in self.misfits:
+            self.leave_out(address, self.misfits.pop(address))
+        return True
+
+    def leave_out(self, address: str, why: str) -> None:
+        """Leaves out a worker that turned out to be unfit. EngineError if it was the last."""
+        self._fit.discard(address)
+        if address not in self.misfits:
+            self.misfits[address] = why
+            self._told(f"continuing without the worker {address}: {why}")
+        if not self.slots:
+            raise EngineError(f"no usable worker is left: {why}", remedy="Repair a worker, then continue with --resume")
+
+    def tick(self) -> None:
+        """Looks for new and lost workers once a second. EngineError after WORKERS_WITHIN_S without workers."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s < LOOK_S:
+            return
+        before = self._here
+        self._look()
+        for address in before.keys() - self._here.keys():
+            self._told(f"the worker {address} is gone; another worker plays its files")
+        if not self._here and now_s - self._had_s > WORKERS_WITHIN_S:
+            raise EngineError(
+                f"the scheduler at {self._link.address} has had no worker for {exact(WORKERS_WITHIN_S)} s",
+                remedy="Start workers, then continue with --resume",
+            )
+
+    def _look(self) -> None:
+        self._here = dict(self._link.workers())
+        self._looked_s = time.monotonic()
+        if self._here:
+            self._had_s = self._looked_s
+
+    def _introduced(self, future: Any, facts: dict[str, EngineFacts]) -> None:
+        found = self._link.result(future)
+        if found is None:
+            return
+        address = self._asked.pop(future)
+        if isinstance(found, Killed):
+            return  # The worker is gone.
+        if isinstance(found, Failed):
+            missing = "No module named 'harness'" in found.words
+            self.misfits[address] = (
+                "the harness is not installed there" if missing else f"it cannot run the harness: {found.words}"
+            )
+        elif "misfit" in found.answer:
+            self.misfits[address] = str(found.answer["misfit"])
+        else:
+            self._fit.add(address)
+            facts[address] = restored(EngineFacts, found.answer["facts"])
+
+    def _demand_alike(self, facts: dict[str, EngineFacts]) -> None:
+        engines = gathered((likeness(facts[address]), address) for address in sorted(facts))
+        problems = [f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._here]
+        if len(engines) > 1:
+            for alike in engines.values():
+                one = facts[alike[0]]
+                problems.append(
+                    f"{shortly(alike)}: the engine's version is {one.version}, its fingerprint {one.fingerprint[:12]}"
+                )
+        if problems:
+            raise InputError(
+                "workers of the cluster do not fit this evaluation:\n  " + "\n  ".join(problems),
+                remedy="Install the same harness and engines on all workers, and give them the same folders",
+            )
+        if not facts:
+            raise EngineError("all workers ended before they reported their versions", remedy="Start them again")
+        if len({one.settings for one in facts.values()}) > 1:
+            self._told("workers differ in settings that do not change results; the log names those of the first")
