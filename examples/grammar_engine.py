@@ -27,13 +27,13 @@ for line in sys.stdin.buffer:
     elif "samples" in head:
         sound += sys.stdin.buffer.read(2 * head["samples"])
     else:
-        if len(sound) > 820:  # a frame of features needs 25 ms
+        if len(sound) >= 2 * 410:  # bytes; a frame of features needs 25 ms
             decoder.reinit_feat()  # forget the previous file
             decoder.start_utt()
             decoder.process_raw(sound, full_utt=True)
             decoder.end_utt()
             if words := [part for part in decoder.seg() or () if part.word[0] not in "<[("]:
                 end = min((words[-1].end_frame + 1) * 160, len(sound) // 2)
-                found = decoder.hyp()
-                say(text=found.hypstr, start=words[0].start_frame * 160, end=end, score=found.prob)
+                best = decoder.hyp()
+                say(text=best.hypstr, start=words[0].start_frame * 160, end=end, score=best.prob)
         say(done=head["end"])

@@ -141,9 +141,14 @@ def attempt(model: type[T], written: object) -> T | None:
         return None
 
 
+@functools.cache
+def _schema_of(model: type) -> Schema:
+    return _adapter(model).json_schema()
+
+
 def known_keys(model: type, path: KeyPath) -> list[str]:
     """The keys of the mapping at a path, in all branches of a union."""
-    schema = _adapter(model).json_schema()
+    schema = _schema_of(model)
     nodes: list[Schema] = [schema]
     for step in path:  # pydantic's names for branches of a union lead nowhere
         nodes = [inner for node in nodes for one in _branches(node, schema) for inner in _inner(one, step)] or nodes

@@ -1,6 +1,6 @@
-"""The append-only SQLite files of rows: opened, read, also by others' leave, and written by several processes at once.
+"""The append-only SQLite files of rows: opens them, reads them, and lets several processes write one at a time.
 
-Files may come from others. Errors of SQLite are explained.
+A file may come from somebody else, so it is checked before it is read. Errors of SQLite become LogError or LogFull.
 """
 
 from __future__ import annotations
@@ -245,8 +245,9 @@ def read_rows(
 
 def read_entries(path: Path, after_seq: int = 0, kinds: str = "", *, may_be_blank: bool = False) -> Iterator[Entry]:
     """Entries of a session or of its judgments, as `read_rows`."""
-    for row, record in read_rows(path, SESSION, after_seq, kinds, may_be_blank=may_be_blank):
-        yield Entry(*row[:4], record)
+    with closing(open_for_reading(path, may_be_blank=may_be_blank)) as connection:
+        for row in texts(connection, path, after_seq, kinds):
+            yield entry_of(row, path)
 
 
 def texts(connection: sqlite3.Connection, path: Path, after_seq: int, kinds: str = "") -> Iterator[Row]:
@@ -419,7 +420,7 @@ WAIT_S = 30.0
 
 
 class SharedRows(Generic[T]):
-    """One such file; thread-safe. LogError when it cannot be written or is another one; LogFull.
+    """A file of rows that several processes add to; thread-safe. LogError when it cannot be written; LogFull.
 
     path: of the file. demand: raises LogError when the folder is not what it has to be. first: what the chain begins
     at.

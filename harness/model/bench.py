@@ -84,6 +84,7 @@ class ClockKind(StrEnum):
 class ScoreBlock:
     """Lines that give one score per word; the word with the best score counts."""
 
+    # A word is reported once, and again only after a block in which it was below the threshold.
     threshold: float = field(metadata=described("Lowest score of a detection (0 to 1, after score_scale).", gt=0, le=1))
     ignore: tuple[Text, ...] = preset((), "Words that are not phrases, such as noise.")
 

@@ -86,6 +86,8 @@ class AmbientSpec:
 class Limits:
     """Bounds on results; exit status 0 requires all of them to hold."""
 
+    # Limits on wake results must hold for every device. A sequential test that fails a device fails, too.
+    # max_disturbed_share: None means 0.1 if there is any other limit or test.
     min_recognised_share: float | None = preset(None, "Recognised queries, share of the decided ones, 0-1.", ge=0, le=1)
     min_first_attempt_share: float | None = preset(
         None, "Queries recognised at the first attempt, share of the decided ones, 0-1.", ge=0, le=1
