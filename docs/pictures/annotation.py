@@ -1,4 +1,4 @@
-"""Makes annotation-web.png: a project in chromium.
+"""Makes annotation-web.png: a page of a group on the annotators' site, in chromium.
 
 .venv/bin/python docs/pictures/annotation.py            # half a minute; needs chromium
 """
@@ -42,27 +42,23 @@ TALK = [
 ]
 
 
-def in_a_browser(folder: Path) -> None:
-    site = AnnotationSiteProcess(annotation_project(folder / "web", TALK, id="travellers"), raters=("ann",))
-    site.start()
-    try:
-        with sync_playwright() as playwright:
-            chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-            page = chromium.new_page(viewport={"width": 1100, "height": 900})
-            page.goto(site.invitation("ann"))
-            page.get_by_role("link", name="Begin").click()
-            page.wait_for_selector(".js #desk .at")
-            for key in ("5", "j", "j"):
-                page.keyboard.press(key)
-            page.screenshot(path=HERE / "annotation-web.png")
-            chromium.close()
-    finally:
-        site.stop()
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vh") as name:
-        in_a_browser(Path(name))
+        site = AnnotationSiteProcess(annotation_project(Path(name) / "web", TALK, id="travellers"), raters=("ann",))
+        site.start()
+        try:
+            with sync_playwright() as playwright:
+                chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+                page = chromium.new_page(viewport={"width": 1100, "height": 900})
+                page.goto(site.invitation("ann"))
+                page.get_by_role("link", name="Begin").click()
+                page.wait_for_selector(".js #desk .at")
+                for key in ("5", "j", "j"):
+                    page.keyboard.press(key)
+                page.screenshot(path=HERE / "annotation-web.png")
+                chromium.close()
+        finally:
+            site.stop()
 
 
 if __name__ == "__main__":

@@ -348,7 +348,8 @@ def _changed(ids: tuple[str, ...]) -> str:
     shown = ", ".join(plain_text(one, 60) for one in ids[:MOST_IDS]) + ", …" * (len(ids) > MOST_IDS)
     was = "was" if len(ids) == 1 else "were"
     told = f"{len(ids)} of them {was} labelled differently since: {shown}; the settled labels stay"
-    return f"{'':10}{told}. Settle it again: harness annotate review --adjudicate, then / and {plain_text(ids[0], 60)}"
+    again = f"harness annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
+    return f"{'':10}{told}. To settle again: {again}"
 
 
 def outcome_object(

@@ -62,7 +62,7 @@ class Table(Generic[Row]):
     """Columns and rows; the first column is a label of foreign text (`text_table`).
 
     ends: cells of closing rows. plots: for each row, what a page draws beside it, on a scale from 0 to `scale`.
-    bars: text draws them, too, where it has room; `plots` are then of `ends` as well.
+    bars: text draws them, too, where it has room; `plots` then goes on with the values of `ends`.
     """
 
     kind: ClassVar = "table"
@@ -82,7 +82,7 @@ class Table(Generic[Row]):
         *,
         bars: bool = False,
     ) -> Table[Sequence[str]]:
-        """A table whose cells are texts already, those after the first safe ones."""
+        """A table of texts. The first column may be foreign text; the other cells must be escaped already."""
         fields: list[Field[Sequence[str]]] = [
             Field("", column.title, itemgetter(at), left=column.left, gives_way=column.gives_way)
             for at, column in enumerate(columns)

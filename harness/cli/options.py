@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, field, fields, is_dataclass
+from decimal import Decimal
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, get_annotations, signature
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 STREAM = "-"
 """Standard output."""
 LIMIT_FAILED = 1
-"""An exit status."""
+"""The exit status if a limit does not hold, or labels are not declared."""
 
 
 class ShippedFile(click.Path):
@@ -69,10 +70,11 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
         return None
     text = value.strip()
     try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = math.nan
-    found = number / 100 if text.endswith("%") else number
+        # As decimals: the float 0.7 / 100 is below 0.007, and 7 errors in 1000 words would break a limit of 0.7%.
+        number = Decimal(text.removesuffix("%"))
+        found = float(number / 100 if text.endswith("%") else number)
+    except (ArithmeticError, ValueError):
+        found = math.nan
     if not 0 <= found < math.inf:
         raise click.BadParameter(f"{value!r} is not a share; write 0.08 or 8%", ctx, param)
     if found > 1 and not text.endswith("%"):
@@ -466,5 +468,5 @@ def site_options(who: str) -> Any:
     whose, visitors = ("live", "visitors") if who == "live" else (f"{who}'", who)
     own = {one.name: one for one in fields(Site) if _DECLARED in one.metadata}
     own["public_url"] = option(f"With --web: address that {visitors} use, if it differs.", metavar="URL")
-    always = " (always)" if who == "annotators" else ""
-    return together(web=flag(f"Serve the {whose} site{always}; `harness invite` makes the links to log in."), **own)
+    served = f"Serve the {whose} site; `harness invite` makes the links to log in."
+    return together(web=flag("Does nothing: the site is always served." if who == "annotators" else served), **own)

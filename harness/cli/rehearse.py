@@ -119,7 +119,7 @@ class Rehearsed:
 
     @property
     def durations_s(self) -> tuple[float, float, float]:
-        ordered = sorted([night.duration_s for night, _ in self.nights])
+        ordered = sorted(night.duration_s for night, _ in self.nights)
         low, middle, high = (ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.025, 0.5, 0.975))
         return low, middle, high
 

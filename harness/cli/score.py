@@ -240,6 +240,7 @@ def command(
                 max_wer,
                 one.scoring.totals.wer,
                 unit=SHARE,
+                why_not="the reference has no words",
             )
             for one in systems
         )

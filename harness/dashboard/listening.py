@@ -26,7 +26,7 @@ EVERY_S = 10.0
 
 
 class Rereadable(Protocol):
-    """A room of raters or annotators. Reads its files again; HarnessError when they cannot be read."""
+    """A room of raters. Reads its files again; HarnessError when they cannot be read."""
 
     def refresh(self) -> object: ...
 

@@ -333,7 +333,7 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.FIND: ("/", "f3"),
     AnnotationAction.REVIEW: ("r", "f9"),
     AnnotationAction.LABEL: ("l", "f7"),
-    AnnotationAction.QUIT: ("q", "ctrl+q", "ctrl+c"),
+    AnnotationAction.QUIT: ("q", "f4"),
     AnnotationAction.LEFT: ("left",),
     AnnotationAction.RIGHT: ("right",),
     AnnotationAction.FARTHER: ("shift+right", ">"),
@@ -342,7 +342,7 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.TAKE: ("=", "f6"),
     AnnotationAction.LEAVE: ("escape",),
 }
-"""A label may take a key that is one character; the named ones work everywhere."""
+"""A label may take a key that is one character; the action is then offered by its next key (`action_key`)."""
 
 # v is not an action any more, but the labels of a project keep their keys.
 _TAKEN = {"v", *(key for keys in KEYS.values() for key in keys)}

@@ -10,15 +10,15 @@ import queue
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import soundfile
 
 from harness.base import threads
-from harness.base.ports import Clock
+from harness.base.ports import Clock, Sink
 from harness.base.text_file import fault_in, safe_csv
 from harness.base.whole_file import write_whole
-from harness.devices.microphone import Microphone
 from harness.model.errors import InputError, InputProblems, Place, SoundError
 from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnded, SpeechStarted
@@ -55,6 +55,15 @@ class SaidPrompt:
     @property
     def snr_db(self) -> float:
         return self.level_dbfs - self.floor_dbfs
+
+
+class SpeechMicrophone(Protocol):
+    """A microphone that finds speech."""
+
+    def open(self, sink: Sink) -> None: ...
+    def close(self) -> None: ...
+    def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]: ...
+    def noise_floor_dbfs(self) -> float | None: ...
 
 
 class Unusable(Exception):
@@ -187,7 +196,7 @@ class TalkerSpeech:
 class Talker:
     """Hears one utterance after another. Use as a context manager, which opens and closes the microphone."""
 
-    def __init__(self, microphone: Microphone, clock: Clock) -> None:
+    def __init__(self, microphone: SpeechMicrophone, clock: Clock) -> None:
         self._microphone, self._clock = microphone, clock
         self._seen: queue.SimpleQueue[Observation] = threads.simple_queue()
 

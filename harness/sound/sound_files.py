@@ -306,12 +306,13 @@ def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False)
     file = _held_or_open(path)
     try:
         if hashed and not isinstance(file, io.BytesIO) and state_of(file) is None:
-            copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 – the caller closes it
+            # From a store. The copy is an unnamed file on this computer, which disappears when it is closed.
+            copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 – OpenSound closes it
             with file:
                 file.seek(0)
                 shutil.copyfileobj(file, copy, _PIECE)
             copy.flush()
-            file = copy  # from a store
+            file = copy
         source = _source(file)
         if source.rate_hz != rate_hz and not (resample and source.rate_hz in RATES_HZ):
             raise UnusableSound(RejectReason.RATE, f"{source.rate_hz} Hz; the engine needs {rate_hz} Hz")

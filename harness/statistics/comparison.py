@@ -188,10 +188,10 @@ def compared_units(counted: Counted, first: Sequence[ComparedUnit], second: Sequ
 
 def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColumns:
     clusters = [unit.cluster for unit in units]
-    clustered &= len(set(clusters)) < len(clusters)
+    several_in_one = len(set(clusters)) < len(clusters)
     times = [unit.time for unit in units if unit.time is not None]
     counts, of = [unit.count for unit in units], [unit.of for unit in units]
-    return ComparedColumns(counts, of, clusters if clustered else None, times)
+    return ComparedColumns(counts, of, clusters if clustered and several_in_one else None, times)
 
 
 def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> list[tuple[ComparedUnit, ComparedUnit]]:

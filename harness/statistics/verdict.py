@@ -72,7 +72,7 @@ class DeclaredLimit:
     - name: its key or option, with the device where there is one: `max_false_reject_share[kitchen]`.
     - words: what it limits, for people. unit: of its values.
     - wanted, found: in one unit. found: None without data, or with too little to say. least: at least `wanted`.
-    - interval: of 95 %, in the same unit; None without one. of: what was counted. why_not: nothing was found.
+    - interval: of 95 %, in the same unit; None without one. of: what was counted. why_not: why `found` is None.
     - on_bound: the far end of the interval is compared, not the estimate.
     - running, settled: whether results may still come, and whether none of them can change this verdict.
     - of_host: it limits what the host did, which says nothing about a device.
@@ -152,17 +152,25 @@ class DeclaredLimit:
         if self.of_test:
             return f"{self.words}: {self.found_text if self.found is not None else self.verdict.in_words}"
         compared = ""
-        if self.on_bound and self.bound is not None:
-            compared = f", {self.unit.write(self.bound)} at the end of its interval"
+        if self.on_bound and self.found is not None:
+            compared = ", too little for an interval"
+            if self.bound is not None:
+                compared = f", {self.unit.write(self.bound)} at the end of its interval"
         return f"{self.words} {self.wanted_text}: found {self.found_text}{compared}, {self.verdict.in_words}"
 
 
 def alpha_limit(words: str, least: float, alpha: Figure) -> DeclaredLimit:
-    """`--min-alpha`."""
+    """The limit of the option `--min-alpha`: alpha, not its interval, is at least `least`."""
     return DeclaredLimit(
-        "--min-alpha", words, least, alpha.value, least=True, unit=COEFFICIENT, interval=alpha.interval,
+        "--min-alpha",
+        words,
+        wanted=least,
+        found=alpha.value,
+        least=True,
+        unit=COEFFICIENT,
+        interval=alpha.interval,
         why_not=alpha.why_not,
-    )  # fmt: skip
+    )
 
 
 def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:

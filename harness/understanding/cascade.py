@@ -13,11 +13,12 @@ from enum import StrEnum
 
 from harness.model.transcript import Transcripts, WordCounts
 from harness.model.understanding import Corpus, Prediction, Utterance
+from harness.statistics.ratios import MetricDifference
 from harness.transcripts.alignment import count
 from harness.transcripts.scoring import Scoring as WordScoring
 from harness.transcripts.scoring import score as score_words
 from harness.transcripts.words import Wording
-from harness.understanding.comparison import DRAWS, Metric, MetricDifference, differences
+from harness.understanding.comparison import DRAWS, Metric, differences
 from harness.understanding.counts import FrameCounts, Rule, total
 from harness.understanding.figures import ZERO, ZeroDivision
 from harness.understanding.scoring import ScoredFrame, is_annotated, score

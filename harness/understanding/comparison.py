@@ -9,8 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from harness.statistics.ratios import MetricDifference as MetricDifference
-from harness.statistics.ratios import RatioColumns
+from harness.statistics.ratios import MetricDifference, RatioColumns
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
 from harness.understanding.figures import ZERO, ZeroDivision
 from harness.understanding.scoring import FrameScoring

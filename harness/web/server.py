@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.web.entrance import Entrance
 
 WAIT_FOR_REQUESTS_S = 5
-DAYS = 30.0
+INVITATION_DAYS = 30.0
 """How long an invitation holds that is made at the start."""
 
 
@@ -115,16 +115,16 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
             f"the {called} is not installed ({error.name} is missing)", remedy=f"Install it: {pip_install('web')}"
         ) from error
     invitations = Invitations(options.invitations)
-    tokens = {}
-    if options.invite:
-        tokens = invitations.invite([options.invite], DAYS, adjudicator=options.adjudicator)
-    if not any(one.holds(time.time()) for one in invitations.everyone):
+    if not options.invite and not any(one.holds(time.time()) for one in invitations.everyone):
         raise InputError(
             "nobody is invited, or all invitations have ended",
             place=Place(str(options.invitations)),
             remedy="Invite raters: harness invite RATER",
         )
     listening = _listen(options)
+    tokens: dict[str, str] = {}
+    if options.invite:  # after the port is ours: this ends the person's earlier link
+        tokens = invitations.invite([options.invite], INVITATION_DAYS, adjudicator=options.adjudicator)
     port = listening.getsockname()[1]
     names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
     site = make(invitations, SiteReach(names, port, secure=tls or (url is not None and url[0] == "https")))

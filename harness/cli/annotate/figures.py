@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
 from harness.base.text_file import safe_csv
@@ -27,9 +26,6 @@ from harness.cli.options import (
 from harness.cli.streams import print_lines, standard_output
 from harness.model.annotation import WorkOrder
 from harness.model.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 @verb("status")

@@ -19,7 +19,7 @@ def command(
     *,
     project: Path = project_argument,
     annotator: str | None = option(
-        "Invite this annotator, and print the link to log in (default: your user name if nobody is invited)."
+        "Invite this annotator, and print the link (default: your name, with --adjudicate or if nobody is invited)."
     ),
     adjudicate: bool = flag("Invite them to settle disagreements; they see the labels of the annotators."),
     ids: tuple[str, ...] = many("Removed.", "--utterance", metavar="ID", hidden=True),
@@ -36,7 +36,7 @@ def command(
     From another computer: ssh -L 8765:127.0.0.1:8765 HOST, then open the link there. Invite more people with
     `harness invite`. How-to: docs/how-to/annotate-utterances.md
 
-    Exit status: 0 done · 2 wrong usage or input · 3 something cannot be saved.
+    Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
     """
     if plain:
         raise InputError(
@@ -56,6 +56,6 @@ def command(
             name = person_name(annotator if annotator is not None else user_name(), "annotator name")
             if name == IMPORTED:
                 raise InputError(f"{IMPORTED!r} is reserved for labels from files", remedy="Choose another name")
-            (room.adjudication if adjudicate else room.desk)(name)  # refuses whom the project does not know
-            options = WebOptions(**site.given, invite=name, adjudicator=adjudicate)
+            desk = (room.adjudication if adjudicate else room.desk)(name)  # refuses whom the project does not know
+            options = WebOptions(**site.given, invite=desk.annotator, adjudicator=adjudicate)
         sys.exit(serve_annotation(room, options))

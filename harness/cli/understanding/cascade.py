@@ -135,7 +135,7 @@ def command(
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
         gain = scored.total.differences[Metric.SFA].difference
-        loss = None if gain is None else round(-gain, 12)  # of shares that a float only nearly is
+        loss = None if gain is None else round(-gain, 12)  # a difference of floats is only nearly the share
         demand_limits([DeclaredLimit("--max-sfa-loss", "SFA loss by recognition", max_sfa_loss, loss, unit=SHARE)])
 
 

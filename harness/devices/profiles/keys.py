@@ -191,6 +191,7 @@ class GivesKeys(Keys):
     kind: Kind = Field(description="Kind of the observation.")
     phrase: str = preset("", "wake: the phrase.")
     score: float | None = optional("wake, intent: the score, 0 to 1.")
+    inferred: str = preset("", "wake: what it is inferred from; weak evidence.")
     text: str = preset("", "transcript, response, log: the text.")
     final: bool = preset(True, "transcript: whether it is final.")
     name: str = preset("", "intent, state: its name.")
@@ -218,7 +219,7 @@ class SampleKeys(Keys):
 
 
 FIELDS: dict[ObservationKind, tuple[str, ...]] = {
-    ObservationKind.WAKE: ("phrase", "score"),
+    ObservationKind.WAKE: ("phrase", "score", "inferred"),
     ObservationKind.TRANSCRIPT: ("text", "final"),
     ObservationKind.INTENT: ("name", "slots", "score"),
     ObservationKind.NOT_UNDERSTOOD: (),

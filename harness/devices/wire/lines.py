@@ -104,7 +104,9 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
 
     match mapping.kind:
         case ObservationKind.WAKE:
-            return Wake(source, at, named("phrase"), fields.score(mapping), fields.audio_s)
+            return Wake(
+                source, at, named("phrase"), fields.score(mapping), fields.audio_s, fields.text(mapping, "inferred")
+            )
         case ObservationKind.TRANSCRIPT:
             final = fields.text(mapping, "final").lower() not in _FALSE
             return Transcript(source, at, fields.text(mapping, "text"), final, fields.audio_s)

@@ -214,7 +214,8 @@ def _observation(
     match mapping.kind:
         case ObservationKind.WAKE:
             phrase = text("phrase", None)
-            return Wake(source, at, dict(mapping.values).get(phrase, phrase), _scored(mapping, document, fields))
+            phrase = dict(mapping.values).get(phrase, phrase)
+            return Wake(source, at, phrase, _scored(mapping, document, fields), inferred=text("inferred", None))
         case ObservationKind.TRANSCRIPT:
             final = pointed(document, fields["final"]) if "final" in fields else True
             if not isinstance(final, bool):

@@ -1,6 +1,6 @@
 """Numbers in lines to named states, with hysteresis and a minimum length. No I/O and no clock.
 
-Light, a current sensor and network traffic use the same rules. A change of state becomes the line
+Light, current and traffic use the same rules. A change of state becomes the line
 `NAME: STATE, before: STATE`, for the profile's line rules.
 """
 

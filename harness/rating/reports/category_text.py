@@ -197,7 +197,7 @@ def sections(report: CategoryReport) -> Iterator[Section]:
         if any(one.figures.method is Method.TOO_FEW for _, groups in report.groups for one in groups):
             pairs.append(("", TOO_FEW_WHY))
         parts.append(Notes(pairs))
-    parts += [_crossed(one, report.selection.on) for one in report.crossed]
+    parts += [_crossed(one, report.selection.on) for one in report.crossed if one.columns]
     if parts:
         yield Section("groups", "Groups", parts)
     yield Section("reprompts", "Re-prompts", list(_reprompts(report)))

@@ -259,11 +259,10 @@ def _write_under_free_name(root: Path, stem: str, resolved: Resolved, started: S
     with unfinished(root / stem) as part:
         with disk_errors(f"{part} cannot be written"):
             part.mkdir()
-        found, count = root / stem, 1
-        while found.exists():
+        final, count = root / stem, 1
+        while final.exists():
             count += 1
-            found = root / f"{stem}-{count}"
-        final = found
+            final = root / f"{stem}-{count}"
         started = replace(started, session_id=final.name)
         _copy_inputs(SessionFolder(part).inputs, resolved.scenario, resolved.bench)
         write_resolved(part, resolved)

@@ -22,7 +22,7 @@ from harness.statistics.confidence import DET_TICKS, deviate
 from harness.statistics.text import percent_interval, points_interval
 from harness.transcripts.groups import LEAST_SPEAKERS, compare, compared_by_groups
 from harness.transcripts.reports.scoring_json import Scored
-from harness.transcripts.reports.text import NO_SPEAKER, TESTS, confused, sections
+from harness.transcripts.reports.text import NO_SPEAKER, TESTS, confused, group_scale, sections
 from harness.transcripts.scoring import ScoredUtterance, Scoring
 
 MOST_STEPS = 1000
@@ -242,6 +242,7 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         references=plain_text(references, LONGEST_NAME),
         normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
         systems=rows,
+        system_scale=max(one.interval[1] if one.interval else one.scoring.totals.wer or 0.0 for one in systems) or 1.0,
         titles={section.key: section.title for one in rows for section in one.sections},
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         by_groups=compared_by_groups([(one.scoring, one.groups) for one in systems]),
@@ -264,10 +265,11 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
 
 def _systems(systems: Sequence[Scored]) -> list[_PageSystem]:
     rows = []
+    scale = max((group_scale(one.groups) for one in systems if one.groups), default=0.0)
     for number, one in enumerate(systems, 1):
         name = plain_text(one.scoring.title, LONGEST_NAME) or f"system {number}"
         label = "HYP" if len(systems) == 1 else f"{number} {Path(name).stem or name}"
-        rows.append(_PageSystem(label, name, one, (*sections(one, WIDTH, MOST_IDS), confused(one.scoring))))
+        rows.append(_PageSystem(label, name, one, (*sections(one, WIDTH, MOST_IDS, scale), confused(one.scoring))))
     return rows
 
 

@@ -96,8 +96,11 @@ def report(
             yield marked(line) if line.startswith(f"{ERROR_RATES[scoring.unit]} ") else line
 
 
-def sections(of: Scored, width: int, ids: int = 5) -> Iterator[Section]:
-    """The results of a system. width: columns of a line. ids: of utterances, listed where they are counted."""
+def sections(of: Scored, width: int, ids: int = 5, scale: float | None = None) -> Iterator[Section]:
+    """The results of a system. width: columns of a line. ids: of utterances, listed where they are counted.
+
+    scale: where the plots of groups end; default: at the highest end of the system's intervals.
+    """
     yield Section("speakers", "Speakers", (summary(of.scoring), notes(of.scoring, of.interval, width, ids)))
     if of.confidence is not None:
         yield confidence(of.confidence)
@@ -106,7 +109,7 @@ def sections(of: Scored, width: int, ids: int = 5) -> Iterator[Section]:
     if of.talkers:
         yield talkers(of.talkers)
     if of.groups is not None:
-        yield groups(of.groups, width, of.scoring.unit, ids)
+        yield groups(of.groups, width, of.scoring.unit, ids, scale)
 
 
 def summary(scoring: Scoring) -> Table[Sequence[str]]:
@@ -223,13 +226,18 @@ def _listed(count: int, ids: Sequence[str], width: int, most: int) -> str:
     return f"{count:,} ({first}{', …' if len(ids) > most else ''})"
 
 
-def groups(of: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, ids: int = 5) -> Section:
-    """A table for each grouping, then the crossed ones, then what belongs to none."""
+def group_scale(of: GroupFigures) -> float:
+    """The highest end of the intervals of groups, to draw them all on one scale."""
+    words = (words for by in of.grouped if len(by.values) > 1 for _, words in by.values)
+    return max((one.interval[1] if one.interval else one.counts.wer or 0.0 for one in words), default=0.0)
+
+
+def groups(
+    of: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, ids: int = 5, scale: float | None = None
+) -> Section:
+    """A table for each grouping, then the crossed ones, then what belongs to none. scale: as of `sections`."""
     several = [grouped for grouped in of.grouped if len(grouped.values) > 1]
-    ends = [
-        words.interval[1] if words.interval else words.counts.wer or 0.0 for by in several for _, words in by.values
-    ]
-    tables = [_grouped(grouped, unit, max(ends) or 1.0) for grouped in several]
+    tables = [_grouped(grouped, unit, scale or group_scale(of) or 1.0) for grouped in several]
     pairs = [
         ("", f"{grouped.by}: {grouped.values[0][0] or NO_LABEL} in every utterance")
         for grouped in of.grouped
@@ -238,7 +246,8 @@ def groups(of: GroupFigures, width: int, unit: TextUnit = TextUnit.WORD, ids: in
     pairs += [("", f"{name}: {labels:,} different labels are too many for a table") for name, labels in of.left_out]
     units = {words.unit for grouped in of.grouped for _, words in grouped.values}
     for varying in sorted(units):
-        pairs.append(("intervals", f"over {varying.value}: " * (len(units) > 1) + INTERVALS[varying]))
+        over = f"over {varying.value}: " if len(units) > 1 else ""
+        pairs.append(("intervals", over + INTERVALS[varying]))
     if without := of.without_row:
         listed = _listed(len(without), without, width, ids)
         pairs.append(("without a row", f"{listed}; their group is {NO_LABEL}"))

@@ -16,11 +16,12 @@ from harness.base.text_table import shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.numbers import percent, points
 from harness.model.understanding import Utterance, joined
+from harness.statistics.ratios import MetricDifference
 from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.scoring_json import counts_of
 from harness.transcripts.reports.text import wer_in_words
 from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, FrameFate
-from harness.understanding.comparison import Metric, MetricDifference
+from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, items
 from harness.understanding.figures import figures
 from harness.understanding.reports.score_json import counts_json, rule_json, zero_json

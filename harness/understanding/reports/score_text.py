@@ -39,7 +39,8 @@ from harness.understanding.figures import (
 from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
 
 if TYPE_CHECKING:  # limits need the names of metrics, but no arrays
-    from harness.understanding.comparison import FrameComparison, Metric, MetricDifference
+    from harness.statistics.ratios import MetricDifference
+    from harness.understanding.comparison import FrameComparison, Metric
 
 MOST_ROWS = 100
 

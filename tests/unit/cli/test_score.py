@@ -109,6 +109,15 @@ def test_a_limit_decides_the_status(files: tuple[Path, Path], limit: str, status
     assert ("fails" in done.stderr) == (status == 1)
 
 
+def test_a_percentage_is_the_decimal_that_it_says(tmp_path: Path) -> None:
+    """The float 0.7 / 100 is below 0.007."""
+    said, heard = tmp_path / "r.trn", tmp_path / "h.trn"
+    said.write_text("a " * 1000 + "(s_1)\n", encoding="utf-8")
+    heard.write_text("b " * 7 + "a " * 993 + "(s_1)\n", encoding="utf-8")
+    assert harness("-r", said, "-h", heard, "--max-wer", "0.7%").exit_code == 0
+    assert harness("-r", said, "-h", heard, "--max-wer", "0.69%").exit_code == 1
+
+
 def test_no_limit_allows_a_rate_over_nothing(tmp_path: Path) -> None:
     path = tmp_path / "empty.trn"
     path.write_text("(a_1)\n", encoding="utf-8")

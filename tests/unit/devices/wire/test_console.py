@@ -46,6 +46,13 @@ def test_colours_are_no_part_of_the_match_and_stay_in_the_log() -> None:
     assert (console.lines, console.garbage) == (3, 1)
 
 
+def test_a_rule_says_what_a_wake_event_is_inferred_from() -> None:
+    weak = LineMapping("^upload", ObservationKind.WAKE, fields=(("inferred", "network traffic"),))
+    assert Console(profile(weak), "dev").feed(b"upload\n", Stamp(1.0)) == (
+        Wake("dev", Stamp(1.0), inferred="network traffic"),
+    )
+
+
 @given(st.lists(st.integers(1, 60), max_size=12))
 def test_it_does_not_matter_in_which_pieces_the_bytes_come(cuts: list[int]) -> None:
     data = b"wake one\r\nnoise\x00\xfe\n\n\rwake two\nwake three\n" + "wake vier ü\nhalf".encode()
