@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import hashlib
-import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from harness.base import strict_yaml
@@ -24,33 +31,20 @@ from harness.model.numbers import exact
 KeyPath = Sequence[str | int]
 
 
-_STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
 class Keys(BaseModel):
-    """A mapping in a file whose keys are not the fields of the type that it becomes."""
+    """A mapping in a file. A validation context collects the known keys of each mapping, by identity of the mapping."""
 
-    model_config = ConfigDict(**_STRICT, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
-
-T = TypeVar("T")
-Schema = Mapping[str, Any]
-
-
-@functools.cache
-def _adapter(model: type) -> TypeAdapter[Any]:
-    """Validates a mapping strictly. A union, since a dataclass alone does not take the strictness."""
-    optional_model: Any = model | None
-    return TypeAdapter(optional_model, config=_STRICT)
+    @model_validator(mode="before")
+    @classmethod
+    def _note_known_keys(cls, written: Any, info: ValidationInfo) -> Any:
+        if info.context is not None:
+            info.context[id(written)] = tuple(one.alias or name for name, one in cls.model_fields.items())
+        return written
 
 
-def validated(model: type[T], written: object) -> T:
-    """The written mapping as its model, which is `Keys` or a frozen dataclass; pydantic's ValidationError.
-
-    From JSON, in which lists become tuples and words become members of enums as the fields require.
-    """
-    value: T = _adapter(model).validate_json(json.dumps(written))  # type: ignore[arg-type]
-    return value
+KeysT = TypeVar("KeysT", bound=Keys)
 
 
 def nearest(word: object, known: Collection[str], *, listed: str = "Known") -> str:
@@ -108,13 +102,14 @@ class Findings:
         if self.problems:
             raise InputProblems(sorted(self.problems, key=_order))
 
-    def check(self, model: type, written: object) -> None:
+    def check(self, model: type[Keys], written: object) -> None:
         """Notes everything in the whole file that does not validate as `model`."""
+        known: dict[int, tuple[str, ...]] = {}
         try:
-            validated(model, written)
+            model.model_validate(written, context=known)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
-                self.note(detail, (), known_keys(model, detail["loc"][:-1]))
+                self.note(detail, (), _known_keys(detail, written, known))
 
     def note(self, detail: ErrorDetails, above: KeyPath, known: Sequence[str]) -> None:
         """Notes one of pydantic's errors in our own words; `above` is the path of the validated value."""
@@ -133,43 +128,12 @@ class Findings:
                 self.add(path[:-1] if of_key else path, what, remedy, key=of_key)
 
 
-def attempt(model: type[T], written: object) -> T | None:
+def attempt(model: type[KeysT], written: object) -> KeysT | None:
     """The written mapping as its model; None if it is wrong, which was noted with the whole file."""
     try:
-        return validated(model, written)
+        return model.model_validate(written)
     except ValidationError:
         return None
-
-
-@functools.cache
-def _schema_of(model: type) -> Schema:
-    return _adapter(model).json_schema()
-
-
-def known_keys(model: type, path: KeyPath) -> list[str]:
-    """The keys of the mapping at a path, in all branches of a union."""
-    schema = _schema_of(model)
-    nodes: list[Schema] = [schema]
-    for step in path:  # pydantic's names for branches of a union lead nowhere
-        nodes = [inner for node in nodes for one in _branches(node, schema) for inner in _inner(one, step)] or nodes
-    return [key for node in nodes for one in _branches(node, schema) for key in one.get("properties", ())]
-
-
-def _branches(node: Schema, schema: Schema) -> Iterator[Schema]:
-    """What a node refers to, and the branches of its unions."""
-    node = schema.get("$defs", {}).get(node.get("$ref", "").rpartition("/")[2], node)
-    yield node
-    for branch in (*node.get("anyOf", ()), *node.get("oneOf", ())):
-        yield from _branches(branch, schema)
-
-
-def _inner(node: Schema, step: str | int) -> list[Schema]:
-    below = (
-        node.get("items")
-        if isinstance(step, int)
-        else node.get("properties", {}).get(step, node.get("additionalProperties"))
-    )
-    return [below] if isinstance(below, dict) else []
 
 
 def explained(detail: ErrorDetails) -> tuple[str, str]:
@@ -212,8 +176,6 @@ def explained(detail: ErrorDetails) -> tuple[str, str]:
             return f"{shown} is too long", f"At most {context['max_length']} are allowed"
         case "written":
             return str(context["what"]), str(context["remedy"])
-        case "value_error" if isinstance(error := context["error"], InputError):
-            return error.what, error.remedy
         case "value_error":
             return str(context["error"]), "Change it; docs/reference/keys-bench.md lists the options of each driver"
     return f"{shown} is not valid here", "See docs/reference/keys-scenario.md and keys-bench.md for valid values"
@@ -247,6 +209,26 @@ def _child(node: Node, step: str | int) -> tuple[Node | None, Mark | None]:
     return None, None
 
 
+def _known_keys(detail: ErrorDetails, written: object, known: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
+    for step in detail["loc"][:-1]:
+        match written, step:
+            case dict() as entries, str() if step in entries:
+                written = entries[step]
+            case list() as items, int() if step < len(items):
+                written = items[step]
+    return known.get(id(written), ())
+
+
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+MAX_TEXT = 1000
+
+
+def wrong(what: str, remedy: str) -> PydanticCustomError:
+    """A problem in our own words, for a validator to raise."""
+    return PydanticCustomError("written", "{what}", {"what": what, "remedy": remedy})
+
+
 def word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
     """Turns a word into a member of the enum. For other words, and those in `never`, the error names the nearest."""
     choices = [member.value for member in kind if member not in never]
@@ -259,6 +241,44 @@ def word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
         return kind(written)
 
     return BeforeValidator(member_of)
+
+
+def _id(text: str) -> str:
+    if not _ID.fullmatch(text):
+        raise wrong(
+            f"{text!r} is not a name",
+            "Use small letters, digits, - and _, at most 64, beginning with a letter or digit",
+        )
+    return text
+
+
+def _text(text: str) -> str:
+    text = text.strip()
+    if not text:
+        raise wrong("the text is empty", "Write some words")
+    if len(text) > MAX_TEXT:
+        raise wrong(f"the text has more than {MAX_TEXT} characters", "Shorten it")
+    if any(ord(letter) < 0x20 for letter in text):
+        raise wrong("the text contains a line break or a tab", "Write it as one line; > instead of | joins lines")
+    return text
+
+
+def _spoken(text: str) -> str:
+    if not any(letter.isalnum() for letter in text):
+        raise wrong(f"{text!r} contains nothing to speak", "Write some words")
+    return text
+
+
+def _language(text: str) -> str:
+    if not _LANGUAGE.fullmatch(text):
+        raise wrong(f"{text!r} is not a language tag", "Write one like en-US or de")
+    return text
+
+
+Id = Annotated[str, AfterValidator(_id), Field(json_schema_extra={"pattern": f"^{_ID.pattern}$"})]
+Text = Annotated[str, AfterValidator(_text), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TEXT})]
+Spoken = Annotated[Text, AfterValidator(_spoken)]
+Language = Annotated[str, AfterValidator(_language), Field(json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"})]
 
 
 def kind_of(path: Path) -> FileKind:
@@ -319,7 +339,7 @@ def preset(default: Any, description: str, **limits: Any) -> Any:
 
 
 def written_in(
-    path: Path, kind: FileKind, model: type, may_be_null: Callable[[KeyPath], bool] = lambda at: False
+    path: Path, kind: FileKind, model: type[Keys], may_be_null: Callable[[KeyPath], bool] = lambda at: False
 ) -> tuple[str, Plain, Findings]:
     """SHA-256 (hex) of a file, its content, and the problems of its keys, which are not raised yet.
 
@@ -335,11 +355,11 @@ def written_in(
     return hashlib.sha256(content).hexdigest(), written, found
 
 
-def read_keys(path: Path, kind: FileKind, model: type[T]) -> tuple[T, Findings]:
+def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
     """The keys of a file in which no value is empty, and its findings, to add further problems to.
 
     InputProblems with every mistake in the keys; InputError if it is not YAML or of another kind.
     """
     _, written, found = written_in(path, kind, model)
     found.refuse()
-    return validated(model, written), found
+    return model.model_validate(written), found

@@ -12,8 +12,7 @@ from typing_extensions import TypeAliasType
 
 from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
-from harness.model.errors import ContradictionError, Place
-from harness.model.keys import Text, described, preset
+from harness.model.errors import InputError, Place
 from harness.model.numbers import exact
 from harness.model.observation import DeviceState
 from harness.model.stands import PowerSwitch, Stand
@@ -82,11 +81,13 @@ class ClockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScoreBlock:
-    """Lines that give one score per word; the word with the best score counts."""
+    """Lines that give one score for each word; the best one counts, when it reaches `threshold` (0–1).
 
-    # A word is reported once, and again only after a block in which it was below the threshold.
-    threshold: float = field(metadata=described("Lowest score of a detection (0 to 1, after score_scale).", gt=0, le=1))
-    ignore: tuple[Text, ...] = preset((), "Words that are not phrases, such as noise.")
+    ignore: words that are not phrases. A word is reported once, and again only after a block in which it was below.
+    """
+
+    threshold: float
+    ignore: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +218,11 @@ class AudioDialogue(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AudioInput:
-    """How the device accepts sound over its connection."""
+    """That a device takes sound over its wire. rate_hz: of its ears. topic: Hermes, with {device} and {id}."""
 
-    dialogue: AudioDialogue = field(
-        metadata=described(
-            "vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
-        )
-    )
-    rate_hz: int = preset(16000, "Sample rate of that sound. Default 16000.", ge=8000, le=48000)
-    topic: Text = preset("", "Hermes: topic, with {device}; for hermes_play_bytes also with {id}.")
+    dialogue: AudioDialogue
+    rate_hz: int = 16000
+    topic: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,18 +465,15 @@ class AfterRetries(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OnFault:
-    """What a run does when a fault ends a trial: it pauses, and plays the trial again later."""
+    """What a run does about a fault: it pauses, and tries again after retry_after_s, at most `retries` times.
 
-    retry_after_s: float = preset(
-        60.0, "Time after which a lost device pauses the run, and between two retries, s.", ge=1, le=86_400
-    )
-    retries: int = preset(10, "Retries without a trial that succeeds.", ge=0, le=10_000)
-    then: AfterRetries = preset(
-        AfterRetries.END, "After the last retry: end (exit status 3, can be resumed), or skip the trial and continue."
-    )
-    power_cycles: int = preset(
-        0, "Power cycles of a device that fails, or is silent, without a trial that succeeds.", ge=0, le=1000
-    )
+    power_cycles: of a device that has failed, without a trial of it that succeeds.
+    """
+
+    retry_after_s: float = 60.0
+    retries: int = 10
+    then: AfterRetries = AfterRetries.END
+    power_cycles: int = 0
 
     @property
     def longest_s(self) -> float:
@@ -506,37 +500,35 @@ class NotifyInput(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Where a run sends messages: one of command, webhook, webhook_env and mqtt."""
+    """Where a run sends messages: a program, an HTTP address or a broker, exactly one. Keys as in the bench file.
 
-    on: tuple[NotifyOn, ...] = preset(
-        tuple(NotifyOn), "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything."
-    )
-    command: tuple[Text, ...] = preset(
-        (), "Program and arguments, without a shell; {subject} is the subject. A path is from the bench's folder."
-    )
-    input: NotifyInput = preset(
-        NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
-    )
-    webhook: Text = preset("", "HTTP address to which the message is posted as one JSON object.")
-    webhook_env: Text = preset("", "Environment variable with that address, if the address is secret.")
-    token_env: Text = preset("", "Environment variable with a token for the webhook (Authorization: Bearer).")
-    mqtt: Text = preset("", "Broker to which the message is published as one JSON object: host, host:port or lab.")
-    topic: Text = preset("", "Topic of the message at the broker.")
-    username: Text = preset("", "User at the broker.")
-    password_env: Text = preset("", "Environment variable with the password at the broker.")
-    tls: bool = preset(False, "Encrypt the connection to the broker, and check its certificate.")
-    ca_file: Text = preset("", "PEM file of the authority that signed the broker's certificate. It implies TLS.")
+    command: program and arguments. webhook_env, token_env, password_env: names of environment variables.
+    InputError when the keys do not fit together.
+    """
+
+    on: tuple[NotifyOn, ...] = tuple(NotifyOn)
+    command: tuple[str, ...] = ()
+    input: NotifyInput = NotifyInput.JSON
+    webhook: str = ""
+    webhook_env: str = ""
+    token_env: str = ""
+    mqtt: str = ""
+    topic: str = ""
+    username: str = ""
+    password_env: str = ""
+    tls: bool = False
+    ca_file: str = ""
 
     def __post_init__(self) -> None:
         if sum(map(bool, (self.command, self.webhook, self.webhook_env, self.mqtt))) != 1:
-            raise ContradictionError(
+            raise InputError(
                 "a message needs exactly one way to go",
                 remedy="Write one of `command`, `webhook`, `webhook_env` and `mqtt`",
             )
         if self.webhook and not self.webhook.startswith(("http://", "https://")):
-            raise ContradictionError(f"{self.webhook!r} is not an HTTP address", remedy="Write `https://…`")
+            raise InputError(f"{self.webhook!r} is not an HTTP address", remedy="Write `https://…`")
         if self.mqtt and (not self.topic or set(self.topic) & set("+#")):
-            raise ContradictionError("`mqtt` needs a topic without + and #", remedy="Write `topic: lab/nights`")
+            raise InputError("`mqtt` needs a topic without + and #", remedy="Write `topic: lab/nights`")
         for belongs, used, keys in (
             ("command", bool(self.command), {"input": self.input is not NotifyInput.JSON}),
             ("webhook", bool(self.webhook or self.webhook_env), {"token_env": self.token_env}),
@@ -548,7 +540,7 @@ class Notify:
         ):
             for key, value in keys.items():
                 if value and not used:
-                    raise ContradictionError(f"`{key}` belongs to `{belongs}`", remedy=f"Remove `{key}`")
+                    raise InputError(f"`{key}` belongs to `{belongs}`", remedy=f"Remove `{key}`")
 
 
 @dataclass(frozen=True, slots=True)

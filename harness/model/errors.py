@@ -2,7 +2,6 @@
 
 HarnessError
 ├── InputError            what a person wrote is wrong: refused before anything is played (exit 2)
-│   ├── ContradictionError  keys of one mapping that do not fit together
 │   └── InputProblems     all of a file's problems at once
 ├── UnmetNeed             the bench does not offer what the scenario needs: SKIP with the reason
 ├── PluginError           no such driver, voice, detector, …; lists those that are installed (exit 2)
@@ -73,10 +72,6 @@ class InputProblems(InputError):
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
-
-
-class ContradictionError(InputError, ValueError):
-    """Keys of one mapping do not fit together: raised where its type is made, and placed by the reader of its file."""
 
 
 class UnmetNeed(HarnessError):

@@ -7,7 +7,6 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from harness.model.effect import EffectWord
-from harness.model.keys import Id, Text, described, preset
 
 
 class Category(StrEnum):
@@ -188,13 +187,13 @@ class ItemFilter:
 
 @dataclass(frozen=True, slots=True)
 class GoldItem:
-    """A first response whose category is known."""
+    """A response whose category is known. session: its id. accept: further categories that count as right."""
 
-    session: Text = field(metadata=described("Id of the session."))
-    trial: Text = field(metadata=described("Id of the trial."))
-    category: Category = field(metadata=described("The right category."))
-    accept: tuple[Category, ...] = preset((), "Further categories that count as right.")
-    why: Text = preset("", "The reason.")
+    session: str
+    trial: str
+    category: Category
+    accept: tuple[Category, ...] = ()
+    why: str = ""
 
     def is_right(self, category: Category | None) -> bool:
         """Whether a rater who gives that category is right."""
@@ -203,16 +202,16 @@ class GoldItem:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """An exercise. Voices speak it, and the rater sees the right answer at once."""
+    """An item of the training round: spoken by voices, judged, and explained at once."""
 
-    id: Id = field(metadata=described("Name of the exercise."))
-    query: Text = field(metadata=described("The query."))
-    response: Text = field(metadata=described("The response."))
-    category: Category = field(metadata=described("The right category."))
-    why: Text = field(metadata=described("The reason, shown after the answer."))
-    accept: tuple[Category, ...] = preset((), "Further categories that count as right.")
-    effect: Text = preset("", "What the device did, if that decides.")
-    core_capability: bool = preset(False, "Whether every such device must be able to do this.")
+    id: str
+    query: str
+    response: str
+    category: Category
+    why: str
+    accept: tuple[Category, ...] = ()
+    effect: str = ""
+    core_capability: bool = False
 
     @property
     def trial_id(self) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-
-from harness.model.keys import Text, described
 
 
 class ProcedureName(StrEnum):
@@ -28,7 +26,7 @@ EDITIONS: Mapping[ProcedureName, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A published procedure, whose clauses the report lists with the session's own values."""
+    """A procedure in one of its editions."""
 
-    name: ProcedureName = field(metadata=described("Name of the procedure."))
-    edition: Text = field(metadata=described("Its edition."))
+    name: ProcedureName
+    edition: str

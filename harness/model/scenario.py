@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Literal
 
 from harness.model.effect import EffectCheck
-from harness.model.keys import described, preset
 from harness.model.procedure import Procedure
 from harness.model.stimulus import (
     Band,
@@ -84,67 +83,38 @@ class AmbientSpec:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on results; exit status 0 requires all of them to hold."""
+    """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
 
-    # Limits on wake results must hold for every device. A sequential test that fails a device fails, too.
-    # max_disturbed_share: None means 0.1 if there is any other limit or test.
-    min_recognised_share: float | None = preset(None, "Recognised queries, share of the decided ones, 0-1.", ge=0, le=1)
-    min_first_attempt_share: float | None = preset(
-        None, "Queries recognised at the first attempt, share of the decided ones, 0-1.", ge=0, le=1
-    )
-    min_effect_share: float | None = preset(
-        None, "Correct effects, share of those known when the run ends, 0-1.", ge=0, le=1
-    )
-    min_understood_share: float | None = preset(
-        None, "Understand trials with all intents and slots right, share of the decided ones, 0-1.", ge=0, le=1
-    )
-    min_intent_share: float | None = preset(
-        None, "Understand trials with all intents right, share of the decided ones, 0-1.", ge=0, le=1
-    )
-    max_latency_p95_ms: float | None = preset(
-        None, "95th percentile of the time from end of speech to response, ms.", gt=0
-    )
-    max_inconclusive: int | None = preset(None, "Number of inconclusive trials, for which there was no evidence.", ge=0)
-    max_interrupted: int | None = preset(None, "Number of interrupted trials.", ge=0)
-    max_disturbed_share: float | None = preset(
-        None,
-        "Attempts that the host disturbed, share of all, 0-1. With more, the session is undecided. Default 0.1.",
-        ge=0,
-        le=1,
-    )
-    max_false_reject_share: float | None = preset(
-        None, "False rejects of each device, share of the wake phrases, 0-1.", ge=0, le=1
-    )
-    max_false_reject_upper: float | None = preset(
-        None, "Upper end of the 95 % interval of that share (over voices, if several speak).", ge=0, le=1
-    )
-    max_false_accepts_per_hour: float | None = preset(
-        None, "False accepts of each device, per hour of ambient sound.", ge=0
-    )
-    max_false_accepts_upper_per_hour: float | None = preset(
-        None, "Upper end of the 95 % interval of that rate (Garwood).", ge=0
-    )
-    min_exposure_hours: float | None = preset(None, "Ambient sound that each device demonstrably heard, h.", ge=0)
-    min_command_share: float | None = preset(
-        None, "Commands that each device understood, share of those played, 0-1.", ge=0, le=1
-    )
-    max_wake_delay_p95_ms: float | None = preset(
-        None, "95th percentile of each device's time from end of wake phrase to wake event, ms.", gt=0
-    )
-    max_first_sound_p95_ms: float | None = preset(
-        None, "95th percentile of the time from end of speech to the device's first sound, a chime included, ms.", gt=0
-    )
-    max_request_gap_ms: float | None = preset(
-        None,
-        "Each device's shortest pause between wake phrase and request from which 90 % of requests arrive whole, ms.",
-        gt=0,
-    )
-    max_first_attempt_wer: float | None = preset(
-        None, "Word errors per reference word at first attempts, 0 or more.", ge=0
-    )
-    max_final_wer: float | None = preset(
-        None, "Word errors per reference word at the attempts that decided, 0 or more.", ge=0
-    )
+    …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
+    Limits on wake results must hold for every device. …_upper: the upper end of the 95 % interval (over voices or
+    Clopper–Pearson; Garwood). min_command_share: commands understood, of those said. max_request_gap_ms: shortest pause
+    between wake phrase and request from which 90 % of the requests arrive whole, of each device.
+    min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
+    min_understood_share: trials whose intents and slots were understood, at the attempt that decided; min_intent_share:
+    … whose intents alone. max_disturbed_share: attempts that the host disturbed, of all of the takes that count; with
+    more, the session is undecided. None: 0.1 if there is any other limit or test.
+    """
+
+    min_recognised_share: float | None = None
+    min_first_attempt_share: float | None = None
+    max_latency_p95_ms: float | None = None
+    max_inconclusive: int | None = None
+    max_interrupted: int | None = None
+    max_false_reject_share: float | None = None
+    max_false_reject_upper: float | None = None
+    max_false_accepts_per_hour: float | None = None
+    max_false_accepts_upper_per_hour: float | None = None
+    min_exposure_hours: float | None = None
+    min_command_share: float | None = None
+    max_wake_delay_p95_ms: float | None = None
+    max_request_gap_ms: float | None = None
+    max_first_sound_p95_ms: float | None = None
+    max_first_attempt_wer: float | None = None
+    max_final_wer: float | None = None
+    min_effect_share: float | None = None
+    min_understood_share: float | None = None
+    min_intent_share: float | None = None
+    max_disturbed_share: float | None = None
 
 
 class Evidence(StrEnum):
@@ -263,13 +233,16 @@ class WakeSettings:
 
 @dataclass(frozen=True, slots=True)
 class SequentialTest:
-    """A sequential test: the remaining trials are skipped as soon as the question is decided."""
+    """Wald's test of a rate or share: `good` is passed with probability ≥ 1 − alpha, `bad` failed with ≥ 1 − beta.
 
-    # Wald: `good` is passed with probability ≥ 1 − alpha, `bad` failed with ≥ 1 − beta.
-    good: float = field(metadata=described("A rate that is good enough: events per hour, or a share 0-1.", ge=0))
-    bad: float = field(metadata=described("A rate that is too bad, in the same unit; more than good.", gt=0))
-    alpha: float = preset(0.05, "Highest probability that a device as good as `good` fails.", gt=0, lt=0.5)
-    beta: float = preset(0.05, "Highest probability that a device as bad as `bad` passes.", gt=0, lt=0.5)
+    good < bad; events per hour for false accepts, shares 0–1 for false rejects. alpha: probability that a device as
+    good as `good` is failed; beta: that one as bad as `bad` is passed.
+    """
+
+    good: float
+    bad: float
+    alpha: float = 0.05
+    beta: float = 0.05
 
 
 class OnUndecided(StrEnum):
@@ -281,13 +254,11 @@ class OnUndecided(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """When the harness skips the remaining trials, because the question is decided."""
+    """When trials that are left are needless, since the question is decided for every device."""
 
-    false_accepts: SequentialTest | None = preset(None, "Test of the false accepts per hour of ambient sound.")
-    false_rejects: SequentialTest | None = preset(None, "Test of the share of wake phrases that were rejected.")
-    on_undecided: OnUndecided = preset(
-        OnUndecided.FAIL, "Result of a test that is still undecided when the run ends: fail or pass."
-    )
+    false_accepts: SequentialTest | None = None
+    false_rejects: SequentialTest | None = None
+    on_undecided: OnUndecided = OnUndecided.FAIL
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,15 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from harness.base import plugins
 from harness.base.findings import (
     Findings,
+    Id,
     KeyPath,
     Keys,
+    Spoken,
+    Text,
     attempt,
     nearest,
     optional,
     preset,
-    validated,
     word,
     written_in,
 )
@@ -38,6 +40,8 @@ from harness.model.bench import (
     Equipment,
     FurtherSource,
     Notify,
+    NotifyInput,
+    NotifyOn,
     OnFault,
     OperatorPresence,
 )
@@ -45,9 +49,9 @@ from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
-from harness.model.keys import Id, Spoken, Text
 from harness.model.scenario import AxisName
 from harness.model.stands import PowerSwitch, Stand
+from harness.scenario.policies import ChecksKeys, OnFaultKeys
 from harness.sound.calibration import check_comparable, read_calibration
 from harness.sound.earcon_file import learned, read_earcons, refuse_alike
 
@@ -197,6 +201,29 @@ class DeviceKeys(Keys):
     )
 
 
+class NotifyKeys(Keys):
+    """Where a run sends messages: one of command, webhook, webhook_env and mqtt."""
+
+    on: list[Annotated[NotifyOn, word(NotifyOn)]] = preset(
+        list(NotifyOn), "What is reported: paused, resumed, fault, limit_broken, finished. Default: everything."
+    )
+    command: list[Text] = preset(
+        [], "Program and arguments, without a shell; {subject} is the subject. A path is from the bench's folder."
+    )
+    input: Annotated[NotifyInput, word(NotifyInput)] = preset(
+        NotifyInput.JSON, "What the program reads: the message as one JSON object, or its text."
+    )
+    webhook: Text = preset("", "HTTP address to which the message is posted as one JSON object.")
+    webhook_env: Text = preset("", "Environment variable with that address, if the address is secret.")
+    token_env: Text = preset("", "Environment variable with a token for the webhook (Authorization: Bearer).")
+    mqtt: Text = preset("", "Broker to which the message is published as one JSON object: host, host:port or lab.")
+    topic: Text = preset("", "Topic of the message at the broker.")
+    username: Text = preset("", "User at the broker.")
+    password_env: Text = preset("", "Environment variable with the password at the broker.")
+    tls: bool = preset(False, "Encrypt the connection to the broker, and check its certificate.")
+    ca_file: Text = preset("", "PEM file of the authority that signed the broker's certificate. It implies TLS.")
+
+
 class BenchKeys(Keys):
     """A bench: the devices under test, how they are reached, and how the room is set up."""
 
@@ -211,7 +238,7 @@ class BenchKeys(Keys):
         "Whether an operator answers questions: auto (while a dashboard is open), present or absent.",
     )
     labels: dict[Id, Text] = preset({}, "Labels to keep with the results, name: text.")
-    on_fault: OnFault | None = optional(
+    on_fault: OnFaultKeys | None = optional(
         "What a run does when a fault ends a trial. Default: the trial stays interrupted, and the run continues."
     )
     min_free_gb: float = preset(
@@ -228,10 +255,10 @@ class BenchKeys(Keys):
         ge=-120,
         le=0,
     )
-    checks: BenchChecks | None = optional(
+    checks: ChecksKeys | None = optional(
         "What `harness doctor` and a run check of the devices and the sound of this bench. Default: nothing."
     )
-    notify: tuple[Notify, ...] = preset((), "Where a run sends messages when it pauses, fails or ends.")
+    notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")
     microphone: EquipmentKeys | None = optional("Microphone that records the responses.")
     monitor: EquipmentKeys | None = optional("Headphones for replays, which the devices do not hear.")
@@ -266,7 +293,7 @@ def load_bench(path: Path | str) -> Bench:
     if reader.written("level_tolerance_db"):
         check_comparable([*reader.loudspeakers.values()], microphone, found)
     found.refuse()
-    keys = validated(BenchKeys, written)
+    keys = BenchKeys.model_validate(written)
     return Bench(
         id=keys.bench,
         title=keys.title or keys.bench,
@@ -280,12 +307,12 @@ def load_bench(path: Path | str) -> Bench:
         room=keys.room,
         operator=keys.operator,
         labels=dict(keys.labels),
-        on_fault=keys.on_fault,
+        on_fault=None if keys.on_fault is None else OnFault(**keys.on_fault.model_dump()),
         notify=notify,
         min_free_gb=keys.min_free_gb,
         level_tolerance_db=keys.level_tolerance_db,
         max_noise_floor_dbfs=keys.max_noise_floor_dbfs,
-        checks=keys.checks,
+        checks=None if keys.checks is None else BenchChecks(**keys.checks.model_dump()),
         actuators=tuple(reader.actuators.values()),
         stands=stands,
         power=power,
@@ -324,13 +351,15 @@ class _BenchReader:
         return tuple(one for number, entry in entries if (one := self._notify(number, entry)))
 
     def _notify(self, number: int, written: Plain) -> Notify | None:
-        notify = attempt(Notify, written)
-        if notify is None:
+        keys = attempt(NotifyKeys, written)
+        if keys is None:
             return None
-        if notify.command and "/" in notify.command[0]:
-            program, *arguments = notify.command
-            notify = replace(notify, command=(str((self._folder / program).absolute()), *arguments))
+        command = tuple(keys.command)
+        if command and "/" in command[0]:
+            command = (str((self._folder / command[0]).absolute()), *command[1:])
+        given: dict[str, Any] = keys.model_dump() | {"on": tuple(keys.on), "command": command}
         try:
+            notify = Notify(**given)
             if notify.mqtt:
                 broker_of(notify)
         except InputError as problem:

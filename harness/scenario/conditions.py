@@ -8,9 +8,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.base.findings import Keys, optional, preset, written_in
+from harness.base.findings import Id, Keys, Text, optional, preset, written_in
 from harness.model.choices import FileKind
-from harness.model.keys import Id, Text
 from harness.model.scenario import AxisName, AxisValue, Defaults, channel_of, placement_of
 from harness.model.stimulus import NoiseSpec, SoundCondition
 from harness.scenario.keys import NoiseKeys, Seed

@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from harness.base.findings import Keys, optional, preset, word
-from harness.model.keys import MAX_TEXT, Id, Language, Spoken, Text, wrong
-from harness.model.procedure import Procedure
-from harness.model.scenario import Evidence, Limits, Need, Normalisation, Order, Route, Stopping, TrialKind, Until
+from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
+from harness.model.scenario import Evidence, Need, Normalisation, Order, Route, TrialKind, Until
 from harness.model.stimulus import NoiseKind
 from harness.model.understanding import intent_set
+from harness.scenario.policies import ProcedureKeys, StoppingKeys
 from harness.scenario.sound_keys import AngleDeg, ChannelAxesKeys, ChannelExcludeKeys, DistanceM, PathText, RoomKeys
 
 LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
@@ -21,6 +20,9 @@ LevelSpl = Annotated[float, Field(ge=0, le=130)]
 GapMs = Annotated[int, Field(ge=0, le=10_000)]
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+PerHour = Annotated[float, Field(ge=0)]
+Wer = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
 
 
 class VoiceKeys(Keys):
@@ -502,6 +504,50 @@ class WakeKeys(Keys):
     count_in_vocabulary: bool = preset(False, "Count unmatched events in wake and command trials as false accepts too.")
 
 
+class LimitsKeys(Keys):
+    """Bounds on results; exit status 0 requires all of them to hold."""
+
+    min_recognised_share: Share | None = optional("Recognised queries, share of the decided ones, 0-1.")
+    min_first_attempt_share: Share | None = optional(
+        "Queries recognised at the first attempt, share of the decided ones, 0-1."
+    )
+    min_effect_share: Share | None = optional("Correct effects, share of those known when the run ends, 0-1.")
+    min_understood_share: Share | None = optional(
+        "Understand trials with all intents and slots right, share of the decided ones, 0-1."
+    )
+    min_intent_share: Share | None = optional(
+        "Understand trials with all intents right, share of the decided ones, 0-1."
+    )
+    max_latency_p95_ms: float | None = optional("95th percentile of the time from end of speech to response, ms.", gt=0)
+    max_inconclusive: Count | None = optional("Number of inconclusive trials, for which there was no evidence.")
+    max_interrupted: Count | None = optional("Number of interrupted trials.")
+    max_disturbed_share: Share | None = optional(
+        "Attempts that the host disturbed, share of all, 0-1. With more, the session is undecided. Default 0.1."
+    )
+    max_false_reject_share: Share | None = optional("False rejects of each device, share of the wake phrases, 0-1.")
+    max_false_reject_upper: Share | None = optional(
+        "Upper end of the 95 % interval of that share (over voices, if several speak)."
+    )
+    max_false_accepts_per_hour: PerHour | None = optional("False accepts of each device, per hour of ambient sound.")
+    max_false_accepts_upper_per_hour: PerHour | None = optional(
+        "Upper end of the 95 % interval of that rate (Garwood)."
+    )
+    min_exposure_hours: PerHour | None = optional("Ambient sound that each device demonstrably heard, h.")
+    min_command_share: Share | None = optional("Commands that each device understood, share of those played, 0-1.")
+    max_wake_delay_p95_ms: float | None = optional(
+        "95th percentile of each device's time from end of wake phrase to wake event, ms.", gt=0
+    )
+    max_first_sound_p95_ms: float | None = optional(
+        "95th percentile of the time from end of speech to the device's first sound, a chime included, ms.", gt=0
+    )
+    max_request_gap_ms: float | None = optional(
+        "Each device's shortest pause between wake phrase and request from which 90 % of requests arrive whole, ms.",
+        gt=0,
+    )
+    max_first_attempt_wer: Wer | None = optional("Word errors per reference word at first attempts, 0 or more.")
+    max_final_wer: Wer | None = optional("Word errors per reference word at the attempts that decided, 0 or more.")
+
+
 class ScenarioKeys(Keys):
     """A scenario: which queries are played, how often, by which voices, and which limits must hold."""
 
@@ -527,9 +573,9 @@ class ScenarioKeys(Keys):
     )
     trials: list[TrialKeys] = Field(min_length=1, description="Trials to run.")
     matrix: MatrixKeys | None = optional("Conditions under which every trial runs. Default: those of the defaults.")
-    limits: Limits = preset(Limits(), "Bounds on results; exit status 0 requires all of them to hold.")
+    limits: LimitsKeys = preset(LimitsKeys(), "Bounds on results; exit status 0 requires all of them to hold.")
     wake: WakeKeys = preset(WakeKeys(), "How wake events are counted.")
-    procedure: Procedure | None = optional("The published procedure that the scenario follows.")
-    stopping: Stopping = preset(
-        Stopping(), "When the harness skips the remaining trials, because the question is decided."
+    procedure: ProcedureKeys | None = optional("The published procedure that the scenario follows.")
+    stopping: StoppingKeys = preset(
+        StoppingKeys(), "When the harness skips the remaining trials, because the question is decided."
     )

@@ -9,22 +9,20 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness.base import plugins
-from harness.base.findings import Findings, KeyPath, Keys, T, attempt, nearest, validated, written_in
+from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, attempt, nearest, written_in
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
-from harness.model.keys import MAX_TEXT
-from harness.model.procedure import Procedure
 from harness.model.scenario import (
     AxisValue,
     CloseDialogue,
     Defaults,
+    Limits,
     Matrix,
     Query,
     Recognised,
     RecordingFacts,
     RepromptRule,
     Scenario,
-    Stopping,
     TrialTemplate,
     WakeSettings,
     axes_of,
@@ -48,6 +46,7 @@ from harness.scenario.assets import TALKER_NAME, Assets
 from harness.scenario.keys import (
     CloseDialogueKeys,
     DefaultsKeys,
+    LimitsKeys,
     MatrixKeys,
     NoiseKeys,
     OpeningKeys,
@@ -60,23 +59,24 @@ from harness.scenario.keys import (
     WakeKeys,
 )
 from harness.scenario.matrix import Labelled, cells, check_openings, check_placements, label, read_matrix
+from harness.scenario.policies import ProcedureKeys, StoppingKeys
 from harness.scenario.references import check_queries, read_recognised, read_reference
 from harness.scenario.sound_keys import RoomKeys
 from harness.scenario.trials import (
     ambient,
     check_follow_up,
     check_kind,
-    check_procedure,
     check_rule,
-    check_stopping,
     check_wanted,
     effect_check,
     expected,
     lead_in,
     memory_spec,
     name_of,
+    procedure,
     recordings,
     spoken_by_default,
+    stopping,
 )
 
 _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
@@ -159,16 +159,16 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     check_placements(matrix, trials, defaults, found)
     check_openings(matrix, trials, defaults, found)
-    published = attempt(Procedure, written.get("procedure")) if isinstance(written, dict) else None
-    check_procedure(published, found)
+    followed = attempt(ProcedureKeys, written.get("procedure")) if isinstance(written, dict) else None
+    published = procedure(followed, found)
     planned = sum(planned_of(trial, matrix) for trial in trials)
-    check_stopping(_section_or(Stopping, written, "stopping"), found)
+    sequential = stopping(_section_or(StoppingKeys, written, "stopping"), found)
     if planned > MAX_TRIALS:
         found.add(
             ("trials",), f"the scenario plans {planned} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
         )
     found.refuse()
-    keys = validated(ScenarioKeys, written)
+    keys = ScenarioKeys.model_validate(written)
     return Scenario(
         id=keys.scenario,
         title=keys.title or keys.scenario,
@@ -180,12 +180,12 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         defaults=defaults,
         recognised=recognised,
         matrix=matrix,
-        limits=keys.limits,
+        limits=_limits(keys.limits),
         needs=tuple(keys.needs),
         seed=keys.seed,
         wake=WakeSettings(**keys.wake.model_dump()),
-        stopping=keys.stopping,
-        procedure=keys.procedure,
+        stopping=sequential,
+        procedure=published,
     )
 
 
@@ -261,7 +261,7 @@ class ScenarioReader:
         section = self._written.get(key)
         return section if isinstance(section, list) else []
 
-    def _section(self, key: str, model: type[T]) -> T | None:
+    def _section(self, key: str, model: type[KeysT]) -> KeysT | None:
         return attempt(model, self._written.get(key, {}))
 
     def defaults(self) -> Defaults:
@@ -564,7 +564,7 @@ class ScenarioReader:
         return filled_in(text, self._variables, self._found, at)
 
 
-def _section_or(model: type[T], written: Plain, key: str) -> T:
+def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:
     """A section as its model; the defaults if it is missing or wrong (which was noted)."""
     section = written.get(key, {}) if isinstance(written, dict) else {}
     return attempt(model, section) or model()
@@ -576,3 +576,7 @@ def _given(keys: Keys) -> dict[str, object]:
 
 def _reprompt(keys: RepromptKeys, base: RepromptRule) -> RepromptRule:
     return replace(base, **_given(keys))  # type: ignore[arg-type]
+
+
+def _limits(keys: LimitsKeys) -> Limits:
+    return Limits(**_given(keys))  # type: ignore[arg-type]

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import Keys, optional, preset, word
-from harness.model.keys import Text, wrong
+from harness.base.findings import Keys, Text, optional, preset, word, wrong
 from harness.model.numbers import exact
 from harness.model.stimulus import LevelAt, Pattern
 

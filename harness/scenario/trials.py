@@ -19,6 +19,7 @@ from harness.model.scenario import (
     ProbeSpec,
     RecordingFacts,
     Scenario,
+    SequentialTest,
     Stopping,
     TrialKind,
     TrialTemplate,
@@ -29,6 +30,7 @@ from harness.model.stimulus import NoiseKind, VoiceSpec
 from harness.model.understanding import Expected, Slot, intent_set
 from harness.scenario.assets import Assets
 from harness.scenario.keys import DefaultsKeys, EffectKeys, ExpectsKeys, SourceKeys, SpreadKeys, TrialKeys, VoiceKeys
+from harness.scenario.policies import ProcedureKeys, SequentialKeys, StoppingKeys
 
 _ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
 _HEARING = ("devices", "route")
@@ -200,22 +202,37 @@ def lead_in(keys: TrialKeys, settings: WakeSettings) -> float:
     return keys.lead_in_s if keys.lead_in_s is not None else settings.refractory_s
 
 
-def check_stopping(tests: Stopping, found: Findings) -> None:
-    """Notes sequential tests that cannot decide anything."""
-    for name, test in (("false_accepts", tests.false_accepts), ("false_rejects", tests.false_rejects)):
-        if test is not None and not 0 < test.good < test.bad:
-            found.add(("stopping", name), "good must be more than 0 and less than bad", "Write {good: 0.1, bad: 0.5}")
-        elif test is not None and name == "false_rejects" and test.bad >= 1:
-            what = f"{exact(test.bad)} is not a share"
-            found.add(("stopping", name, "bad"), what, "Write a share below 1, such as 0.1")
+def stopping(keys: StoppingKeys, found: Findings) -> Stopping:
+    """The sequential tests; notes those that cannot decide anything."""
+    return Stopping(
+        _sequential(keys.false_accepts, "false_accepts", None, found),
+        _sequential(keys.false_rejects, "false_rejects", 1.0, found),
+        keys.on_undecided,
+    )
 
 
-def check_procedure(procedure: Procedure | None, found: Findings) -> None:
-    """Notes an edition whose clauses are not known."""
-    editions = EDITIONS[procedure.name] if procedure else ()
-    if procedure and procedure.edition not in editions:
-        what = f"the clauses of {procedure.name.value} {procedure.edition!r} are not known"
+def procedure(keys: ProcedureKeys | None, found: Findings) -> Procedure | None:
+    """The procedure; notes an edition whose clauses are not known."""
+    if keys is None:
+        return None
+    editions = EDITIONS[keys.name]
+    if keys.edition not in editions:
+        what = f"the clauses of {keys.name.value} {keys.edition!r} are not known"
         found.add(("procedure", "edition"), what, f"Write one of these editions: {', '.join(editions)}")
+    return Procedure(keys.name, keys.edition)
+
+
+def _sequential(
+    keys: SequentialKeys | None, name: str, highest: float | None, found: Findings
+) -> SequentialTest | None:
+    if keys is None:
+        return None
+    at = ("stopping", name)
+    if not 0 < keys.good < keys.bad:
+        found.add(at, "good must be more than 0 and less than bad", "Write {good: 0.1, bad: 0.5}")
+    elif highest is not None and keys.bad >= highest:
+        found.add((*at, "bad"), f"{exact(keys.bad)} is not a share", "Write a share below 1, such as 0.1")
+    return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)
 
 
 def effect_check(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> EffectCheck | None:

@@ -15,13 +15,12 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from harness.base.findings import Findings, Keys, optional, preset, validated
+from harness.base.findings import Findings, Keys, Text, optional, preset
 from harness.base.strict_yaml import parse, read_bytes
 from harness.base.whole_file import write_whole
 from harness.model.bench import Equipment
 from harness.model.calibration import Calibration
 from harness.model.errors import InputError
-from harness.model.keys import Text
 from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Waveform
 from harness.sound.level import a_weighting_of
@@ -62,7 +61,7 @@ def read_calibration(path: Path) -> Calibration:
     plain = tree.plain()
     findings.check(CalibrationKeys, plain)
     findings.refuse()
-    keys = validated(CalibrationKeys, plain)
+    keys = CalibrationKeys.model_validate(plain)
     for name in ("measured_on", "expires_on"):
         try:
             date.fromisoformat(getattr(keys, name))

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from harness.base.findings import Findings, Keys, optional, preset, validated
+from harness.base.findings import Findings, Keys, Text, optional, preset
 from harness.base.strict_yaml import parse, read_bytes
 from harness.base.whole_file import write_whole
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning, Earcons, EarconSound
 from harness.model.errors import InputError, Place
-from harness.model.keys import Text
 from harness.model.numbers import exact, fixed, seconds
 from harness.model.stimulus import Waveform
 
@@ -50,7 +49,7 @@ def read_earcons(path: Path) -> Earcons:
     plain = tree.plain()
     findings.check(EarconKeys, plain)
     findings.refuse()
-    keys = validated(EarconKeys, plain)
+    keys = EarconKeys.model_validate(plain)
     sounds: list[EarconSound] = []
     for meaning in EarconMeaning:
         name = getattr(keys, meaning.value)

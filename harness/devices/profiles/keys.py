@@ -9,10 +9,9 @@ import regex
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from harness.base.findings import Keys, optional, preset, word
+from harness.base.findings import MAX_TEXT, Id, Keys, Language, Spoken, Text, optional, preset, word, wrong
 from harness.base.plugins import Group, names, replacement
-from harness.model.bench import AudioInput, Checksum, ClockKind, Framing, ObservationKind, ScoreBlock
-from harness.model.keys import MAX_TEXT, Id, Language, Spoken, Text, wrong
+from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
 
 MAX_SAMPLE = 65536
@@ -67,6 +66,13 @@ SampleLine = Annotated[str, AfterValidator(_line)]
 Bytes = Annotated[str, AfterValidator(_bytes), Field(json_schema_extra={"pattern": "^([0-9A-Fa-f]{2} ?)+$"})]
 
 
+class BlockKeys(Keys):
+    """Lines that give one score per word; the word with the best score counts."""
+
+    threshold: float = Field(gt=0, le=1, description="Lowest score of a detection (0 to 1, after score_scale).")
+    ignore: list[Text] = preset([], "Words that are not phrases, such as noise.")
+
+
 class LineKeys(Keys):
     """A rule that maps console lines to observations. The first rule that matches a line is applied."""
 
@@ -85,7 +91,7 @@ class LineKeys(Keys):
     )
     within_lines: int = preset(8, "Most lines to wait for. Default 8.", ge=1, le=200)
     within_s: float = preset(1.0, "Longest wait, s. Default 1.", gt=0, le=30)
-    block: ScoreBlock | None = optional("The lines of `more` give one score per word; the best one counts.")
+    block: BlockKeys | None = optional("The lines of `more` give one score per word; the best one counts.")
 
 
 Number = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
@@ -173,6 +179,16 @@ class FramesKeys(Keys):
     )
     checksum_from: int = preset(0, "Offset of the first byte in the checksum. Default 0.", ge=0, le=64)
     max_bytes: int = preset(256, "Longest frame, bytes. Default 256.", ge=4, le=4096)
+
+
+class AudioKeys(Keys):
+    """How the device accepts sound over its connection."""
+
+    dialogue: Annotated[AudioDialogue, word(AudioDialogue)] = Field(
+        description="vh (the harness's framing), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, driver."
+    )
+    rate_hz: int = preset(16000, "Sample rate of that sound. Default 16000.", ge=8000, le=48000)
+    topic: Text = preset("", "Hermes: topic, with {device}; for hermes_play_bytes also with {id}.")
 
 
 class HeartbeatKeys(Keys):
@@ -313,7 +329,7 @@ class ProfileKeys(Keys):
     )
     console: ConsoleKeys = preset(ConsoleKeys(), "How the harness reads the console.")
     frames: FramesKeys | None = optional("Form of binary messages. Default: none.")
-    audio: AudioInput | None = optional("How the device accepts sound over its connection. Default: it does not.")
+    audio: AudioKeys | None = optional("How the device accepts sound over its connection. Default: it does not.")
     heartbeat: HeartbeatKeys | None = optional(
         "How the harness notices that the device is gone. Default: by its connection."
     )

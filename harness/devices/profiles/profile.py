@@ -11,7 +11,7 @@ import regex
 
 from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.findings import Findings, attempt, nearest, validated, written_in
+from harness.base.findings import Findings, attempt, nearest, written_in
 from harness.base.findings import KeyPath as At
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
@@ -30,6 +30,7 @@ from harness.devices.profiles.keys import (
 )
 from harness.devices.wire.lines import SLOT
 from harness.model.bench import (
+    AudioInput,
     BinaryFrames,
     ClockKind,
     ConsoleSettings,
@@ -41,6 +42,7 @@ from harness.model.bench import (
     MessageMapping,
     ObservationKind,
     Sample,
+    ScoreBlock,
     Threshold,
 )
 from harness.model.choices import FileKind
@@ -263,7 +265,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     sha256, written, found = written_in(path, FileKind.DEVICE, ProfileKeys, _of_payload)
     check_rules(written, found)
     found.refuse()
-    keys = validated(ProfileKeys, written)
+    keys = ProfileKeys.model_validate(written)
     if keys.lines_of and named_by:
         what = f"{named_by!r} takes lines of this profile, which takes lines of others itself"
         found.add(("lines_of",), what, f"Name all of them in {named_by!r}", key=True)
@@ -296,7 +298,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
             **{**keys.console.model_dump(), "time": keys.console.time or "", "topic": keys.console.topic or ""}
         ),
         frames=_frames(keys.frames) if keys.frames else None,
-        audio=keys.audio,
+        audio=AudioInput(keys.audio.dialogue, keys.audio.rate_hz, keys.audio.topic) if keys.audio else None,
         heartbeat=_heartbeat(keys.heartbeat) if keys.heartbeat else None,
         samples=tuple(
             _sample(one, keys.device, found.place(("samples", number)).line) for number, one in enumerate(keys.samples)
@@ -383,6 +385,7 @@ def _mapping(rule: MappingKeys) -> MessageMapping:
 
 
 def _line(rule: LineKeys) -> LineMapping:
+    block = rule.block
     return LineMapping(
         match=rule.match,
         kind=rule.kind,
@@ -395,7 +398,7 @@ def _line(rule: LineKeys) -> LineMapping:
         until=rule.until or "",
         within_lines=rule.within_lines,
         within_s=rule.within_s,
-        block=rule.block,
+        block=ScoreBlock(block.threshold, tuple(block.ignore)) if block else None,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator, Field, create_model
 
 from harness.base import plugins
-from harness.base.findings import Findings, Keys, optional, preset, read_keys, word
+from harness.base.findings import Findings, Id, Keys, Text, optional, preset, read_keys, word, wrong
 from harness.base.written import name_key
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
@@ -29,7 +29,6 @@ from harness.model.judgment import (
     StopRule,
     TranscriptPolicy,
 )
-from harness.model.keys import Id, Text, wrong
 from harness.rating.exercises import BUILT_IN_EXERCISES
 
 BUILT_IN, NO_TRAINING = "built_in", "none"
@@ -55,6 +54,7 @@ def _setting(written: object) -> object:
     raise wrong("a setting is not a text or a number", "Write name: value; write yes or no for a switch")
 
 
+Word = Annotated[Category, word(Category)]
 KeyName = Annotated[str, BeforeValidator(_key), Field(json_schema_extra={"type": ["string", "integer"]})]
 SettingValue = Annotated[str, BeforeValidator(_setting), Field(json_schema_extra={"type": ["string", "number"]})]
 
@@ -128,18 +128,43 @@ class RoundKeys(Keys):
     proposals: ProposalsKeys | None = optional("A classifier that proposes categories.")
 
 
+class ExerciseKeys(Keys):
+    """An exercise. Voices speak it, and the rater sees the right answer at once."""
+
+    id: Id = Field(description="Name of the exercise.")
+    query: Text = Field(description="The query.")
+    response: Text = Field(description="The response.")
+    category: Word = Field(description="The right category.")
+    accept: list[Word] = preset([], "Further categories that count as right.")
+    why: Text = Field(description="The reason, shown after the answer.")
+    effect: Text = preset("", "What the device did, if that decides.")
+    core_capability: bool = preset(False, "Whether every such device must be able to do this.")
+
+
 class TrainingKeys(Keys):
     """A training file."""
 
     training: Id = Field(description="Name of the training.")
-    exercises: list[Exercise] = Field(min_length=1, max_length=MOST_EXERCISES, description="The exercises, in order.")
+    exercises: list[ExerciseKeys] = Field(
+        min_length=1, max_length=MOST_EXERCISES, description="The exercises, in order."
+    )
+
+
+class GoldKeys(Keys):
+    """A first response whose category is known."""
+
+    session: Text = Field(description="Id of the session.")
+    trial: Text = Field(description="Id of the trial.")
+    category: Word = Field(description="The right category.")
+    accept: list[Word] = preset([], "Further categories that count as right.")
+    why: Text = preset("", "The reason.")
 
 
 class GoldFileKeys(Keys):
     """A gold file."""
 
     gold: Id = Field(description="Name of the list.")
-    responses: list[GoldItem] = Field(min_length=1, max_length=MOST_GOLD, description="The known answers.")
+    responses: list[GoldKeys] = Field(min_length=1, max_length=MOST_GOLD, description="The known answers.")
 
 
 class _RaterKeysHead(Keys):
@@ -220,7 +245,7 @@ def load_training(path: Path) -> tuple[Exercise, ...]:
     keys, found = read_keys(path, FileKind.TRAINING, TrainingKeys)
     _refuse_twins([one.id for one in keys.exercises], ("exercises",), "id", found)
     found.refuse()
-    return tuple(keys.exercises)
+    return tuple(Exercise(**{**dict(one), "accept": tuple(one.accept)}) for one in keys.exercises)
 
 
 def load_gold(path: Path) -> tuple[GoldItem, ...]:
@@ -228,7 +253,7 @@ def load_gold(path: Path) -> tuple[GoldItem, ...]:
     keys, found = read_keys(path, FileKind.GOLD, GoldFileKeys)
     _refuse_twins([f"{one.trial} of {one.session}" for one in keys.responses], ("responses",), "trial", found)
     found.refuse()
-    return tuple(keys.responses)
+    return tuple(GoldItem(one.session, one.trial, one.category, tuple(one.accept), one.why) for one in keys.responses)
 
 
 def load_rater_keys(path: Path) -> RaterKeys:

@@ -8,10 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import Findings, Keys, read_keys, word
+from harness.base.findings import MAX_TEXT, Findings, Id, Keys, read_keys, word, wrong
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
-from harness.model.keys import MAX_TEXT, Id, wrong
 from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
 from harness.transcripts.words import normalise
 
