@@ -62,7 +62,7 @@ class Table(Generic[Row]):
     """Columns and rows; the first column is a label of foreign text (`text_table`).
 
     ends: cells of closing rows. plots: for each row, what a page draws beside it, on a scale from 0 to `scale`.
-    bars: text draws them, too, where it has room; `plots` then goes on with the values of `ends`.
+    bars: text draws them, too, where it has room; `plots` then has the values of `ends`, too.
     """
 
     kind: ClassVar = "table"
