@@ -179,7 +179,7 @@ def journal_child() -> None:
         began_s = time.process_time()
         found = JournalFile(path)
         scan_s = time.process_time() - began_s
-        held = sum(one.nbytes for one in (found.index.keys, found.index.offsets, found.index.lengths))
+        held = sum(one.nbytes for one in (found.keys, found.offsets, found.lengths))
         assert all(one.outcome.number == place for place, one in enumerate(found.outcomes()))
         order_s = time.process_time() - began_s - scan_s
         print(

@@ -58,8 +58,8 @@ def command(
     mixer = Mixer(asked, places[0], places[1])
     output.mkdir(parents=True, exist_ok=True)
     recordings = samples = planted = 0
-    for one in mixer.write(output):
-        recordings, samples, planted = recordings + 1, samples + one.samples, planted + len(one.planted)
+    for length, phrases_in_it in mixer.write(output):
+        recordings, samples, planted = recordings + 1, samples + length, planted + phrases_in_it
     folder = shown(str(output), 200)
     hours_written = exposure(samples / rate / 3600)
     print_lines([f"{folder}: {counted(recordings, 'recording')}, {hours_written}, {counted(planted, 'phrase')}"])

@@ -329,4 +329,4 @@ class _ClusterRun:
                 self._on_outcome(outcome, self._files[position])
 
     def _show(self, on_progress: Callable[[RunProgress], None]) -> None:
-        on_progress(self.pace.snapshot(time.monotonic(), self._cutting.share_done, self._workers.slots))
+        on_progress(self.pace.snapshot(time.monotonic(), self._cutting.share_done))

@@ -12,13 +12,11 @@ import os
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.base.whole_file import sync_folder
 from harness.model.errors import HarnessError, InputError, LogError, LogFull, Place
@@ -45,18 +43,12 @@ _LONGEST_LINE = 1 << 24
 _PIECE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class JournalIndex:
-    """Where each outcome is in the file, sorted by list and number."""
-
-    keys: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
-    lengths: npt.NDArray[np.int32]
-
-
 class JournalFile:
     """A journal on disk: its header, its ending, and where its outcomes are (20 bytes each). InputError if there is
-    none, or if another than the last line is damaged."""
+    none, or if another than the last line is damaged.
+
+    keys, offsets, lengths: of each outcome, sorted by list and number.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -95,7 +87,8 @@ class JournalFile:
             raise InputError(f"{path} is not the journal of an evaluation: {error}") from error
         self._untimed += unmarked
         unique, at = np.unique(np.asarray(keys, np.int64), return_index=True)
-        self.index = JournalIndex(unique, np.asarray(offsets, np.int64)[at], np.asarray(lengths, np.int32)[at])
+        self.keys = unique
+        self.offsets, self.lengths = np.asarray(offsets, np.int64)[at], np.asarray(lengths, np.int32)[at]
 
     def _looked(self, line: bytes, number: int, checked: bool) -> tuple[int, int] | None:
         """The place of an outcome. None for a mark, which is kept. checked: every line has a CRC."""
@@ -151,7 +144,7 @@ class JournalFile:
         return tuple(mark.why for mark in self.marks if mark.mark is JournalMark.LOST)
 
     def __len__(self) -> int:
-        return len(self.index.keys)
+        return len(self.keys)
 
     def outcomes(self) -> Iterator[JournalledOutcome]:
         """In list order: -i or -c first, then -o."""
@@ -173,11 +166,10 @@ def key_of(kind_place: int, number: int) -> int:
 
 def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
     """Outcomes of journals in list order, each file once (from the first journal that has it)."""
-    indices = [journal.index for journal in journals]
-    keys = np.concatenate([index.keys for index in indices])
-    place = np.concatenate([np.full(len(index.keys), at, np.int32) for at, index in enumerate(indices)])
-    offsets = np.concatenate([index.offsets for index in indices])
-    lengths = np.concatenate([index.lengths for index in indices])
+    keys = np.concatenate([journal.keys for journal in journals])
+    place = np.concatenate([np.full(len(journal), at, np.int32) for at, journal in enumerate(journals)])
+    offsets = np.concatenate([journal.offsets for journal in journals])
+    lengths = np.concatenate([journal.lengths for journal in journals])
     order = np.argsort(keys, kind="stable") if len(journals) > 1 else None
     descriptors: list[int] = []
     try:

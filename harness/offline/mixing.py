@@ -55,21 +55,8 @@ class MixAsked:
                 raise InputError(f"--{name} {exact(least)} {exact(most)}: the first is the larger", remedy="Swap them")
 
 
-@dataclass(frozen=True, slots=True)
-class PlantedPhrase:
-    """A phrase in a recording. start, end: samples of its speech. number: of its recording, from 0."""
-
-    number: int
-    start: int
-    end: int
-    snr_db: float
-
-
-@dataclass(frozen=True, slots=True)
-class MixedRecording:
-    path: Path
-    samples: int
-    planted: tuple[PlantedPhrase, ...]
+PlantedPhrase = tuple[int, int, int, float]
+"""Number of a phrase's recording, from 0, start and end of its speech in samples, and its SNR, dB."""
 
 
 class Mixer:
@@ -97,8 +84,9 @@ class Mixer:
             raise InputError("there is less than a second of background", remedy="Add recordings, or give --hours")
         self._waiting: list[int] = []
 
-    def write(self, folder: Path) -> Iterator[MixedRecording]:
-        """Writes mix-001.wav with its labels, mix-001.csv, and so on. OSError if that fails."""
+    def write(self, folder: Path) -> Iterator[tuple[int, int]]:
+        """Writes mix-001.wav with its labels, mix-001.csv, and so on: samples and phrases of each. OSError if that
+        fails."""
         left, number = round(self.hours * 3600 * self._asked.rate_hz), 0
         pieces = self._pieces()
         while left > 0:
@@ -112,7 +100,7 @@ class Mixer:
                 samples = np.clip(np.rint(sound * 32768), -32768, 32767).astype(np.int16)
                 soundfile.write(file, samples, self._asked.rate_hz, format="WAV", subtype="PCM_16")
             write_whole(path.with_suffix(".csv"), self._labels(planted).encode())
-            yield MixedRecording(path, count, planted)
+            yield count, len(planted)
 
     def _pieces(self) -> Iterator[RecordingPiece]:
         """The background in random order, again and again, in pieces that fit into memory."""
@@ -158,7 +146,7 @@ class Mixer:
                 quieter = max(0.05, (1.0 - float(np.abs(under).max(initial=0.0))) / float(np.abs(speech).max())) / gain
                 gain, snr_db = gain * quieter, snr_db + 20 * float(np.log10(quieter))
             under += np.float32(gain) * speech
-            yield PlantedPhrase(self._waiting.pop(), at, at + end - start, snr_db)
+            yield self._waiting.pop(), at, at + end - start, snr_db
             at += end - start
 
     def _speech(self, path: str) -> tuple[Samples, int, int, float] | None:
@@ -170,11 +158,11 @@ class Mixer:
         names = [name for name in dict.fromkeys(name for of in self._traits for name in of) if name != PHRASE]
         rows = [
             [
-                f"{one.start / rate_hz:.4f}", f"{one.end / rate_hz:.4f}",
-                self._traits[one.number].get(PHRASE) or self._asked.phrase, f"{one.snr_db:.2f}",
-                self._names[one.number], *(self._traits[one.number][name] for name in names),
+                f"{start / rate_hz:.4f}", f"{end / rate_hz:.4f}",
+                self._traits[number].get(PHRASE) or self._asked.phrase, f"{snr_db:.2f}",
+                self._names[number], *(self._traits[number][name] for name in names),
             ]
-            for one in planted
+            for number, start, end, snr_db in planted
         ]  # fmt: skip
         return safe_csv([["start", "end", PHRASE, "snr_db", "source", *names], *rows])
 

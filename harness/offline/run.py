@@ -36,11 +36,9 @@ class RunProgress:
     rejected: int
     errors: int
     audio_s: float
-    elapsed_s: float
     rate: float | None
     recent_rate: float | None
     eta_s: float | None
-    workers: int
 
 
 class RunPace:
@@ -62,7 +60,7 @@ class RunPace:
         if outcome.rejected is None:
             self.audio_s += outcome.seconds
 
-    def snapshot(self, now_s: float, share_done: float | None, workers: int) -> RunProgress:
+    def snapshot(self, now_s: float, share_done: float | None) -> RunProgress:
         """share_done: of this sitting's hours as far as they are known, or None."""
         elapsed_s = now_s - self._began_s
         if now_s - self._recent[-1][0] >= 0.5:
@@ -76,13 +74,11 @@ class RunPace:
             rejected=self.rejected,
             errors=self.errors,
             audio_s=self.audio_s,
-            elapsed_s=elapsed_s,
             rate=self.audio_s / elapsed_s if elapsed_s > 0 and self.audio_s else None,
             recent_rate=(self.audio_s - before_s) / (now_s - since_s)
             if now_s > since_s and self.audio_s > before_s
             else None,
             eta_s=elapsed_s * (1 - share_done) / share_done if share_done else None,
-            workers=workers,
         )
 
 
@@ -455,7 +451,7 @@ class FilesInPlay:
         done_s = self._waiting.done_s + self._sequence.done_s
         total_s = self._waiting.total_s + self._sequence.total_s
         share = min(1.0, done_s / total_s) if total_s else None
-        on_progress(self.pace.snapshot(self._now_s(), share, len(self._pool.workers)))
+        on_progress(self.pace.snapshot(self._now_s(), share))
 
 
 def due_of(files: Sequence[ListedFile], before: JournalFile | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -463,4 +459,4 @@ def due_of(files: Sequence[ListedFile], before: JournalFile | None) -> np.ndarra
     if before is None or not len(before):
         return np.ones(len(files), bool)
     keys = np.fromiter((key_of(KINDS.index(one.kind), one.number) for one in files), np.int64, len(files))
-    return ~np.isin(keys, before.index.keys)
+    return ~np.isin(keys, before.keys)

@@ -228,27 +228,21 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class DifferingFile:
-    file: str
-    first: SpokenFile
-    second: SpokenFile
-
-
-@dataclass(frozen=True, slots=True)
 class OnSameFiles:
     """Results on the files of both.
 
     discordance: who was right. difference: of error shares, first minus second, over files or clusters. words: the same
     for word error rates.
 
-    first, second: exact intervals of the error shares, over clusters with `--cluster-by`. Names of files are read again
-    on access.
+    first, second: exact intervals of the error shares, over clusters with `--cluster-by`.
+
+    differing: name of a file, and how it came out in each. Names of files are read again on access.
     """
 
     discordance: Discordance
     only_first: Sequence[str]
     only_second: Sequence[str]
-    differing: Sequence[DifferingFile]
+    differing: Sequence[tuple[str, SpokenFile, SpokenFile]]
     first: Interval | None
     second: Interval | None
     difference: Difference | None
@@ -342,10 +336,11 @@ def _only(side: Evaluated, rows: Rows) -> Sequence[str]:
     return ToldLater(len(rows), lambda at: side.spoken.told(int(rows[at]))[0])
 
 
-def _differing(first: Evaluated, second: Evaluated, left: Rows, right: Rows) -> Sequence[DifferingFile]:
-    def told(at: int) -> DifferingFile:
-        name, one = first.spoken.told(int(left[at]))
-        return DifferingFile(name, one, second.spoken.told(int(right[at]))[1])
+def _differing(
+    first: Evaluated, second: Evaluated, left: Rows, right: Rows
+) -> Sequence[tuple[str, SpokenFile, SpokenFile]]:
+    def told(at: int) -> tuple[str, SpokenFile, SpokenFile]:
+        return *first.spoken.told(int(left[at])), second.spoken.told(int(right[at]))[1]
 
     return ToldLater(len(left), told)
 

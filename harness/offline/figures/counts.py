@@ -334,9 +334,6 @@ class Tally:
         """The same of each file or labelled phrase in all its conditions; [] if each is there once."""
         return list(self._phrases.values()) if self._conditions > 1 else []
 
-    def _talker_of_fact(self, outcome: FileOutcome, fact: Fact) -> str:
-        return "" if self._talker_of is None else self._talker_of(outcome.kind, outcome.number, fact.label)
-
     def add(self, outcome: FileOutcome) -> FileVerdict:
         """Counts a file; returns its verdict."""
         verdict, counts = judged(outcome, self._counting), self.counts
@@ -346,7 +343,8 @@ class Tally:
             counts.lines[fact.key] += 1
             counts.phrases += fact.label is not None
             if (self._talker_of or self._conditions > 1) and fact.key in TARGETS:
-                of = self._phrases[self._talker_of_fact(outcome, fact) or (*file, fact.place)]
+                talker = self._talker_of(outcome.kind, outcome.number, fact.label) if self._talker_of else ""
+                of = self._phrases[talker or (*file, fact.place)]
                 of[0] += fact.key in MISSED
                 of[1] += fact.key in MISTAKEN
                 of[2] += 1

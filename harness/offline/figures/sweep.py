@@ -30,21 +30,17 @@ from harness.statistics.intervals import Interval, clopper_pearson, garwood
 from harness.wake.counting import Window, match_events
 
 Scores = npt.NDArray[np.float32]
+Samples = npt.NDArray[np.int64]
 MOST_VALUES = 2_000_000
 """Up to this many distinct values are all kept. With more, thresholds are those of a grid."""
 _PENDING = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThresholdSpans:
-    """Thresholds for which scores begin a spot: score `index[k]` does for low[k] ≤ threshold < high[k]; shape (n,)."""
-
-    low: Scores
-    high: Scores
-    index: npt.NDArray[np.intp]
+Spans = tuple[Scores, Scores, Samples]
+"""low, high, ends, each of shape (n,): a spot ends at sample ends[k] for low[k] ≤ threshold < high[k]."""
 
 
-def spans(track: ScoreTrack, refractory_samples: int) -> ThresholdSpans:
+def spans(track: ScoreTrack, refractory_samples: int) -> Spans:
     """For which thresholds each score begins a spot, by the rule of `harness.offline.one_file`. The score is above
     the threshold, and the largest score within the preceding refractory time is not."""
     from scipy.ndimage import maximum_filter1d  # imported here, since it takes long
@@ -58,7 +54,7 @@ def spans(track: ScoreTrack, refractory_samples: int) -> ThresholdSpans:
             scores[:-1], before, output=largest[1:], mode="constant", cval=-np.inf, origin=(before - 1) // 2
         )
     index = np.flatnonzero(scores > largest)
-    return ThresholdSpans(largest[index], scores[index], index)
+    return largest[index], scores[index], track.first_end + index * track.step
 
 
 def joined(low: Scores, high: Scores) -> tuple[Scores, Scores]:
@@ -139,9 +135,6 @@ class Steps:
         sums = np.add.reduceat(deltas, begins) if len(begins) else np.zeros(0, np.int64)
         kept = sums != 0
         self._values, self._deltas = values[begins][kept], sums[kept]
-
-
-Samples = npt.NDArray[np.int64]
 
 
 def matched_spans(
@@ -233,12 +226,12 @@ class Sweep:
             self.oov_files += 1
             self._oov[outcome.rate_hz] += outcome.samples
             for track in tracks:
-                found = spans(track, self.rule.refractory_samples)
-                self._in_oov.add(found.low, found.high)
+                low, high, _ = spans(track, self.rule.refractory_samples)
+                self._in_oov.add(low, high)
         else:
             self.inv_files += 1
             self._inv[outcome.rate_hz] += outcome.samples
-            self._in_vocabulary(outcome, [(track, spans(track, self.rule.refractory_samples)) for track in tracks])
+            self._in_vocabulary(outcome, [spans(track, self.rule.refractory_samples) for track in tracks])
 
     def wants(self, outcome: FileOutcome) -> bool:
         """Whether the file counts, so that its scores are needed."""
@@ -270,13 +263,11 @@ class Sweep:
         targets = self.inv_files if self.counting.count_in_vocabulary else 0
         return Det(asked, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets, self._repeats)
 
-    def _in_vocabulary(self, outcome: FileOutcome, found: list[tuple[ScoreTrack, ThresholdSpans]]) -> None:
+    def _in_vocabulary(self, outcome: FileOutcome, found: list[Spans]) -> None:
         """The first spot after the lead-in is the true accept; there is one if any spot lies after the lead-in."""
-        low = np.concatenate([np.zeros(0, np.float32), *(one.low for _, one in found)])
-        high = np.concatenate([np.zeros(0, np.float32), *(one.high for _, one in found)])
-        ends = np.concatenate(
-            [np.zeros(0, np.int64), *(track.first_end + one.index * track.step for track, one in found)]
-        )
+        low = np.concatenate([np.zeros(0, np.float32), *(low for low, _, _ in found)])
+        high = np.concatenate([np.zeros(0, np.float32), *(high for _, high, _ in found)])
+        ends = np.concatenate([np.zeros(0, np.int64), *(ends for _, _, ends in found)])
         starts = np.maximum(0, ends - self.rule.spot_samples)
         judged_at = ends if self.counting.lead_in_ref is LeadInRef.END else starts
         after = judged_at * 1000 >= self.counting.lead_in_ms * outcome.engine_rate_hz
@@ -293,15 +284,14 @@ class Sweep:
         if self._phrase is not None:
             labels = tuple(one for one in labels if compared(one.phrase) == self._phrase)
         self.inv_files += len(labels)
-        found = [(compared(track.phrase), track, spans(track, self.rule.refractory_samples)) for track in tracks]
-        for _, _, of in found:
-            self._in_oov.add(of.low, of.high)
+        found = [(compared(track.phrase), spans(track, self.rule.refractory_samples)) for track in tracks]
+        for _, (low, high, _) in found:
+            self._in_oov.add(low, high)
         for phrase, mine in by_phrase(labels):
-            heard = [(track, of) for name, track, of in found if not phrase or name == phrase]
+            heard = [of for name, of in found if not phrase or name == phrase]
             if not heard:
                 continue
-            ends = np.concatenate([track.first_end + of.index * track.step for track, of in heard])
-            low, high = (np.concatenate([getattr(of, name) for _, of in heard]) for name in ("low", "high"))
+            low, high, ends = map(np.concatenate, zip(*heard, strict=True))
             order = np.argsort(ends, kind="stable")
             at_s = ends[order] / outcome.engine_rate_hz
             windows = [window(labels[index], self.counting.tolerance_s) for index in mine]
@@ -374,7 +364,6 @@ class ChosenPoint:
     """A point on the list that it was chosen on, and on the list that reports it. If one list served for both,
     reported is None, and results look better than they are."""
 
-    target: SweepTarget
     chosen: PointFigures
     reported: PointFigures | None
 
@@ -405,7 +394,7 @@ def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], repor
     if index is None:
         return None
     chosen = figures(on, index, points)
-    return ChosenPoint(target, chosen, figures_at(report, chosen.threshold) if report is not None else None)
+    return ChosenPoint(chosen, figures_at(report, chosen.threshold) if report is not None else None)
 
 
 def term_weighted(sweep: Sweep, det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> TermWeighted:

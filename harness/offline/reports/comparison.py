@@ -79,7 +79,7 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
     counting, tally = header.counting, Tally(header.counting)
     spoken = SpokenFiles(partial(_of_journal_again, journal.path, counting), clusters)
     ambient = AmbientFiles(clusters)
-    for offset, one in zip(journal.index.offsets, journal.outcomes(), strict=True):
+    for offset, one in zip(journal.offsets, journal.outcomes(), strict=True):
         verdict = tally.add(one.outcome)
         if verdict.rejected is not None:
             continue
@@ -264,8 +264,8 @@ def _same(found: OnSameFiles) -> Iterator[str]:
             f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words: "
             f"{_sentence(found.words, Counted.WORDS)}"
         )
-    for one in found.differing[:MOST_NAMED]:
-        yield f"  differs: {plain_text(one.file, 120)}  A {_word(one.first)}, B {_word(one.second)}"
+    for name, first_file, second_file in found.differing[:MOST_NAMED]:
+        yield f"  differs: {plain_text(name, 120)}  A {_word(first_file)}, B {_word(second_file)}"
     if len(found.differing) > MOST_NAMED:
         yield f"  and {len(found.differing) - MOST_NAMED:,} more; --csv FILE lists all"
 
@@ -303,9 +303,9 @@ def differing_csv(found: EvaluationComparison) -> Iterator[str]:
     yield safe_csv([["file", "a", "b", "a_said", "b_said"]])
     if found.same_files is None:
         return
-    for one in found.same_files.differing:
-        words = ["right" if side.right else "wrong" for side in (one.first, one.second)]
-        yield safe_csv([[one.file, *words, one.first.said, one.second.said]])
+    for name, first, second in found.same_files.differing:
+        words = ["right" if side.right else "wrong" for side in (first, second)]
+        yield safe_csv([[name, *words, first.said, second.said]])
     for name in found.same_files.only_first:
         yield safe_csv([[name, "listed", "not listed", "", ""]])
     for name in found.same_files.only_second:

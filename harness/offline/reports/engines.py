@@ -30,7 +30,10 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
             Field("", "FA/h as run", lambda row: number(row.own.per_hour), gives_way=3),
             Field("", "threshold", _threshold, gives_way=4),
             Field(
-                "at_most", equal, _equal_json, lambda row: percent(row.equal.false_rejects) if row.equal else NOTHING
+                "at_most",
+                equal,
+                lambda row: figures_json(row.equal) | {"fr_95": row.equal_interval} if row.equal else None,
+                lambda row: percent(row.equal.false_rejects) if row.equal else NOTHING,
             ),
             Field(
                 "",
@@ -56,10 +59,6 @@ def accuracy(table: EnginesTable) -> Table[EngineRow]:
 
 def _threshold(row: EngineRow) -> str:
     return exact(row.equal.threshold, 5) if row.equal and row.equal.threshold else NOTHING
-
-
-def _equal_json(row: EngineRow) -> dict[str, Any] | None:
-    return figures_json(row.equal) | {"fr_95": row.equal_interval} if row.equal else None
 
 
 COST: tuple[Field[EngineRow], ...] = (

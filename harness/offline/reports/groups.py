@@ -24,7 +24,12 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
         fields += [
             Field("", trials, lambda one: f"{one.rejects.total:,}"),
             Field("", "FR", lambda one: percent(one.rejects.value)),
-            Field("", "95 % interval", _rejects_interval, gives_way=2),
+            Field(
+                "",
+                "95 % interval",
+                lambda one: NOTHING if one.rejects.value is None else voices_interval(one.rejects_interval),
+                gives_way=2,
+            ),
             Field("", "p", lambda one: probability(one.rejects_p), gives_way=1),
         ]
     if accepts:
@@ -47,10 +52,6 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
     yield from note("p", "of the difference from all other groups together, corrected for all groups (Holm)", width)
     for title, text in gap_texts(of):
         yield from note(title, text, width)
-
-
-def _rejects_interval(of: FileGroup) -> str:
-    return NOTHING if of.rejects.value is None else voices_interval(of.rejects_interval)
 
 
 def gap_texts(of: FileBreakdown) -> Iterator[tuple[str, str]]:

@@ -89,7 +89,7 @@ class EvaluationRun:
 
     untimed_s: audio that a killed run played after it last stored its duration.
 
-    lost_workers: how each was lost, in words. more: further INFO lines of ours. breakdowns: results by groups.
+    lost_workers: how each was lost, in words. breakdowns: results by groups.
 
     used: by all workers. limits: those that were declared.
     """
@@ -98,7 +98,6 @@ class EvaluationRun:
     outcomes: int
     ended_s: float
     duration_s: float
-    more: wake_log.Extras = ()
     untimed_s: float = 0.0
     lost_workers: tuple[str, ...] = ()
     breakdowns: tuple[FileBreakdown, ...] = ()
@@ -207,7 +206,7 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     for name, version in header.versions:
         if name != SDK_NAME:
             yield "x-version", f"{name} {version}"
-    yield from (*host_info(run.used), *header.more, *run.more)
+    yield from (*host_info(run.used), *header.more)
 
 
 def host_info(used: WorkerUse) -> Iterator[tuple[str, str]]:

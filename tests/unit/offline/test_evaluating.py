@@ -84,9 +84,9 @@ def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationAsked, sa
 
 
 def test_the_line_of_progress() -> None:
-    begun = RunProgress(3298, 0, 0, 0, 0.0, 0.1, None, None, None, 6)
+    begun = RunProgress(3298, 0, 0, 0, 0.0, None, None, None)
     assert progress_text(begun) == "0 of 3,298 files, 0.000 hr"
-    going = RunProgress(3298, 1234, 3, 1, 220_330.8, 300.0, 734.4, 658.94, 71.7, 6)
+    going = RunProgress(3298, 1234, 3, 1, 220_330.8, 734.4, 658.94, 71.7)
     assert progress_text(going) == (
         "1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 1 with errors, 0:01:12 left"
     )

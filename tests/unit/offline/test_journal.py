@@ -294,8 +294,7 @@ def test_a_million_outcomes_are_told_in_order_within_bounded_memory(tmp_path: Pa
     )
     journal.close(JournalMark.COMPLETE)
     found = JournalFile(path)
-    index = found.index
-    assert index.keys.nbytes + index.offsets.nbytes + index.lengths.nbytes == 20 * count
+    assert found.keys.nbytes + found.offsets.nbytes + found.lengths.nbytes == 20 * count
     assert all(one.outcome.number == place for place, one in enumerate(found.outcomes()))
 
 

@@ -84,15 +84,15 @@ def test_a_file_goes_to_another_process_as_it_is() -> None:
 
 def test_progress_tells_hours_rates_and_what_is_left() -> None:
     pace = RunPace(10, 100.0)
-    assert (pace.snapshot(100.0, None, 2).rate, pace.snapshot(100.0, None, 2).eta_s) == (None, None)
+    assert (pace.snapshot(100.0, None).rate, pace.snapshot(100.0, None).eta_s) == (None, None)
     pace.count(FileOutcome(ListKind.OOV, 0, 16000 * 600, 16000))
     pace.count(FileOutcome(ListKind.OOV, 1, 16000 * 600, 16000, rejected=RejectReason.ERROR, error="why"))
-    now = pace.snapshot(110.0, 0.25, 2)
+    now = pace.snapshot(110.0, 0.25)
     assert (now.done, now.rejected, now.errors, now.audio_s) == (2, 1, 1, 600)
     assert (now.rate, now.recent_rate, now.eta_s) == (60, 60, 30)
     for second in range(111, 150):
         pace.count(FileOutcome(ListKind.OOV, 2, 16000 * 6, 16000))
-        now = pace.snapshot(float(second), 0.5, 2)
+        now = pace.snapshot(float(second), 0.5)
     assert now.recent_rate == pytest.approx(6, rel=0.1)
 
 

@@ -137,7 +137,7 @@ def test_the_same_files_are_paired() -> None:
     interval = known(both.apart)
     assert known(same.difference).interval == pytest.approx((-interval.interval[1], -interval.interval[0]))
     assert known(same.difference).p == both.p
-    assert [one.file for one in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
+    assert [name for name, _, _ in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
     assert (same.first_errors, same.second_errors) == (10, 10)
     assert not found.warnings
     assert found.false_accepts is None

@@ -33,11 +33,11 @@ def test_spans_tell_the_spots_of_every_threshold(
     levels: list[int], refractory_samples: int, step: int, threshold: float
 ) -> None:
     track = ScoreTrack("hey", LEVELS[levels] if levels else np.zeros(0, np.float32), 7, step)
-    found = spans(track, refractory_samples)
-    at = found.index[(found.low <= np.float32(threshold)) & (np.float32(threshold) < found.high)]
-    assert at.tolist() == crossings(track.scores, threshold, refractory_samples / step).tolist()
-    ends = [one.end for one in spots(track, SpotRule(threshold, refractory_samples, 5))]
-    assert (track.first_end + at * step).tolist() == ends
+    low, high, ends = spans(track, refractory_samples)
+    found = ends[(low <= np.float32(threshold)) & (np.float32(threshold) < high)]
+    at = crossings(track.scores, threshold, refractory_samples / step)
+    assert found.tolist() == (track.first_end + at * step).tolist()
+    assert found.tolist() == [one.end for one in spots(track, SpotRule(threshold, refractory_samples, 5))]
 
 
 def test_a_grid_keeps_its_own_thresholds_exact() -> None:
