@@ -63,16 +63,16 @@ def wer_interval(
     rate = float(wrong.sum()) / total
     if rate == 0:
         return 0.0, _above_nothing(len(of), tail)
-    found = _vary(*_units(wrong, of, clusters))
+    variance, degrees = _vary(*_units(wrong, of, clusters))
 
-    t = float(special.stdtrit(found.degrees, 1 - tail))
+    t = float(special.stdtrit(degrees, 1 - tail))
     # Never surer than if each error came by itself.
-    spread = t * math.sqrt(max(found.variance, rate / total))
+    spread = t * math.sqrt(max(variance, rate / total))
     if rate >= 1:
         return max(0.0, rate - spread), rate + spread
     narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / t) ** 2
     # min() also takes the words when nothing varies.
-    alike = min(total, rate * (1 - rate) * narrowing / found.variance if found.variance else total)
+    alike = min(total, rate * (1 - rate) * narrowing / variance if variance else total)
     low, high = share_ends(rate * alike, (1 - rate) * alike, confidence)
     # A share ends at 1; a WER does not, which matters once it is near.
     return low, high if rate <= 0.5 else max(high, rate + spread)
@@ -105,15 +105,15 @@ def wer_difference(
     by_unit = _units(apart, of, clusters)
     if (few := _few_differ(*by_unit, confidence)) is not None:
         return few
-    found = _vary(*by_unit)
-    error = math.sqrt(max(found.variance, abs(difference) / total))
+    variance, degrees = _vary(*by_unit)
+    error = math.sqrt(max(variance, abs(difference) / total))
     if not error:
         # Every cluster's errors even out exactly: only single utterances show how much they vary.
         error = math.sqrt(float((apart**2).sum())) / total
     from scipy import special  # here, since it loads slowly
 
-    spread = float(special.stdtrit(found.degrees, 1 - tail)) * error
-    p = 2 * float(special.stdtr(found.degrees, -abs(difference) / error))
+    spread = float(special.stdtrit(degrees, 1 - tail)) * error
+    p = 2 * float(special.stdtr(degrees, -abs(difference) / error))
     return Difference(difference, (difference - spread, difference + spread), p)
 
 
@@ -178,9 +178,10 @@ def wers_apart(
         ends = wer_interval(wrong, of, clusters)
         if ends is None:
             return None
-        rate, found = float(wrong.sum() / of.sum()), _vary(*_units(wrong, of, clusters))
+        rate = float(wrong.sum() / of.sum())
+        variance, degrees = _vary(*_units(wrong, of, clusters))
         sides.append((rate, ends))
-        spreads.append((max(found.variance, rate / float(of.sum())), found.degrees))
+        spreads.append((max(variance, rate / float(of.sum())), degrees))
     variance = sum(one for one, _ in spreads)
     if not variance:
         return independent_difference(sides[0], sides[1], 1.0)
@@ -209,14 +210,6 @@ def _above_nothing(utterances: int, tail: float) -> float:
     return -math.expm1(math.log(tail) / utterances)
 
 
-@dataclass(frozen=True, slots=True)
-class _Variation:
-    """Of a ratio of sums. degrees: of freedom, 1 and up."""
-
-    variance: float
-    degrees: float
-
-
 def _few_differ(apart: Sums, of: Sums, confidence: float) -> Difference | None:
     """The difference where at most half of the units differ, and few enough for the exact test; None elsewhere.
 
@@ -230,12 +223,12 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> Difference | None:
     found = swapped([Fraction(float(one)).limit_denominator(10**6) for one in differing])
     assert found is not None  # a unit differs
     tail = (1 - confidence) / 2
-    variation, total = _vary(apart, of), float(of.sum())
+    (variance, degrees), total = _vary(apart, of), float(of.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
     from scipy import special  # here, since it loads slowly
 
-    widened = (float(special.stdtrit(variation.degrees, tail)) / float(special.ndtri(tail))) ** 2
-    size = max(1.0, widened * variation.variance * total**2 / (more + less))
+    widened = (float(special.stdtrit(degrees, tail)) / float(special.ndtri(tail))) ** 2
+    size = max(1.0, widened * variance * total**2 / (more + less))
     (more_low, more_high), (less_low, less_high) = (mean_ends(one / size, confidence) for one in (more, less))
     down = math.hypot(more - size * more_low, size * less_high - less)
     up = math.hypot(size * more_high - more, less - size * less_low)
@@ -250,7 +243,8 @@ def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Su
     return (top, bottom) if by_cluster is None or len(by_cluster[0]) < 2 else by_cluster
 
 
-def _vary(top: Sums, bottom: Sums) -> _Variation:
+def _vary(top: Sums, bottom: Sums) -> tuple[float, float]:
+    """The variance of a ratio of sums, and its degrees of freedom, 1 and up."""
     total, units = float(bottom.sum()), len(bottom)
     ratio = float(top.sum()) / total
     variance = squares = 0.0
@@ -261,7 +255,7 @@ def _vary(top: Sums, bottom: Sums) -> _Variation:
         variance += float((moves * moves).sum())
         squares += float((part * part).sum())
     # A few large units carry less information than as many equal ones.
-    return _Variation((units - 1) / units * variance, max(1.0, total**2 / squares - 1))
+    return (units - 1) / units * variance, max(1.0, total**2 / squares - 1)
 
 
 def cluster_sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sums]:
