@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -32,13 +32,8 @@ _OF_OTHER_TOOLS = {
 """Columns of Common Voice and Kaldi by their names here. Others, such as votes and texts, would be conditions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A row of a list of recordings. path: as written, relative to the folder of the list."""
-
-    path: str
-    facts: RecordingFacts
-    place: Place
+Listed = tuple[str, RecordingFacts, Place]
+"""A row of a list of recordings: its path as written, relative to the folder of the list, its facts, and its place."""
 
 
 def read_list(path: Path) -> tuple[Listed, ...]:
@@ -71,7 +66,7 @@ def read_list(path: Path) -> tuple[Listed, ...]:
 def _listed(row: ManifestRow, known: Mapping[str, str], place: Place) -> Listed:
     cells = {name: unmarked(row.cells[column]) for column, name in known.items()}
     end = cells.pop(PHRASE_END, "")
-    return Listed(cells.pop(PATH), RecordingFacts(_seconds(end, place), tuple(cells.items())), place)
+    return cells.pop(PATH), RecordingFacts(_seconds(end, place), tuple(cells.items())), place
 
 
 def phrase_end_s(path: Path) -> float | None:
@@ -226,19 +221,19 @@ class Assets:
             return {}
         found: dict[str, RecordingFacts] = {}
         beside = written[: max(written.rfind("/"), written.rfind(":")) + 1]
-        for row in rows:
+        for named, known_facts, place in rows:
             before = len(self._found.problems)
-            for sound, duration_s in self.sounds(beside + row.path, at).items():
-                facts = row.facts
+            for sound, duration_s in self.sounds(beside + named, at).items():
+                facts = known_facts
                 if facts.phrase_end_s is None:
                     facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at))
                 elif facts.phrase_end_s > duration_s:
                     ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
-                    what = f"{ends}, but {row.path!r} is {moment(duration_s)} long"
-                    self._found.add_at(row.place, what, "Correct phrase_end_ms or the recording")
+                    what = f"{ends}, but {named!r} is {moment(duration_s)} long"
+                    self._found.add_at(place, what, "Correct phrase_end_ms or the recording")
                 found[sound] = facts
             for problem in self._found.problems[before:]:
-                problem.place = row.place
+                problem.place = place
         return found
 
     def _stated(self, path: str, duration_s: float, at: KeyPath) -> float | None:

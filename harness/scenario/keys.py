@@ -38,12 +38,9 @@ class VoiceKeys(Keys):
     language: Language = preset("en-US", "Language tag (BCP 47).")
 
 
-def _mapping_or_name(written: Any) -> str:
-    return "<mapping>" if isinstance(written, dict | VoiceKeys) else "<name>"
-
-
 Voice = Annotated[
-    Annotated[str, Tag("<name>")] | Annotated[VoiceKeys, Tag("<mapping>")], Discriminator(_mapping_or_name)
+    Annotated[str, Tag("<name>")] | Annotated[VoiceKeys, Tag("<mapping>")],
+    Discriminator(lambda written: "<mapping>" if isinstance(written, dict | VoiceKeys) else "<name>"),
 ]
 
 
@@ -231,13 +228,9 @@ class SpreadKeys(Keys):
     count: int = Field(ge=2, le=100, description="Number of waits.")
 
 
-def _mapping_or_list(written: Any) -> str:
-    return "<mapping>" if isinstance(written, dict | SpreadKeys) else "<list>"
-
-
 Waits = Annotated[
     Annotated[list[WaitS], Tag("<list>"), Field(min_length=1)] | Annotated[SpreadKeys, Tag("<mapping>")],
-    Discriminator(_mapping_or_list),
+    Discriminator(lambda written: "<mapping>" if isinstance(written, dict | SpreadKeys) else "<list>"),
 ]
 
 

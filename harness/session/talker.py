@@ -116,14 +116,14 @@ class TalkerFolder:
         self._rows: list[dict[str, str]] = []
         if not (folder / LIST).exists():
             return
-        for row in read_list(folder / LIST):
-            ends_s = row.facts.phrase_end_s
+        for path, facts, place in read_list(folder / LIST):
+            ends_s = facts.phrase_end_s
             end_ms = "" if ends_s is None else fixed(ends_s * 1000, 0)
-            known = {"recording": row.path, **dict(row.facts.traits), "phrase_end_ms": end_ms}
+            known = {"recording": path, **dict(facts.traits), "phrase_end_ms": end_ms}
             if set(known) != {*COLUMNS, *extra}:
                 raise InputError(
                     f"the list has the columns {', '.join(known)}; this talker has {', '.join([*COLUMNS, *extra])}",
-                    place=row.place,
+                    place=place,
                     remedy="Use another folder, or the same --column options",
                 )
             self._rows.append(known)

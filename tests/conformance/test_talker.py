@@ -40,13 +40,13 @@ def test_what_a_talker_says_is_kept_with_its_end_and_an_early_end_loses_nothing(
         finally:
             talker.kill()
             talker.communicate()
-        row = read_list(folder / "list.csv")[-1]
-        kept = recordings.read(str(folder / row.path))
+        path, facts, _ = read_list(folder / "list.csv")[-1]
+        kept = recordings.read(str(folder / path))
         # The speech in the stimulus ends where it is last loud.
         loud = np.flatnonzero(np.abs(said.samples) > 0.02 * np.abs(said.samples).max())
         spoken_s = (loud[-1] - loud[0]) / RATE_HZ
         assert kept.duration_s == pytest.approx(spoken_s + 0.6, abs=0.25)
-        assert known(row.facts.phrase_end_s) == pytest.approx(kept.duration_s - 0.3, abs=0.01)
+        assert known(facts.phrase_end_s) == pytest.approx(kept.duration_s - 0.3, abs=0.01)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0
     assert done.stdout.startswith("0 recorded, 0 missing")

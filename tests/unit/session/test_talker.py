@@ -127,9 +127,9 @@ def test_what_is_kept_is_a_list_that_goes_on(tmp_path: Path) -> None:
     assert again.keep("alexa", utterance()) == "ann_0003.wav"
     assert TalkerFolder(folder, "ann", {"distance": "3 m"}).count("alexa") == 1
     rows = read_list(folder / "list.csv")
-    assert [row.path for row in rows] == ["ann_0001.wav", "ben_0001.wav", "ann_0003.wav"]
-    assert rows[1].facts.phrase_end_s == 0.7
-    assert rows[1].facts.traits == (("phrase", "alexa"), ("talker", "ben"), ("distance", "1 m"))
+    assert [path for path, _, _ in rows] == ["ann_0001.wav", "ben_0001.wav", "ann_0003.wav"]
+    assert rows[1][1].phrase_end_s == 0.7
+    assert rows[1][1].traits == (("phrase", "alexa"), ("talker", "ben"), ("distance", "1 m"))
     assert soundfile.info(folder / "ann_0003.wav").duration == 1.0
 
 
