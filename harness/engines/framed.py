@@ -16,26 +16,21 @@ Pcm = npt.NDArray[np.int16]
 
 
 class Framed:
-    """Cuts sound into frames of one size. taken: samples in the frames so far."""
+    """Cuts sound into frames of one size. taken: samples in the frames so far. rest: those after the last frame."""
 
     def __init__(self, samples: int) -> None:
         self._samples = samples
-        self._rest: Pcm = np.zeros(0, np.int16)
+        self.rest: Pcm = np.zeros(0, np.int16)
         self.taken = 0
 
     def cut(self, samples: Pcm) -> Iterator[Pcm]:
         """The whole frames; what is left waits for more."""
-        sound = np.concatenate([self._rest, samples])
+        sound = np.concatenate([self.rest, samples])
         whole = len(sound) // self._samples * self._samples
-        self._rest = sound[whole:]
+        self.rest = sound[whole:]
         for first in range(0, whole, self._samples):
             self.taken += self._samples
             yield sound[first : first + self._samples]
-
-    @property
-    def rest(self) -> Pcm:
-        """Samples after the last whole frame."""
-        return self._rest
 
 
 class FramedSpots:

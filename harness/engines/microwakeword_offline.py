@@ -260,7 +260,7 @@ class MicroWakeWordOffline:
         told = {**settings, SLIDING_WINDOW.name: str(self._window), PATH.name: path}
         if why:
             told["path-because"] = why
-        self._facts = EngineFacts(
+        self.facts = EngineFacts(
             kind=EngineKind.WAKE,
             version=f"pymicro-wakeword {version}",
             rate_hz=RATE_HZ,
@@ -282,10 +282,6 @@ class MicroWakeWordOffline:
             OfflineModel(name, (file.phrase,), "Apache-2.0", f"cutoff {file.cutoff}")
             for name, file in packaged().items()
         )
-
-    @property
-    def facts(self) -> EngineFacts:
-        return self._facts
 
     def begin(self) -> MicroScores:
         """A fresh state; ends the previous one. Takes microseconds on the fast path."""

@@ -406,9 +406,10 @@ class Listener:
         if network.width != WIDTH or not 1 <= network.stride <= _MOST_STRIDE:
             raise NotKnown(f"an input of {network.stride} frames of {network.width} features")
         self._network = network
-        self._packed = _packed(network)
+        self._kept: list[object] = []
+        self._packed = _packed(network, self._kept)
         self._features = _Memory(self._kernel.vh_features_bytes())
-        self._state = _Memory(self._kernel.vh_network_bytes(self._packed.address))
+        self._state = _Memory(self._kernel.vh_network_bytes(self._packed))
         self._kernel.vh_features_begin(self._features.address)
         self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self.restart()
@@ -416,7 +417,7 @@ class Listener:
     def restart(self) -> None:
         """Clears the state; takes microseconds."""
         self._kernel.vh_features_restart(self._features.address)
-        self._kernel.vh_network_restart(self._packed.address, self._state.address)
+        self._kernel.vh_network_restart(self._packed, self._state.address)
         self._rest = self._rest[:0]
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
@@ -443,7 +444,7 @@ class Listener:
         count = 0
         if frames:
             count = self._kernel.vh_listen(
-                self._packed.address, self._features.address, self._state.address,
+                self._packed, self._features.address, self._state.address,
                 samples.ctypes.data, frames, answers.ctypes.data,
             )  # fmt: skip
         return answers[:count]
@@ -461,7 +462,7 @@ class Listener:
         given = np.ascontiguousarray(features, np.int8)
         answers = np.empty(len(given), np.uint8)
         self._kernel.vh_network_run(
-            self._packed.address, self._state.address, given.ctypes.data, len(given), answers.ctypes.data
+            self._packed, self._state.address, given.ctypes.data, len(given), answers.ctypes.data
         )
         return answers
 
@@ -478,26 +479,15 @@ class _Memory:
         self.address = (self._owner.ctypes.data + _ALIGNED - 1) // _ALIGNED * _ALIGNED
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Packed:
-    """A network in the kernel's own form. kept: the memory behind its pointers."""
-
-    network: _CNetwork
-    kept: tuple[object, ...]
-
-    @property
-    def address(self) -> int:
-        return ctypes.addressof(self.network)
-
-
-def _packed(network: KernelNetwork) -> _Packed:
-    kept: list[object] = []
+def _packed(network: KernelNetwork, kept: list[object]) -> int:
+    """The address of a network in the kernel's own form. kept: takes the memory of it and behind its pointers."""
     layers = (_CLayer * len(network.layers))(*(_packed_layer(layer, kept) for layer in network.layers))
     answer, levels = network.answer.copy(), quantised(network)
     first = ctypes.addressof(layers)
     packed = _CNetwork(len(layers), network.stride, network.width, network.input_zero,
                        first, answer.ctypes.data, levels.ctypes.data)  # fmt: skip
-    return _Packed(packed, (*kept, layers, answer, levels))
+    kept += [packed, layers, answer, levels]
+    return ctypes.addressof(packed)
 
 
 def quantised(network: KernelNetwork) -> npt.NDArray[np.int8]:
