@@ -131,7 +131,8 @@ class ChainCheck:
         self._seal, self._first = seal, first
         self._links = tuple(dict.fromkeys((first, FIRST)))
         self._last = 0
-        self._sealed_from: int | None = None
+        self.sealed_from: int | None = None
+        """The first row with a hash; None without any."""
         self._wrong: list[int] = []
         self._bare: list[int] = []
         self._fits_seal = False
@@ -144,34 +145,29 @@ class ChainCheck:
             self._links = ()  # the previous row is missing
         self._links = tuple(linked(before, row) for before in self._links)
         if stored is None:
-            if self._sealed_from is not None:
+            if self.sealed_from is not None:
                 self._bare.append(seq)
         else:
             if self._links and stored not in self._links:
                 self._wrong.append(seq)
-            elif self._sealed_from is None:
+            elif self.sealed_from is None:
                 self.tied = stored in self._links[:1]
-            self._sealed_from = self._sealed_from or seq
+            self.sealed_from = self.sealed_from or seq
             self._links = (stored,)
         self._last = seq
         if self._seal is not None and seq == self._seal.rows:
             self._fits_seal = self._seal.sha256 in [link.hex() for link in self._links]
 
     @property
-    def sealed_from(self) -> int | None:
-        """The first row with a hash; None without any."""
-        return self._sealed_from
-
-    @property
     def end(self) -> Seal | None:
         """The last row, when it has a hash."""
-        return Seal(self._last, self._links[0].hex()) if self._sealed_from and self._links else None
+        return Seal(self._last, self._links[0].hex()) if self.sealed_from and self._links else None
 
     def damage(self) -> Iterator[str]:
         for first, last in _runs(self._wrong):
             if first == 1 and self._first != FIRST:
                 yield "row 1 has changed since it was written, or the file belongs to another session"
-            elif first == self._sealed_from and first > 1:
+            elif first == self.sealed_from and first > 1:
                 yield f"row {first}, or an earlier row, has changed since it was written: its SHA-256 differs"
             elif first == last:
                 yield f"row {first} has changed since it was written: its SHA-256 differs"
@@ -191,16 +187,16 @@ class ChainCheck:
         """What the check cannot show."""
         if not self._last:
             return
-        if self._sealed_from is None:
+        if self.sealed_from is None:
             yield (
                 "not sealed: no row has a SHA-256, and nothing shows whether rows were changed. An earlier version"
                 " wrote the log, or somebody removed the SHA-256"
             )
             return
-        if self._sealed_from > 1:
+        if self.sealed_from > 1:
             yield (
-                f"rows 1 to {self._sealed_from - 1} were not sealed when they were written; changes show only from row"
-                f" {self._sealed_from} on"
+                f"rows 1 to {self.sealed_from - 1} were not sealed when they were written; changes show only from row"
+                f" {self.sealed_from} on"
             )
         if self._seal is None or self._seal.rows < self._last:
             yield (

@@ -393,7 +393,8 @@ class CsvRows:
         for line, row in self._rows():
             if not row or not any(map(str.strip, row)):
                 continue
-            if first and (other := self._undeclared(row)):
+            # One cell by the declared separator, which has another one in it.
+            if first and len(row) == 1 and (other := next((mark for mark in _SEPARATORS if mark in row[0]), None)):
                 wanted = _SEPARATORS.get(self._separator, repr(self._separator))
                 what = f"the columns are separated by {_SEPARATORS[other]}, not by {wanted}"
                 written = "sep= and a tab" if other == "\t" else f"sep={other}"
@@ -407,10 +408,6 @@ class CsvRows:
         """A number as Python reads it. Where commas do not separate cells, one may stand for the decimal point."""
         cell = cell.strip()
         return cell.replace(",", ".") if self._separator != "," and _DECIMAL_COMMA.fullmatch(cell) else cell
-
-    def _undeclared(self, row: Sequence[str]) -> str | None:
-        """The separator of a first row that is one cell by the declared one."""
-        return next((mark for mark in _SEPARATORS if mark in row[0]), None) if len(row) == 1 else None
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         # The limit is the module's own and for all readers; raised, it only lets longer cells through.
