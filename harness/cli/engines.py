@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _NO_TERMINAL = (120, 24)
 _LONGEST = 400
 _NARROW = 130  # columns; narrower tables leave out versions and operating points
-_OF_EACH_MODEL = "by model"
 
 
 @verb("engines")
@@ -120,7 +119,8 @@ def _in_full(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:
     click.echo()
     table = _table("setting", "default", "range", "what")
     for setting in entry.settings:
-        _row(table, setting.name, _default(setting), _range(setting), setting.what)
+        default = setting.default or ("none" if setting.kind is SettingKind.FILE else "the model's own")
+        _row(table, setting.name, default, _range(setting), setting.what)
     _print(table)
     by_model = [one for one in models if one.facts is not None and one.facts.operating_points]
     if entry.operating_points and not by_model:
@@ -171,10 +171,6 @@ def _points(titles: Sequence[str], models: Sequence[tuple[OperatingPoint, ...]])
     return table
 
 
-def _default(setting: Setting) -> str:
-    return setting.default or ("none" if setting.kind is SettingKind.FILE else "the model's own")
-
-
 def _range(setting: Setting) -> str:
     match setting.kind:
         case SettingKind.CHOICE:
@@ -190,7 +186,7 @@ def _range(setting: Setting) -> str:
 
 
 def _kind(entry: CataloguedEngine) -> str:
-    return _OF_EACH_MODEL if entry.kind is None else entry.kind.value
+    return "by model" if entry.kind is None else entry.kind.value
 
 
 def _engine_json(entry: CataloguedEngine) -> dict[str, Any]:

@@ -214,9 +214,7 @@ def command(
     *,
     stray: tuple[str, ...] = argument(""),
     engines: EnginesAsked = engine_options(
-        "Engine and model (microwakeword:okay_nabu), or a model file. Repeat to compare engines.",
-        "Set an engine setting from a file.",
-        several=True,
+        "Engine and model (microwakeword:okay_nabu), or a model file. Repeat to compare engines.", several=True
     ),
     asked: EvaluationAsked = _ASKED,
     limits: DeclaredLimits = _LIMITS,

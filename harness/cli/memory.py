@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -28,13 +27,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """The pairs of one session; planned: how many its plan has."""
-
-    folder: Path
-    planned: int
-    points: tuple[MemoryPoint, ...]
+PairsOfSession = tuple[Path, int, "tuple[MemoryPoint, ...]"]
+"""A session's folder, how many pairs its plan has, and those that have ended."""
 
 
 @verb("memory")
@@ -52,25 +46,26 @@ def command(
     from harness.session.figures.memory import blocks, findings
 
     read = [_read(session_folder(session)) for session in sessions]
-    found = findings((point for one in read for point in one.points), axis)
+    found = findings((point for _, _, points in read for point in points), axis)
     stream = standard_output()
     if printed.as_csv:
         _write_csv(read, stream)
     elif printed.as_json:
         content = {
-            "sessions": [{"folder": str(one.folder), "planned": one.planned, "ended": len(one.points)} for one in read],
+            "sessions": [
+                {"folder": str(folder), "planned": planned, "ended": len(points)} for folder, planned, points in read
+            ],
             "by": axis,
             "devices": [_device(one) for one in found],
         }
         stream.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     else:
-        planned = sum(one.planned for one in read)
-        lines = blocks(found, axis) or [f"none of {planned} pairs has finished yet"]
+        lines = blocks(found, axis) or [f"none of {sum(of for _, of, _ in read)} pairs has finished yet"]
         stream.write("\n".join(lines) + "\n")
     stream.flush()
 
 
-def _read(folder: Path) -> _Session:
+def _read(folder: Path) -> PairsOfSession:
     from harness.session.figures.memory import MemoryFigures
     from harness.session.log.reader import LogReader
 
@@ -82,16 +77,15 @@ def _read(folder: Path) -> _Session:
             place=Place(str(folder)),
             remedy="Run a scenario with a trial of kind memory, such as scenarios/memory.yaml",
         )
-    return _Session(folder, figures.planned, figures.points())
+    return folder, figures.planned, figures.points()
 
 
-def _write_csv(read: Iterable[_Session], stream: TextIO) -> None:
+def _write_csv(read: Iterable[PairsOfSession], stream: TextIO) -> None:
     writer = csv.writer(stream)
     writer.writerow(COLUMNS)
-    for session in read:
-        for point in session.points:
-            row = _row(point)
-            writer.writerow([plain_text(session.folder.name, 120), *("" if cell is None else cell for cell in row)])
+    for folder, _, points in read:
+        for point in points:
+            writer.writerow([plain_text(folder.name, 120), *("" if cell is None else cell for cell in _row(point))])
 
 
 def _row(point: MemoryPoint) -> tuple[object, ...]:

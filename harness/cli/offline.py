@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import EngineAsked, Printed, argument, engine_options, flag, option, printed_options, verb
+from harness.cli.options import EnginesAsked, Printed, argument, engine_options, flag, option, printed_options, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import print_pieces
 from harness.model.errors import InputError
@@ -27,9 +27,7 @@ ENGINE_FAULT = 3
 def command(
     *,
     session: str = argument("SESSION"),
-    asked: EngineAsked = engine_options(
-        "Engine and model, as for harness evaluate.", "Set an engine setting from a file."
-    ),
+    asked: EnginesAsked = engine_options("Engine and model, as for harness evaluate."),
     device: str | None = option("Compare this device only (default: all that listened).", metavar="NAME"),
     continuous: bool = flag("Keep the engine's state over all stimuli, in the order of play, as a device does."),
     printed: Printed = printed_options(
@@ -49,7 +47,7 @@ def command(
     from harness.offline.reports import session as reports
     from harness.offline.session_stimuli import hear, read_stimuli
 
-    task = asked.checked()
+    [task] = asked.checked()
     folder = session_folder(session)
     stimuli = read_stimuli(folder)
     devices = _demand(stimuli, device)

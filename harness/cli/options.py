@@ -93,11 +93,11 @@ def demand_limits(limits: Iterable[DeclaredLimit]) -> None:
         sys.exit(LIMIT_FAILED)
 
 
-def choose_one(remedy: str = "Choose one", **given: object) -> None:
+def choose_one(**given: object) -> None:
     """InputError for more than one of options that exclude each other: `choose_one(json=as_json, csv=as_csv)`."""
     if sum(bool(value) for value in given.values()) > 1:
         *names, last = (f"--{name.replace('_', '-')}" for name in given)
-        raise InputError(f"{', '.join(names)} and {last} exclude each other", remedy=remedy)
+        raise InputError(f"{', '.join(names)} and {last} exclude each other", remedy="Choose one")
 
 
 class Option(click.Option):
@@ -272,10 +272,7 @@ def _type_of(kind: Any) -> Any:
         return click.Choice(list(get_args(kind)))
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return WordOf(kind)
-    return _PATH if kind is Path else kind if kind in (int, float) else None
-
-
-_PATH = click.Path(path_type=Path)
+    return click.Path(path_type=Path) if kind is Path else kind if kind in (int, float) else None
 
 
 def json_option(help: str) -> Any:
@@ -371,28 +368,18 @@ def printed_options(as_json: str, as_csv: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineAsked:
-    """An engine for lists of files and how it is set. settings: `name=value`; files: (name, path)."""
-
-    task: str
-    settings: tuple[str, ...] = ()
-    files: tuple[tuple[str, str], ...] = ()
-
-    def checked(self) -> Task:
-        """The task with its settings; PluginError, InputError. Loads no model."""
-        return EnginesAsked((self.task,), self.settings, self.files).checked()[0]
-
-
-@dataclass(frozen=True, slots=True)
 class EnginesAsked:
-    """Engines for the same lists of files. A setting goes to every engine that knows it."""
+    """Engines for the same lists of files. A setting goes to every engine that knows it.
+
+    settings: `name=value`; files: (name, path).
+    """
 
     tasks: tuple[str, ...]
     settings: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
 
     def checked(self) -> list[Task]:
-        """A task for each, in order; PluginError, and InputError for a setting that none of them knows."""
+        """A task for each, in order; PluginError, and InputError for a setting that none knows. Loads no model."""
         from harness.engines.offline_loading import engine_class, task_of
         from harness.engines.settings import assigned
 
@@ -418,17 +405,18 @@ def audio_option() -> Any:
     )
 
 
-def engine_options(task: str, file: str, *, several: bool = False) -> Any:
-    """`-t`, `-s` and `-f` as `EngineAsked`, or of several engines as `EnginesAsked`. task, file: helps of -t and -f."""
+def engine_options(task: str, *, several: bool = False) -> Any:
+    """`-t`, `-s` and `-f` as `EnginesAsked`. several: whether -t is repeatable. task: its help."""
     return together(
-        **{
-            "tasks" if several else "task": option(
-                task, "-t", "--task", required=True, multiple=several, metavar="TASK"
-            )
-        },
+        tasks=option(
+            task, "-t", "--task", required=True, multiple=several, metavar="TASK",
+            callback=None if several else lambda ctx, param, value: (value,),
+        ),
         settings=setting_option("A setting of the engine; the last wins."),
-        files=many(file, "-f", "--setting-file", type=(str, str), metavar="NAME FILE"),
-    )
+        files=many(
+            "Set an engine setting from a file.", "-f", "--setting-file", type=(str, str), metavar="NAME FILE"
+        ),
+    )  # fmt: skip
 
 
 def setting_option(help: str, metavar: str = "NAME=VALUE") -> Any:

@@ -91,7 +91,8 @@ def command(
                 _tell(f"{told}; not written: {', '.join(map(str, kept_back))}" if kept_back else told)
                 sys.exit(EXIT_PROBLEMS)
             if pairs is not None:
-                listed = "".join(f"{homophone(word)} {word}\n" for word in sorted(pairs, key=_by_sound)).encode()
+                by_sound = sorted((homophone(word), word) for word in pairs)
+                listed = "".join(f"{spoken} {word}\n" for spoken, word in by_sound).encode()
                 (_to_stdout() if pair_file is None else pair_file.write)(listed)
             for one in (file, pair_file):
                 if one is not None:
@@ -172,10 +173,6 @@ def _note_pairs(lines: Sequence[str], pairs: set[str]) -> None:
     for line in lines:
         if "<" in line:
             pairs.update(word for word in line.split(" ") if homophone(word) != word)
-
-
-def _by_sound(word: str) -> tuple[str, str]:
-    return homophone(word), word
 
 
 def _tell(text: str) -> None:

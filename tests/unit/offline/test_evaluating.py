@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from harness.cli import group, streams
 from harness.cli.evaluate import EvaluationTerminal, on_terminal, progress_text
-from harness.cli.options import EngineAsked
+from harness.cli.options import EnginesAsked
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
 from harness.model.offline import Counting, EngineFacts, EngineKind, FileOutcome, ListKind, ScoreTrack, Task
@@ -104,8 +104,8 @@ def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.Mo
 
 
 def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
-    asked = EngineAsked("microwakeword:alexa", ("operating-point=21", "operating-point=5"))
-    assert asked.checked().settings == (("operating-point", "5"),)
+    asked = EnginesAsked(("microwakeword:alexa",), ("operating-point=21", "operating-point=5"))
+    assert asked.checked()[0].settings == (("operating-point", "5"),)
     with pytest.raises(InputError, match="at most 20"):
         replace(asked, settings=("operating-point=5", "operating-point=21")).checked()
     with pytest.raises(InputError, match="no setting 'operatin-point'"):
@@ -117,10 +117,10 @@ def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
     point.write_text("7\n", encoding="utf-8")
     phrases.write_text("hey jarvis\n", encoding="utf-8")
     binary.write_bytes(b"\xff\x00")
-    asked = EngineAsked("microwakeword:alexa", files=(("operating-point", str(point)),))
-    assert asked.checked().settings == (("operating-point", "7"),)
-    of_files = replace(asked, task="pocketsphinx:hey", files=(("keyphrases", str(phrases)),))
-    assert of_files.checked().settings == (("keyphrases", str(phrases)),)
+    asked = EnginesAsked(("microwakeword:alexa",), files=(("operating-point", str(point)),))
+    assert asked.checked()[0].settings == (("operating-point", "7"),)
+    of_files = replace(asked, tasks=("pocketsphinx:hey",), files=(("keyphrases", str(phrases)),))
+    assert of_files.checked()[0].settings == (("keyphrases", str(phrases)),)
     with pytest.raises(InputError, match="set by both -s and -f"):
         replace(asked, settings=("operating-point=5",)).checked()
     with pytest.raises(InputError, match="cannot be read as the setting operating-point: it is not UTF-8"):
