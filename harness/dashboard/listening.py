@@ -1,4 +1,4 @@
-"""Reads, draws and plays the sounds of the current item in a thread, so that no key waits for them."""
+"""Threads of a rater's screen, so that no key waits: what others wrote is read, and sounds are read and played."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from textual.message import Message
@@ -25,16 +24,10 @@ from harness.sound.tempo import SLOWER, at_tempo
 EVERY_S = 10.0
 
 
-class Rereadable(Protocol):
-    """A room of raters. Reads its files again; HarnessError when they cannot be read."""
-
-    def refresh(self) -> object: ...
-
-
 class Refreshing:
     """A thread that reads the room again. tell: posts a message to the screen, never after `close`."""
 
-    def __init__(self, room: Rereadable, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
+    def __init__(self, room: RatingRoom, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
         self._room, self._tell, self._every_s = room, tell, every_s
         self._closed = threading.Event()
         self._lock = threading.Lock()

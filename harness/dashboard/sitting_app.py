@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
@@ -15,7 +14,6 @@ from harness.base.leaving import ASKED_TO_END, leave_soon
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.screens.judging import JudgingScreen
-from harness.dashboard.screens.sitting import SittingScreen
 from harness.model.errors import InputError
 from harness.model.judgment import RaterKeys
 from harness.rating.desk import Desk
@@ -26,8 +24,8 @@ from harness.rating.rating_room import RatingRoom
 class SittingApp(GuardedApp):
     """Leaving loses nothing: a judgment is on the disk before the next item shows.
 
-    present: called at every sign that the person is there. A signal that asks to end leaves as a key does, which
-    restores the terminal. The status is 128 plus the signal, as in shells.
+    player: None for no sound; the caller closes it. names: show raters' names to an adjudicator. A signal that asks to
+    end leaves as a key does, which restores the terminal. The status is 128 plus the signal, as in shells.
     """
 
     TITLE = "voice-harness"
@@ -36,24 +34,30 @@ class SittingApp(GuardedApp):
 
     def __init__(
         self,
-        sitting: SittingScreen,
+        room: RatingRoom,
+        desk: Desk,
+        keys: RaterKeys,
+        player: RaterPlayer | None,
         *,
-        present: Callable[[], object] = lambda: None,
+        names: bool = False,
         ends_with: tuple[signal.Signals, ...] = (),
     ) -> None:
         super().__init__()
-        self.sitting, self._present, self._ends_with = sitting, present, ends_with
+        self.room, self.desk, self._ends_with = room, desk, ends_with
+        self.sitting = JudgingScreen(room, desk, keys, player, names=names)
 
     async def on_event(self, event: events.Event) -> None:
         """A key shows that the person is there, whatever panel is open."""
         if isinstance(event, (events.Key, events.Paste, events.MouseEvent, events.AppFocus)):
-            self._present()
+            self.desk.present()
         await super().on_event(event)
 
     def on_mount(self) -> None:
         for number in self._ends_with:
             if signal.getsignal(number) is not signal.SIG_IGN:  # what is ignored stays ignored, e.g. under `nohup`
-                asyncio.get_running_loop().add_signal_handler(number, self._asked_to_end, number)
+                asyncio.get_running_loop().add_signal_handler(
+                    number, lambda number: self.exit(leave_soon(number)), number
+                )
         self.register_theme(palette.THEME)
         self.theme = palette.THEME.name
         self.push_screen(self.sitting)
@@ -71,11 +75,7 @@ class SittingApp(GuardedApp):
 def run_rating_app(
     room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool = False
 ) -> int:
-    """Lets a rater judge until they leave; exit status 0. InputError when the terminal cannot show a screen.
-
-    player: None for no sound; the caller closes it. names: show raters' names to an adjudicator.
-    """
+    """Lets a rater judge until they leave; exit status 0. InputError when the terminal cannot show a screen."""
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
         raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
-    screen = JudgingScreen(room, desk, keys, player, names=names)
-    return SittingApp(screen, present=desk.present, ends_with=ASKED_TO_END).run() or 0
+    return SittingApp(room, desk, keys, player, names=names, ends_with=ASKED_TO_END).run() or 0

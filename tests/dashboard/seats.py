@@ -10,13 +10,11 @@ from typing import Any
 from textual.pilot import Pilot
 
 from harness.dashboard.key_guard import REPEAT_S, GuardedApp
-from harness.dashboard.screens.judging import JudgingScreen
 from harness.dashboard.sitting_app import SittingApp
 from harness.model.judgment import Category, Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
-from harness.rating.desk import Desk
 from harness.rating.rater_player import RaterPlayer
-from harness.rating.rating_room import RatingRoom, open_room
+from harness.rating.rating_room import open_room
 from harness.session.log.reader import rating_rows
 from tests.dashboard.bench import screen_text, shows, until
 from tests.judged_sessions import clips_of, give, judged
@@ -24,15 +22,6 @@ from tests.judged_sessions import clips_of, give, judged
 SMALL, WIDE = (80, 24), (120, 40)
 APART_S = REPEAT_S + 0.01
 SIZES = {"80x24": SMALL, "120x40": WIDE}
-
-
-class RaterApp(SittingApp):
-    def __init__(
-        self, room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool = False
-    ) -> None:
-        screen = JudgingScreen(room, desk, keys, player, names=names)
-        super().__init__(screen, present=desk.present)
-        self.desk, self.room = desk, room
 
 
 def seated(
@@ -44,11 +33,11 @@ def seated(
     *,
     adjudicating: bool = False,
     **more: Any,
-) -> RaterApp:
+) -> SittingApp:
     """A rater's app on session folders."""
     room = open_room([folders] if isinstance(folders, Path) else folders, round_)
     desk = room.adjudication(rater) if adjudicating else room.desk(rater)
-    return RaterApp(room, desk, keys or RaterKeys(), player, **more)
+    return SittingApp(room, desk, keys or RaterKeys(), player, **more)
 
 
 async def ready(pilot: Pilot[int], text: str = "judge") -> None:
@@ -60,8 +49,8 @@ async def ready(pilot: Pilot[int], text: str = "judge") -> None:
 
 @asynccontextmanager
 async def sitting(
-    app: RaterApp, size: tuple[int, int] = SMALL, text: str = "judge"
-) -> AsyncIterator[tuple[RaterApp, Pilot[int]]]:
+    app: SittingApp, size: tuple[int, int] = SMALL, text: str = "judge"
+) -> AsyncIterator[tuple[SittingApp, Pilot[int]]]:
     """The app, once it takes keys."""
     async with app.run_test(size=size) as pilot:
         await ready(pilot, text)

@@ -12,7 +12,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, Effe
 from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import open_room
 from tests.dashboard.bench import screen_text, shows, until
-from tests.dashboard.seats import SIZES, RaterApp, press, ready
+from tests.dashboard.seats import SIZES, SittingApp, press, ready
 from tests.dashboard.test_hostile import HOSTILE, raw
 from tests.judged_sessions import judged
 from tests.rating_sessions import rating_session
@@ -35,7 +35,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     ]  # fmt: skip
     desk = room.desk(HOSTILE)
     desk.refresh(items, ())
-    app = RaterApp(room, desk, RaterKeys(), None, names=True)
+    app = SittingApp(room, desk, RaterKeys(), None, names=True)
     async with app.run_test(size=size) as pilot:
         await ready(pilot, "[/red]")
         assert raw(pilot) == []

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
+from textual.screen import Screen
 from textual.widgets import Static
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
-from harness.dashboard.listening import ItemSound, ItemSounds
-from harness.dashboard.messages import SoundEnded, SoundFailed, SoundRead
+from harness.dashboard.listening import ItemSound, ItemSounds, Refreshing
+from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.rating_words import DIGIT_ROW, NEEDS_SHIFT, DigitDoubt, key_name, offered
 from harness.dashboard.screens.panels import ChoicePanel, LinePrompt, Panel, ReadingPanel
-from harness.dashboard.screens.sitting import SittingScreen
 from harness.dashboard.widgets.bars import key_words
 from harness.dashboard.widgets.judging import Explanation, GuideKeys, JudgedItem, MovingWave, SittingEnd, guide_text
 from harness.dashboard.widgets.sitting_lines import (
@@ -31,6 +31,7 @@ from harness.dashboard.widgets.sitting_lines import (
     SittingTitle,
     Trouble,
 )
+from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import NEWER, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.aid import AidState, AidStep
 from harness.rating.desk import Desk, SittingPhase, SittingView, found_words
@@ -151,21 +152,25 @@ WRITING = ON_AN_ITEM - HEARING | {RaterAction.UNDO}
 """Actions for the response that the rater saw."""
 
 
-class JudgingScreen(SittingScreen):
+class JudgingScreen(Screen[None]):
+    """Shows the desk's view after every key. The desk saves; nothing is kept here."""
+
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = HEIGHTS
-    GONE = "that response is no longer on screen; nothing was done"
+    AUTO_FOCUS: ClassVar[str | None] = ""
     CSS_PATH = Path(__file__).with_name("judging.tcss")
 
     def __init__(
         self, room: RatingRoom, desk: Desk, keys: RaterKeys, player: RaterPlayer | None, *, names: bool
     ) -> None:
-        super().__init__(room)
+        super().__init__()
         self._room, self._desk, self._keys = room, desk, keys
         self._player = player
         self._names = names
         self._auto_play = player is not None
         self._item: Item | None = None
         self._doubt = DigitDoubt(keys.category)
+        self._said, self._colour = "", palette.GREEN
 
     def compose(self) -> ComposeResult:
         key = self._keys.actions[RaterAction.TRANSCRIPT]
@@ -187,16 +192,13 @@ class JudgingScreen(SittingScreen):
     def on_mount(self) -> None:
         self._listening = ItemSounds(self._room, self._player, self.post_message)
         self._cursor = self.set_interval(CURSOR_S, self._move_cursor, pause=True)
+        self._refreshing = Refreshing(self._room, self.post_message)
+        self.show()
 
     def close(self) -> None:
-        super().close()
+        """Before the app ends: threads post nothing more."""
+        self._refreshing.close()
         self._listening.close()
-
-    def asked_about(self) -> object:
-        return self._desk.view.item and self._desk.view.item.id
-
-    def take_in(self) -> None:
-        self._room.update(self._desk)
 
     # What is shown
 
@@ -216,10 +218,18 @@ class JudgingScreen(SittingScreen):
         self.query_one(Explanation).show(view.explained)
         if view.phase is SittingPhase.FINISHED:
             self.query_one(SittingEnd).show((view, self._waiting() if view.count.held else ()))
-        self._show_message(view.said, break_due=view.break_due)
+        self._show_message(view)
         if new:
             self._take_up(view.item)
         self._offer(view)
+
+    def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
+        self._said, self._colour = said, colour
+
+    def _show_message(self, view: SittingView) -> None:
+        """The answer to the last key, else the desk's message."""
+        said, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
+        self.query_one(MessageLine).show(said, colour, break_due=view.break_due)
 
     def _take_up(self, item: Item | None) -> None:
         self._hush()
@@ -300,11 +310,50 @@ class JudgingScreen(SittingScreen):
         does[action]()
 
     def _write(self, give: Callable[[], bool]) -> None:
-        """Stops the sound first, so that the row records how much was heard."""
+        """Shows a failure; the item stays with its draft. Stops the sound first: the row says how much was heard."""
         self._hush()
-        super()._write(give)
+        try:
+            done = give()
+        except HarnessError as error:
+            self.app.bell()
+            self.query_one(Trouble).show((error.what, error.remedy))
+            self.add_class("-troubled")
+            return
+        self.remove_class("-troubled")
+        self.query_one(Trouble).show(None)
+        if not done:
+            self.app.bell()
+
+    def on_room_read(self, message: RoomRead) -> None:
+        """The room has read its files again. The item on screen stays while it is still open."""
+        message.stop()
+        if message.fault:
+            self._tell(f"updates cannot be read: {message.fault}")
+        else:
+            self._room.update(self._desk)
+        if self.app.screen is self:
+            self.show()
 
     # Panels
+
+    def _ask(self, panel: Panel, take: Callable[[Any], object]) -> None:
+        """Applies a panel's answer only to the item that it was opened on."""
+        asked = self._desk.view.item
+
+        def answered(answer: object) -> None:
+            self._said = ""
+            now = self._desk.view.item
+            if answer is not None:
+                if asked is not None and now is not None and asked.id == now.id:
+                    try:
+                        take(answer)
+                    except InputError as error:
+                        self._tell(str(error))
+                else:
+                    self._tell("that response is no longer on screen; nothing was done")
+            self.show()
+
+        self.app.push_screen(panel, answered)
 
     def _flag(self) -> None:
         flags = tuple(Flag)
@@ -327,7 +376,7 @@ class JudgingScreen(SittingScreen):
 
     def _aid(self) -> None:
         if self._item is not None and (begun := self._desk.begin_aid()) is not None:
-            self._ask(AidPanel(begun, self._item.query), self._conclude)
+            self._ask(AidPanel(begun, self._item.query), lambda state: self._write(lambda: self._desk.conclude(state)))
 
     def _find(self) -> None:
         """Asks for words, then which of the responses with them to open again."""
@@ -355,9 +404,6 @@ class JudgingScreen(SittingScreen):
 
         prompt = LinePrompt("Words of the query, its category or your comment; none for the latest", needed=False)
         self.app.push_screen(prompt, worded)
-
-    def _conclude(self, state: AidState) -> None:
-        self._write(lambda: self._desk.conclude(state))
 
     def _transcript(self) -> None:
         """Everything about the item in full."""
@@ -431,5 +477,5 @@ class JudgingScreen(SittingScreen):
 
     def _redraw(self) -> None:
         view = self._desk.view
-        self._show_message(view.said, break_due=view.break_due)
+        self._show_message(view)
         self._offer(view)

@@ -88,10 +88,6 @@ class Trouble(Showing[tuple[str, str]]):
     Trouble.-shown { display: block; }
     """
 
-    def __init__(self, stays: str = "the response") -> None:
-        super().__init__()
-        self._stays = stays
-
     def show(self, value: tuple[str, str] | None) -> None:
         """The fault, and the remedy."""
         self.set_class(value is not None, "-shown")
@@ -99,7 +95,7 @@ class Trouble(Showing[tuple[str, str]]):
 
     def draw(self, value: tuple[str, str], width: int, height: int) -> Text:
         what, remedy = (plain_text(one, 300) if one else "" for one in value)
-        text = Text.assemble((f"NOT SAVED, so {self._stays} stays on screen\n", f"bold {palette.RED}"))
+        text = Text.assemble(("NOT SAVED, so the response stays on screen\n", f"bold {palette.RED}"))
         text.append(f"{what}\n", style=palette.TEXT)
         return text.append(remedy or "Press the key again when this is fixed.", style=palette.YELLOW)
 

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.cli.rate_plain import NotACommand, RateWord, TypedCommand, parse, sit_plainly
+from harness.cli.rate_lines import NotACommand, RateWord, TypedCommand, parse
+from harness.cli.rate_plain import sit_plainly
 from harness.model.judgment import Category, Judgment, JudgmentStatus, RaterAction, RaterKeys, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.rate_plain import item_lines
+from harness.cli.rate_lines import item_lines
 from harness.model.errors import InputError, PluginError
 from harness.model.judgment import (
     Category,

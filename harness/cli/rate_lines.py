@@ -1,0 +1,249 @@
+"""Rating in lines: what stands in them, and what a typed line means."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from harness.base.foreign import plain_text
+from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
+from harness.model.numbers import seconds
+from harness.model.trial import Recognition
+from harness.rating.desk import Explained, SittingPhase, SittingView, effect_words, found_words, given_words
+from harness.rating.guide import GUIDE, LABELS, RULES
+from harness.rating.items import Item
+from harness.rating.standing import Given
+
+LONGEST = 1000
+MOST_FOUND = 50
+
+
+def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = False) -> Iterator[str]:
+    """The current item, or the reason why there is none."""
+    item, count = view.item, view.count
+    if item is None and view.stopped:
+        yield "you get no more responses in this round: too many of your answers differ from the known ones"
+        return
+    if item is None:
+        yield f"nothing is left to judge: {count.done} of {count.total} done, {count.held} held"
+        if count.held:
+            yield "held responses wait for evidence of the effect; `held` lets you judge them anyway"
+        return
+    if item.exercise is not None:
+        yield f"exercise {view.exercises[0] + 1} of {view.exercises[1]}"
+    else:
+        yield f"response {view.position} of {count.total}{' again' if view.again else ''}, {progress(view)}"
+    yield f"query: {plain_text(item.query, LONGEST)}"
+    if item.exercise is None:
+        yield f"attempts: {item.attempts}{_waits(item)}"
+        yield f"response: {_response(item)}"
+        if item.recognition is Recognition.NO:
+            yield "recognised: no, the device heard other words"
+    if item.effect is not None:
+        wanted, known = effect_words(item.effect)
+        yield f"wanted effect: {wanted}"
+        yield f"effect: {known}"
+    if item.note:
+        yield f"{'what it did' if item.exercise is not None else 'note'}: {plain_text(item.note, LONGEST)}"
+    if item.core_capability:
+        yield "core capability: every such device must be able to do this"
+    yield from text_lines(view, policy)
+    if view.proposal is not None:
+        yield f"the classifier says: {view.proposal.words}"
+    for number, row in enumerate(item.inputs, 1):
+        whose = f" of {plain_text(row.rater, 60)}" if names else ""
+        yield f"judgment {number}{whose}: {given_words(row)}"
+    if view.own is not None:
+        yield f"yours so far: {given_words(view.own)}"
+    if view.break_due:
+        yield "you have judged for a long time: take a break"
+
+
+def found_lines(found: Sequence[Given]) -> Iterator[str]:
+    """Responses that can be opened again."""
+    for one in found[:MOST_FOUND]:
+        yield f"{one.item.id}: {found_words(one)}"
+    if len(found) > MOST_FOUND:
+        yield f"and {len(found) - MOST_FOUND} more; `find` with more words"
+    if not found:
+        yield "none of your judged responses has these words"
+
+
+def text_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
+    """The transcript, where the rater may see it."""
+    item = view.item
+    if item is None:
+        return
+    if not view.draft.transcript_shown:
+        if view.phase is SittingPhase.TRAINING or policy is TranscriptPolicy.ON_REQUEST:
+            yield "transcript: hidden; `text` shows it"
+        return
+    words = "there is none" if item.transcript is None else plain_text(item.transcript, LONGEST)
+    yield f"transcript: {words}"
+
+
+def progress(view: SittingView) -> str:
+    """How much is left, and the time for it at the rater's pace."""
+    count = view.count
+    parts = [f"{count.left} left"]
+    if count.held:
+        parts.append(f"{count.held} held")
+    if view.left_s is not None:
+        parts.append(f"about {max(1, round(view.left_s / 60))} min at your pace")
+    return ", ".join(parts)
+
+
+def status_lines(view: SittingView) -> Iterator[str]:
+    """The rater's progress."""
+    count = view.count
+    yield f"rater: {plain_text(view.rater)}"
+    if view.exercises[1]:
+        yield f"exercises: {view.exercises[0]} of {view.exercises[1]} done"
+    yield (
+        f"responses: {count.total}, {count.done} done, {count.left} left, {count.skipped} of them left for the end, "
+        f"{count.held} held, {count.flagged} put aside"
+    )
+    pace = "n/a, nothing is judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} a response"
+    yield f"pace: {pace}" + ("" if view.left_s is None else f", about {max(1, round(view.left_s / 60))} min left")
+    draft = view.draft
+    said = [f"sure {draft.confidence}"] if draft.confidence else []
+    said += [flag.value for flag in draft.sub_flags]
+    said += [f"comment {plain_text(draft.comment, 200)}"] if draft.comment else []
+    if said:
+        yield f"kept for the next judgment: {', '.join(said)}"
+
+
+def explained_lines(explained: Explained) -> Iterator[str]:
+    """The answer to an exercise."""
+    exercise = explained.exercise
+    also = "".join(f" or {LABELS[one]}" for one in exercise.accept)
+    verdict = "right" if explained.right else "not so"
+    yield f"{verdict}: it is {LABELS[exercise.category]}{also}; you said {LABELS[explained.given]}"
+    yield f"why: {plain_text(exercise.why, LONGEST)}"
+
+
+def guide_lines(keys: RaterKeys) -> Iterator[str]:
+    """Categories with their keys, and the rules."""
+    for category, text in GUIDE.items():
+        yield f"{keys.categories[category]} {LABELS[category]}: {text.short}. {text.test}"
+    for rule in RULES:
+        yield f"rule: {rule}"
+
+
+def _waits(item: Item) -> str:
+    if not item.waits_s:
+        return ""
+    waited = ", ".join("unknown" if one is None else seconds(one) for one in item.waits_s)
+    return f"; waited {waited}"
+
+
+def _response(item: Item) -> str:
+    parts = ["length unknown" if item.length is None else f"{seconds(item.length.value_s)} long"]
+    if item.latency is not None:
+        parts.append(f"{seconds(item.latency.value_s)} after the query")
+    if item.truncated:
+        parts.append("cut at the time limit")
+    return ", ".join(parts)
+
+
+LONGEST_TOLD = 60
+
+
+class RateWord(Enum):
+    """The commands of plain rating. help: what it does; action: a rater's key for it."""
+
+    PLAY = "play", "play the response, from the start", RaterAction.PLAY
+    QUERY = "query", "play the query", RaterAction.PLAY_QUERY
+    SLOW = "slow", "play the response slower", RaterAction.PLAY_SLOWER
+    STOP = "stop", "stop the sound", RaterAction.STOP
+    WAIT = "wait", "wait until the sound has ended", None
+    TEXT = "text", "show what was said in writing", RaterAction.TRANSCRIPT
+    UNDO = "undo", "take back the last judgment; repeat to take back more", RaterAction.UNDO
+    EARLIER = "earlier", "open the response that you judged before this one", RaterAction.EARLIER
+    LATER = "later", "open the next one, up to the response still to be judged", RaterAction.LATER
+    FIND = "find", "find WORDS: list your judged responses with these words, latest first", RaterAction.FIND
+    OPEN = "open", "open ID: open one of them", None
+    SKIP = "skip", "leave the response for the end; a reopened one stays as it is", RaterAction.SKIP
+    HOLD = "hold", "postpone it until the effect is known", RaterAction.HOLD
+    HELD = "held", "judge held responses without evidence", RaterAction.RELEASE_HELD
+    FLAG = "flag", f"put it aside: flag {' or '.join(one.value for one in Flag)}", RaterAction.FLAG
+    COMMENT = "comment", "comment TEXT: saved with the next judgment", RaterAction.COMMENT
+    SURE = "sure", "sure 1 (unsure) to 3 (sure)", RaterAction.CONFIDENCE
+    SUB = "sub", f"sub FLAG: set or clear a sub-flag: {', '.join(one.value for one in SubFlag)}", RaterAction.SUB_FLAG
+    CLAIMS = "claims", "claims yes or claims no: whether the response says that something was done", None
+    AID = "aid", "the decision aid: short questions that lead to a category", RaterAction.AID
+    GUIDE = "guide", "the categories and the rules", RaterAction.GUIDE
+    STATUS = "status", "how far you are", None
+    ITEM = "item", "print the response again", None
+    HELP = "help", "print this", None
+    QUIT = "quit", "leave; everything is saved", RaterAction.QUIT
+
+    def __init__(self, word: str, help_: str, action: RaterAction | None) -> None:
+        self.word, self.help, self.action = word, help_, action
+
+
+_BY_WORD = {one.word: one for one in RateWord}
+_BY_ACTION = {one.action: one for one in RateWord if one.action is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class TypedCommand:
+    """A command with its arguments."""
+
+    word: RateWord
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotACommand:
+    """Why a line is wrong, with the nearest valid one."""
+
+    what: str
+
+
+def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | NotACommand:
+    """What a line means. A category is written as its whole key, name or label."""
+    line = line.strip()
+    first, _, rest = line.partition(" ")
+    rest = rest.strip()
+    if (by_key := keys.category(line)) is not None:
+        return by_key
+    if (action := keys.action(first)) is not None:
+        return TypedCommand(_BY_ACTION[action], rest)
+    named = _normal(line)
+    for category in Category:
+        if named in (category.value, _normal(LABELS[category])):
+            return category
+    if first.lower() in _BY_WORD:
+        return TypedCommand(_BY_WORD[first.lower()], rest)
+    return NotACommand(f"'{plain_text(line, LONGEST_TOLD)}' is not a command. {_nearest(line, first)}")
+
+
+def flag_of(rest: str) -> Flag | NotACommand:
+    return next((one for one in Flag if one.value == _normal(rest)), _no_word(rest, [one.value for one in Flag]))
+
+
+def sub_flag_of(rest: str) -> SubFlag | NotACommand:
+    known = [one.value for one in SubFlag]
+    return next((one for one in SubFlag if one.value == _normal(rest)), _no_word(rest, known))
+
+
+def _no_word(rest: str, known: list[str]) -> NotACommand:
+    near = difflib.get_close_matches(_normal(rest)[:LONGEST_TOLD], known, n=1, cutoff=0.4)
+    return NotACommand((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(known)}")
+
+
+def _nearest(line: str, first: str) -> str:
+    known = [*_BY_WORD, *(one.value for one in Category)]
+    near = difflib.get_close_matches(_normal(line)[:LONGEST_TOLD], known, n=1) or difflib.get_close_matches(
+        _normal(first)[:LONGEST_TOLD], known, n=1
+    )
+    return f"Did you mean {near[0]!r}?" if near else "help lists the commands"
+
+
+def _normal(text: str) -> str:
+    for sign in ".,-":
+        text = text.replace(sign, " ")
+    return "_".join(text.lower().split())
