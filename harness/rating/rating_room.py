@@ -23,7 +23,7 @@ from harness.rating.desk import Desk
 from harness.rating.figures.judged import JudgedResponse, judged_in, with_one_name
 from harness.rating.items import CategoryProposal, Hidden, Item, Subject, blind_id, exercise_item
 from harness.rating.judgment_log import JudgmentLog
-from harness.rating.standing import Count, OwnRows, RaterStanding, drawn, hand_over, is_shared_out
+from harness.rating.standing import OwnRows, RaterStanding, drawn, hand_over, is_shared_out
 from harness.session.figures.effects import EffectRows, Key
 from harness.session.figures.trials import SessionTrials
 from harness.session.log.reader import LogReader, read_clip
@@ -287,34 +287,6 @@ def _text(item: Item) -> str | None:
     return None if item.transcript is None else f"{item.query}\n{item.transcript}"
 
 
-@dataclass(frozen=True, slots=True)
-class RaterProgress:
-    """A rater's progress. exercises: (done, all). pace_s: median time to an answer. known: (right, answered).
-
-    stopped: by the round's rule. open: items that others could judge instead. last_wall_s: Unix time of the last row.
-    """
-
-    rater: str
-    count: Count
-    exercises: tuple[int, int]
-    pace_s: float | None
-    known: tuple[int, int]
-    stopped: bool
-    open: int
-    last_wall_s: float | None
-
-    @property
-    def left_s(self) -> float | None:
-        """Time left at that pace, seconds."""
-        return None if self.pace_s is None else self.pace_s * self.count.left
-
-    @property
-    def known_share(self) -> float | None:
-        """Share of known answers that were right; None before the first."""
-        right, answered = self.known
-        return right / answered if answered else None
-
-
 RATE_HZ, LEVEL_DBFS = 16_000, -26.0
 """Rate and level of every sound that a rater hears; the original ones would reveal the device."""
 RESPONSE_VOICE = VoiceSpec(engine="flite", name="slt")
@@ -422,7 +394,7 @@ class RatingRoom:
 
     # For coordinators
 
-    def progress(self, invited: Iterable[str] = ()) -> tuple[RaterProgress, ...]:
+    def progress(self, invited: Iterable[str] = ()) -> tuple[RaterStanding, ...]:
         """The progress of every rater, as of the last `refresh`.
 
         invited: raters who are shown before they begin, in a round that names none.
@@ -432,22 +404,7 @@ class RatingRoom:
         others = (
             others - set(self.round.raters) if self.round.raters else others | {self._known(name) for name in invited}
         )
-        found = []
-        for rater in (*self.round.raters, *sorted(others)):
-            one = self._standing(rater, rows)
-            found.append(
-                RaterProgress(
-                    rater=rater,
-                    count=one.count,
-                    exercises=one.exercises,
-                    pace_s=one.rows.pace_s,
-                    known=one.known_answers,
-                    stopped=one.stopped,
-                    open=len(one.not_done),
-                    last_wall_s=one.rows.last_wall_s,
-                )
-            )
-        return tuple(found)
+        return tuple(self._standing(rater, rows) for rater in (*self.round.raters, *sorted(others)))
 
     def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
         """Moves the unjudged items of a rater to other raters, on the disk; LogError, LogFull.

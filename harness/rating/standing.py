@@ -282,6 +282,7 @@ class RaterStanding:
         *,
         with_held: bool = False,
     ) -> None:
+        self.rater = rater
         self.rows = rows
         self.with_held = with_held
         self._exercises = tuple(exercises)
@@ -359,6 +360,18 @@ class RaterStanding:
                 answered += 1
                 right += gold.is_right(row.category)
         return right, answered
+
+    @property
+    def known_share(self) -> float | None:
+        """Share of known answers that were right; None before the first."""
+        right, answered = self.known_answers
+        return right / answered if answered else None
+
+    @property
+    def left_s(self) -> float | None:
+        """Time left at the rater's pace, seconds."""
+        pace_s = self.rows.pace_s
+        return None if pace_s is None else pace_s * self.count.left
 
     @property
     def stopped(self) -> bool:

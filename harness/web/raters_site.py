@@ -208,7 +208,7 @@ def coordinator_page(room: RatingRoom, giving: str, invited: Iterable[str]) -> M
         "shared_out": is_shared_out(room.round),
         "giving": giver,
         "others": [one for one in found if one.rater in named and one is not giver],
-        "ago": [None if one.last_wall_s is None else max(0.0, now_s - one.last_wall_s) for one in found],
+        "ago": [None if (at_s := one.rows.last_wall_s) is None else max(0.0, now_s - at_s) for one in found],
     }
 
 

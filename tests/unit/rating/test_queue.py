@@ -154,12 +154,12 @@ def test_progress_tells_counts_pace_and_known_answers_of_every_rater(folder: Pat
     judge(room, "ann", Category.WRONG, 12)
     judge(room, "ben", Category.CORRECT, 4)
     ann, ben, cem = room.progress()
-    assert (ann.rater, ann.known, ann.known_share, ann.stopped) == ("ann", (0, 2), 0.0, True)
+    assert (ann.rater, ann.known_answers, ann.known_share, ann.stopped) == ("ann", (0, 2), 0.0, True)
     assert (ben.count.done, ben.stopped) == (4, False)
-    assert ben.pace_s is not None
-    assert ben.left_s == pytest.approx(ben.pace_s * ben.count.left)
-    assert ben.last_wall_s is not None
-    assert (cem.count.done, cem.pace_s, cem.last_wall_s, cem.known) == (0, None, None, (0, 0))
+    assert ben.rows.pace_s is not None
+    assert ben.left_s == pytest.approx(ben.rows.pace_s * ben.count.left)
+    assert ben.rows.last_wall_s is not None
+    assert (cem.count.done, cem.rows.pace_s, cem.rows.last_wall_s, cem.known_answers) == (0, None, None, (0, 0))
     assert sum(one.count.total for one in room.progress()) == 10 + 3 * len(GOLD)
     room.close()
 
