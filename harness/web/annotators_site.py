@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from harness.model.annotation import (
 )
 from harness.web.entrance import SiteWords, Templates
 from harness.web.invitations import HERE, Invitations, SiteReach
-from harness.web.seated import PostFate, SeatedSite, Turns, content_mark, request_name, search_words
+from harness.web.seated import PostFate, Pressed, SeatedSite, Turns, content_mark, search_words
 
 
 @dataclass(slots=True)
@@ -102,10 +102,6 @@ class AnnotationSeat(Turns):
         words, settles = self.finding.words, self.own.adjudicating
         return find(room.utterances, words, room.ledger, room.shares, who, adjudicating=settles)
 
-    def find(self, words: str) -> None:
-        """Lists the utterances with these words."""
-        self.finding = Finding(words)
-
     def open(self, utterance: str) -> bool:
         """Opens an utterance with its labels; False when it may not be labelled again."""
         room, who, settles = self.room, self.own.annotator, self.own.adjudicating
@@ -169,17 +165,13 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
     )
 
 
-def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: str) -> Mapping[str, Any]:
-    """Values of a seat's page. alert: what went wrong with the last post."""
+def annotation_page(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]:
+    """Values of a seat's page."""
     view = seat.desk.view
     item = view.item
     return {
-        "place": place,
-        "turn": seat.turn,
-        "sight": seat.sight,
         "view": view,
         "item": item,
-        "alert": alert,
         "reviewing": view.phase is AnnotationPhase.REVIEWING,
         "labelling": view.phase is AnnotationPhase.LABELLING,
         "again": seat.finding is not None,
@@ -189,15 +181,11 @@ def annotation_page(place: str, seat: AnnotationSeat, labels: LabelSet, alert: s
     }
 
 
-def finding_page(place: str, seat: AnnotationSeat, alert: str) -> Mapping[str, Any]:
-    """Values of the search page; parameters as in `annotation_page`."""
+def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
+    """Values of the search page."""
     found, finding = seat.found(), seat.finding
     again = finding.again.view if finding is not None and finding.again is not None else None
     return {
-        "place": place,
-        "turn": seat.turn,
-        "sight": seat.sight,
-        "alert": alert,
         "words": finding.words if finding is not None else "",
         "found": found[:MOST_FOUND],
         "opened": finding.opened if finding is not None else "",
@@ -208,41 +196,17 @@ def finding_page(place: str, seat: AnnotationSeat, alert: str) -> Mapping[str, A
     }
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationPost:
-    """do: the button, e.g. `accept`. turn, sight: of the page it came from.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationPost(Pressed):
+    """struck: numbers of lines. labels: ids. words: of the search.
 
-    struck: numbers of lines. labels: ids. comment: None without that field. draft: the page has these fields.
-    words: of the search. span: words of a slot, from 0, half open; (0, 0) for none.
+    span: words of a slot, from 0, half open; (0, 0) for none.
     """
 
-    do: str
-    turn: str = ""
-    sight: str = ""
-    struck: frozenset[int] = frozenset()
-    labels: frozenset[str] = frozenset()
-    comment: str | None = None
-    draft: bool = False
-    words: str = ""
-    mark: str = ""
-    span: tuple[int, int] = (0, 0)
-
-
-def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence[str]) -> AnnotationPost:
-    """A form's fields, without invalid answers."""
-    lists = {"struck": ",".join(sorted(struck)), "label": "\0".join(sorted(labels))}
-    return AnnotationPost(
-        do=fields.get("do", ""),
-        turn=fields.get("turn", ""),
-        sight=fields.get("sight", ""),
-        struck=frozenset(int(one) for one in struck if re.fullmatch(r"[0-9]{1,3}", one)),
-        labels=frozenset(labels),
-        comment=fields.get("comment"),
-        draft="has_draft" in fields,
-        words=search_words(fields.get("words", "")),
-        mark=content_mark({**fields, **lists}),
-        span=_span(fields.get("from", ""), fields.get("to", "")),
-    )
+    struck: frozenset[int]
+    labels: frozenset[str]
+    words: str
+    span: tuple[int, int]
 
 
 def _span(first: str, last: str) -> tuple[int, int]:
@@ -250,24 +214,6 @@ def _span(first: str, last: str) -> tuple[int, int]:
     if not re.fullmatch(r"[0-9]{1,6}", first) or not re.fullmatch(r"[0-9]{0,6}", last):
         return 0, 0
     return int(first) - 1, int(last or first)
-
-
-def apply(seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
-    """Does what the button says, under the seat's lock; LogError, LogFull when saving fails."""
-    fate = seat.standing(post.turn, post.sight, post.mark, outlasts=post.do != "undo")
-    if fate is not PostFate.DONE:
-        return fate
-    if post.draft and not seat.is_listing:
-        _take_draft(seat.desk, post)
-    if post.do.startswith("draft"):
-        return PostFate.DONE
-    seat.desk.ids.begin(request_name(post.turn, post.mark))
-    done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post)
-    if done is None:
-        return PostFate.UNKNOWN
-    if done:
-        seat.next_turn((post.turn, post.mark))
-    return PostFate.DONE
 
 
 def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
@@ -289,7 +235,7 @@ def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
     do, _, utterance = post.do.partition(".")
     match do:
         case "find":
-            seat.find(post.words)
+            seat.finding = Finding(post.words)
             return True
         case "again":
             return seat.open(utterance) or None
@@ -349,14 +295,38 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
     def _take_in(self, seat: AnnotationSeat) -> None:
         seat.refresh()
 
-    def _seat_page(self, seat: AnnotationSeat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:
+    def _seat_page(self, seat: AnnotationSeat) -> tuple[str, Mapping[str, object]]:
         if seat.is_listing:
-            return "annotation_found.html", finding_page(place, seat, alert)
-        return "annotation_desk.html", annotation_page(place, seat, self._room.label_set, alert)
+            return "annotation_found.html", finding_page(seat)
+        return "annotation_desk.html", annotation_page(seat, self._room.label_set)
 
     def _read(self, fields: Mapping[str, str], form: FormData) -> AnnotationPost:
-        struck, labels = ([str(one) for one in form.getlist(name)] for name in ("struck", "label"))
-        return read_post(fields, struck, labels)
+        struck, labels = (sorted(str(one) for one in form.getlist(name)) for name in ("struck", "label"))
+        return AnnotationPost(
+            do=fields.get("do", ""),
+            turn=fields.get("turn", ""),
+            sight=fields.get("sight", ""),
+            struck=frozenset(int(one) for one in struck if re.fullmatch(r"[0-9]{1,3}", one)),
+            labels=frozenset(labels),
+            comment=fields.get("comment"),
+            draft="has_draft" in fields,
+            words=search_words(fields.get("words", "")),
+            mark=content_mark({**fields, "struck": ",".join(struck), "label": "\0".join(labels)}),
+            span=_span(fields.get("from", ""), fields.get("to", "")),
+        )
 
     def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> PostFate:
-        return apply(seat, post)
+        fate = seat.standing(post, outlasts=post.do != "undo")
+        if fate is not PostFate.DONE:
+            return fate
+        if post.draft and not seat.is_listing:
+            _take_draft(seat.desk, post)
+        if post.do.startswith("draft"):
+            return PostFate.DONE
+        seat.desk.ids.begin(post.request)
+        done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post)
+        if done is None:
+            return PostFate.UNKNOWN
+        if done:
+            seat.next_turn(post.request)
+        return PostFate.DONE

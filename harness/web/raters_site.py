@@ -46,10 +46,10 @@ from harness.web.seated import (
     UNSAVED,
     WAITING_S,
     PostFate,
+    Pressed,
     SeatedSite,
     Turns,
     content_mark,
-    request_name,
     search_words,
 )
 from harness.web.sounds import SoundShelf, picture, ranged
@@ -96,7 +96,7 @@ class Seat(Turns):
     def wrote(self, request: str) -> bool:
         return self.desk.wrote(request)
 
-    def next_turn(self, done: tuple[str, str] | None = None) -> None:
+    def next_turn(self, done: str = "") -> None:
         Turns.next_turn(self, done)  # super() does not work in a class with slots
         self.aid = None
         self.pages.clear()
@@ -126,9 +126,6 @@ class Seat(Turns):
             self.desk.heard(new_ms, began=new_plays > 0, to_end=to_end)
         for _ in range(new_plays - 1):
             self.desk.heard(0, began=True, to_end=False)
-
-    def open_aid(self) -> None:
-        self.aid = self.desk.begin_aid() or self.aid
 
 
 TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
@@ -165,17 +162,14 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
     return Templates(TEMPLATES, WORDS, values)
 
 
-def desk_page(place: str, page: str, seat: Seat, round_: RatingRound, alert: str) -> Mapping[str, Any]:
-    """Values of a seat's page. page: its name. alert: what went wrong with the last post."""
+def desk_page(page: str, seat: Seat, round_: RatingRound) -> Mapping[str, Any]:
+    """Values of a seat's page. page: its name."""
     view = seat.desk.view
     item = view.item
     return {
-        "place": place,
         "page": page,
-        "turn": seat.turn,
         "view": view,
         "item": item,
-        "alert": alert,
         "training": view.phase is SittingPhase.TRAINING,
         "finished": view.phase is SittingPhase.FINISHED,
         "aid": seat.aid,
@@ -257,73 +251,17 @@ def _facts(item: Item) -> tuple[str, ...]:
 MOST_MS = 24 * 3600 * 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
-    """do: the button, e.g. `label.correct`. item, turn, page: of the page it came from. draft: has its fields."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post(Pressed):
+    """page: the name of the page that it came from. confidence, sub_flags, claimed: of the draft."""
 
-    do: str
-    item: str = ""
-    turn: str = ""
-    page: str = ""
-    plays: int = 0
-    heard_ms: int = 0
-    heard_end: bool = False
-    comment: str | None = None
-    confidence: int | None = None
-    sub_flags: tuple[SubFlag, ...] = ()
-    claimed: str = ""
-    draft: bool = False
-    mark: str = field(default="", compare=False)
-
-
-def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
-    """A form's fields, without invalid answers."""
-    confidence = fields.get("confidence", "")
-    return Post(
-        do=fields.get("do", ""),
-        item=fields.get("item", ""),
-        turn=fields.get("turn", ""),
-        page=fields.get("page", ""),
-        plays=_count(fields.get("plays", "")),
-        heard_ms=_count(fields.get("heard_ms", "")),
-        heard_end=fields.get("heard_end", "") == "1",
-        comment=fields.get("comment"),
-        confidence=int(confidence) if confidence in ("1", "2", "3") else None,
-        sub_flags=tuple(flag for flag in SubFlag if flag.value in sub_flags),
-        claimed=fields.get("claimed", ""),
-        draft="has_draft" in fields,
-        mark=content_mark({**fields, "sub_flags": ",".join(sorted(sub_flags))}),
-    )
-
-
-def apply(seat: Seat, post: Post, now_s: float) -> PostFate:
-    """Does what the button says, under the seat's lock; LogError, LogFull when saving fails."""
-    what, _, detail = post.do.partition(".")
-    outlasts = what not in ("undo", "aid", "go_on", "earlier", "later", "leave")
-    fate = seat.standing(post.turn, post.item, post.mark, outlasts=outlasts)
-    if fate is PostFate.STALE and post.do == "go_on":
-        return PostFate.REPEATED  # the explanation was left already
-    if fate is PostFate.STALE and what == "open":
-        fate = PostFate.DONE  # from a list of any age: this judges nothing
-    if fate is not PostFate.DONE:
-        return fate
-    seat.heard(post.page, post.plays, post.heard_ms, now_s, to_end=post.heard_end)
-    if post.draft:
-        _take_draft(seat, post)
-    match what:
-        case "draft":
-            return PostFate.DONE
-        case "aid":
-            _aid(seat, detail)
-            return PostFate.DONE
-        case "transcript":
-            seat.desk.show_transcript()
-            return PostFate.DONE
-    seat.desk.ids.begin(request_name(post.turn, post.mark))
-    if not _writes(seat, what, detail):
-        return PostFate.UNKNOWN
-    seat.next_turn((post.turn, post.mark))
-    return PostFate.DONE
+    page: str
+    plays: int
+    heard_ms: int
+    heard_end: bool
+    confidence: int | None
+    sub_flags: tuple[SubFlag, ...]
+    claimed: str
 
 
 def _take_draft(seat: Seat, post: Post) -> None:
@@ -372,7 +310,7 @@ def _aid(seat: Seat, detail: str) -> None:
     what, _, answer = detail.partition(".")
     match what:
         case "open":
-            seat.open_aid()
+            seat.aid = seat.desk.begin_aid() or seat.aid
         case "close":
             seat.aid = None
         case "back" if seat.aid is not None:
@@ -438,14 +376,56 @@ class RatersSite(SeatedSite[Seat, Post]):
     def _take_in(self, seat: Seat) -> None:
         self._room.update(seat.desk)
 
-    def _seat_page(self, seat: Seat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:
-        return "desk.html", desk_page(place, seat.new_page(self._now_s()), seat, self._room.round, alert)
+    def _seat_page(self, seat: Seat) -> tuple[str, Mapping[str, object]]:
+        return "desk.html", desk_page(seat.new_page(self._now_s()), seat, self._room.round)
 
     def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
-        return read_post(fields, tuple(str(one) for one in form.getlist("sub_flag")))
+        """Without invalid answers."""
+        confidence = fields.get("confidence", "")
+        sub_flags = sorted(str(one) for one in form.getlist("sub_flag"))
+        return Post(
+            do=fields.get("do", ""),
+            sight=fields.get("item", ""),
+            turn=fields.get("turn", ""),
+            page=fields.get("page", ""),
+            plays=_count(fields.get("plays", "")),
+            heard_ms=_count(fields.get("heard_ms", "")),
+            heard_end=fields.get("heard_end", "") == "1",
+            comment=fields.get("comment"),
+            confidence=int(confidence) if confidence in ("1", "2", "3") else None,
+            sub_flags=tuple(flag for flag in SubFlag if flag.value in sub_flags),
+            claimed=fields.get("claimed", ""),
+            draft="has_draft" in fields,
+            mark=content_mark({**fields, "sub_flags": ",".join(sub_flags)}),
+        )
 
     def _apply(self, seat: Seat, post: Post) -> PostFate:
-        return apply(seat, post, self._now_s())
+        what, _, detail = post.do.partition(".")
+        outlasts = what not in ("undo", "aid", "go_on", "earlier", "later", "leave")
+        fate = seat.standing(post, outlasts=outlasts)
+        if fate is PostFate.STALE and post.do == "go_on":
+            return PostFate.REPEATED  # the explanation was left already
+        if fate is PostFate.STALE and what == "open":
+            fate = PostFate.DONE  # from a list of any age: this judges nothing
+        if fate is not PostFate.DONE:
+            return fate
+        seat.heard(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
+        if post.draft:
+            _take_draft(seat, post)
+        match what:
+            case "draft":
+                return PostFate.DONE
+            case "aid":
+                _aid(seat, detail)
+                return PostFate.DONE
+            case "transcript":
+                seat.desk.show_transcript()
+                return PostFate.DONE
+        seat.desk.ids.begin(post.request)
+        if not _writes(seat, what, detail):
+            return PostFate.UNKNOWN
+        seat.next_turn(post.request)
+        return PostFate.DONE
 
     def _earlier(self, request: Request) -> Response:
         visit = self._rater(request)

@@ -42,13 +42,33 @@ class PostFate(Enum):
     UNKNOWN = "unknown"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pressed:
+    """A form that was sent. do: the pressed button; the page's script sends `draft.quiet`. turn, sight: of its page.
+
+    comment: as the browser sent it; None without that field. draft: it has the fields of a draft. mark: of its content.
+    """
+
+    do: str
+    turn: str
+    sight: str
+    comment: str | None
+    draft: bool
+    mark: str
+
+    @property
+    def request(self) -> str:
+        """A name of this post; the ids of its rows derive from it."""
+        return f"{self.turn}\n{self.mark}"
+
+
 @dataclass(slots=True, kw_only=True)
 class Turns(ABC):
     """A seat: its current item, and whether a page still shows that item. Callers hold `lock`.
 
     turn: changes with the item, which reveals old pages.
 
-    done: turn and content of the last post that changed the turn, which reveals repetitions.
+    done: the last post that changed the turn, which reveals repetitions.
 
     read: number of the last reading of files that the desk has taken in.
 
@@ -58,7 +78,7 @@ class Turns(ABC):
     lock: threading.RLock = field(default_factory=threading.RLock)
     start: str = field(default_factory=lambda: secrets.token_hex(4))
     number: int = 0
-    done: tuple[str, str] | None = None
+    done: str = ""
     read: int = 0
     change: tuple[str, int] = ("", 0)
 
@@ -84,7 +104,7 @@ class Turns(ABC):
     def turn(self) -> str:
         return f"{self.start}.{self.number}"
 
-    def next_turn(self, done: tuple[str, str] | None = None) -> None:
+    def next_turn(self, done: str = "") -> None:
         self.number += 1
         self.done = done
 
@@ -99,22 +119,17 @@ class Turns(ABC):
         self.change = document, number
         return False
 
-    def standing(self, turn: str, sight: str, mark: str, *, outlasts: bool) -> PostFate:
-        """Whether a post may be done: its page must have this turn and sight. mark: its content.
+    def standing(self, post: Pressed, *, outlasts: bool) -> PostFate:
+        """Whether a post may be done: its page must have this turn and sight.
 
         outlasts: valid also from a page sent before a restart of the site, if it shows the same item.
         """
-        if (turn, mark) == self.done or self.wrote(request_name(turn, mark)):
+        if post.request == self.done or self.wrote(post.request):
             return PostFate.REPEATED
-        if (turn, sight) == (self.turn, self.sight):
+        if (post.turn, post.sight) == (self.turn, self.sight):
             return PostFate.DONE
-        start, _, _ = turn.partition(".")
-        return PostFate.DONE if outlasts and start != self.start and sight == self.sight else PostFate.STALE
-
-
-def request_name(turn: str, mark: str) -> str:
-    """Names a post; the ids of its rows derive from this."""
-    return f"{turn}\n{mark}"
+        start, _, _ = post.turn.partition(".")
+        return PostFate.DONE if outlasts and start != self.start and post.sight == self.sight else PostFate.STALE
 
 
 def content_mark(fields: dict[str, str]) -> str:
@@ -196,19 +211,6 @@ NOT_YOURS = "That page is not for you."
 NO_BUTTON = "Nothing was saved: this site has no such button."
 
 
-class Pressed(Protocol):
-    """A form that was sent. do: the pressed button; the page's script sends `draft.quiet`.
-
-    comment: as the browser sent it; None without that field.
-    """
-
-    @property
-    def do(self) -> str: ...
-
-    @property
-    def comment(self) -> str | None: ...
-
-
 AnyPost = TypeVar("AnyPost", bound=Pressed)
 
 
@@ -240,8 +242,8 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         """Gives the seat's desk the updates from elsewhere."""
 
     @abstractmethod
-    def _seat_page(self, seat: AnySeat, place: str, alert: str) -> tuple[str, Mapping[str, object]]:
-        """The seat's template and its values. alert: what went wrong with the last post, or ""."""
+    def _seat_page(self, seat: AnySeat) -> tuple[str, Mapping[str, object]]:
+        """The seat's template and its values, beside those of `_shown`."""
 
     @abstractmethod
     def _read(self, fields: Mapping[str, str], form: FormData) -> AnyPost:
@@ -360,6 +362,10 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
     def _shown(
         self, visit: Visit, seat: AnySeat, status: int = 200, alert: str = "", comment: str | None = None
     ) -> Response:
-        """The seat's page. The caller holds its lock. comment: a refused one, shown instead of the draft's."""
-        template, values = self._seat_page(seat, self._place(visit), alert)
-        return self._page(template, visit, status, **values, refused_comment=comment)
+        """The seat's page. The caller holds its lock.
+
+        alert: what went wrong with the last post, or "". comment: a refused one, shown instead of the draft's.
+        """
+        template, values = self._seat_page(seat)
+        of_seat = {"place": self._place(visit), "turn": seat.turn, "sight": seat.sight, "alert": alert}
+        return self._page(template, visit, status, **of_seat, **values, refused_comment=comment)
