@@ -75,7 +75,6 @@ class AnnotationDesk:
         pace = pace_s(self._work.ledger.acts, self.annotator, adjudicating=self.adjudicating)
         return AnnotationView(
             phase=self._phase,
-            annotator=self.annotator,
             adjudicating=self.adjudicating,
             group=self._group(),
             page=()
@@ -138,7 +137,7 @@ class AnnotationDesk:
             return self._refuse(NO_ITEM)
         if self.label_set.label(label_id) is None:
             return self._refuse(f"there is no label {label_id!r}")
-        self._hand.toggle(label_id)
+        self._hand.chosen ^= {label_id}
         self._said = ""
         return True
 
@@ -309,7 +308,10 @@ class AnnotationDesk:
 
     def _show_again(self, intents: Intents, together: Sequence[Act]) -> None:
         """A page that was taken back, with its strikes, as far as it is still to be done."""
-        these = sorted((one for row in together for one in utterances_of(row)), key=self._order_on_page)
+        these = sorted(
+            (one for row in together for one in utterances_of(row)),
+            key=lambda id_: (self._text.get(id_, "").casefold(), id_),
+        )
         struck = {one for row in together if isinstance(row, Struck) for one in row.utterances}
         self._wanted = AnnotationPhase.REVIEWING
         page = PageDraft(intents, tuple(these), struck).only(self._work.open_of(intents))
@@ -370,9 +372,6 @@ class AnnotationDesk:
         seen = hand.seen and self._work.proposal(hand.utterance) is not None
         about = self.annotator, hand.utterance, intents, batch, seen, hand.comment, ""
         return Labelled(self.ids.next(), *about, *times, slots=self._slots(hand))
-
-    def _order_on_page(self, utterance: str) -> tuple[str, str]:
-        return self._text.get(utterance, "").casefold(), utterance
 
     def _group(self) -> GroupView | None:
         """The group of the page; its number is 0 when nothing is left of it, as after an undo that others overtook."""

@@ -155,9 +155,9 @@ class Queues:
                 done += settled is not None and settled.annotator == annotator
             elif state is State.DISPUTED:
                 left.append(utterance)
-                number = _skipped_last(ledger, ledger.acts_on(utterance), annotator)
-                if number is not None:
-                    skipped[utterance] = number
+                own = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and settles(row)]
+                if own:
+                    skipped[utterance] = ledger.number(own[-1])
         count = AnnotationCount(done + len(left), done, len(left), to_label=len(left), skipped=len(skipped))
         return Queue((), self._ordered(left, skipped, annotator), count)
 
@@ -187,18 +187,14 @@ class Queues:
         return tuple(sorted(utterances, key=lambda one: (skipped.get(one, -1), doubts.get(one, -1), turn[one])))
 
 
-def _skipped_last(ledger: Ledger, acts: Sequence[Act], annotator: str) -> int | None:
-    own = [row for row in acts if row.annotator == annotator and settles(row)]
-    return ledger.number(own[-1]) if own else None
-
-
 def next_group(groups: Sequence[ProposalGroup], later: Sequence[Intents]) -> ProposalGroup | None:
     """The largest with something open; those that were left for later come last, the longest ago first."""
     opened = [group for group in groups if group.open]
     now = [group for group in opened if group.intents not in later]
     if now:
         return now[0]
-    return min(opened, key=lambda group: _last_index(later, group.intents), default=None)
+    last = {intents: number for number, intents in enumerate(later)}
+    return min(opened, key=lambda group: last[group.intents], default=None)
 
 
 def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -208,10 +204,6 @@ def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[
         proposed = ledger.proposal(utterance)
         found["" if proposed is None else proposed.batch].append(utterance)
     return list(found.items())
-
-
-def _last_index(of: Sequence[Intents], one: Intents) -> int:
-    return max((at for at, other in enumerate(of) if other == one), default=-1)
 
 
 PACE_ACTS = 30

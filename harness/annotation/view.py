@@ -137,7 +137,6 @@ class AnnotationView:
     """
 
     phase: AnnotationPhase
-    annotator: str
     adjudicating: bool = False
     group: GroupView | None = None
     page: tuple[PageLine, ...] = ()

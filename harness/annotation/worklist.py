@@ -198,15 +198,12 @@ class Worklist:
             hand.slots = stood[1] or ()
             hand.saved = None if self.adjudicating and ledger.is_changed_since_settled(utterance) else stood
         elif self.adjudicating:
-            marked = [set(slots or ()) for slots in self._marked(utterance)]
+            choices = ledger.choices(utterance).values()
+            marked = [set(ledger.slots(utterance, choice) or ()) for choice in choices]
             hand.slots = tuple(sorted(set.intersection(*marked), key=_place)) if marked else ()
         elif hand.seen:
             hand.slots = self.proposed_slots(utterance)
         return hand
-
-    def _marked(self, utterance: str) -> list[Slots | None]:
-        """The slots of each annotator who has chosen."""
-        return [self.ledger.slots(utterance, row) for row in self.ledger.choices(utterance).values()]
 
     def proposed_slots(self, utterance: str) -> Slots:
         """Slots of the proposal."""
@@ -259,9 +256,6 @@ class HandDraft:
         self.slots: Slots = ()
         self.comment = ""
         self.saved: Stood | None = None
-
-    def toggle(self, label: str) -> None:
-        self.chosen ^= {label}
 
     def mark(self, slot: Slot) -> bool:
         """Marks a slot instead of all that share a word with it, or takes it away; whether it is marked now."""
