@@ -31,12 +31,13 @@ from harness.model.observation import (
     Unread,
     Wake,
 )
-from harness.model.record import AttemptFinished, FaultMet, Observed
+from harness.model.record import AttemptFinished, FaultMet
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
 from harness.session.disturbance import Disturbance
 from harness.session.take import (
+    SOUND_GUARD_S,
     UNDER_WAY,
     Action,
     BenchState,
@@ -51,8 +52,6 @@ from harness.session.wording import in_words
 
 ARRIVAL_S = 0.3
 """How long after its timestamp an event may arrive."""
-SOUND_GUARD_S = 30.0
-"""A stimulus counts as lost this long after its planned end (drivers report it much sooner)."""
 STALL_S = 0.1
 """A stimulus that takes this much longer than its sound, beyond the clocks' errors, had a gap."""
 INJECTION_GUARD_S = 60.0
@@ -203,21 +202,6 @@ class ListeningMachine(Take):
         self._enter(Phase.WAITING, "")
         return self._advance()
 
-    def feed(self, observation: Observation, now_s: float) -> list[Action]:
-        """Takes a driver's observation. The first action credits it to the current attempt."""
-        self._tell(now_s)
-        if self._phase is Phase.DONE:
-            return [Observed(observation)]
-        self._credit(observation, self._owner(observation))
-        self._take_in(observation)
-        return self._advance()
-
-    def interrupt(self, now_s: float, cause: str) -> list[Action]:
-        """Interrupts the current attempt for an external reason, such as a full disk."""
-        self._tell(now_s)
-        self._interrupt(cause)
-        return self._advance()
-
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
         """Handles a player that cannot play the stimulus. sounding: the other players, which are stopped."""
         self._tell(now_s)
@@ -225,13 +209,6 @@ class ListeningMachine(Take):
         if self._current is not None and self._current.play_id == play_id:
             self._interrupt(f"sound_refused: {why}")
         return self._advance()
-
-    def stop(self, now_s: float, cause: str) -> list[Action]:
-        """The engine ends and will be resumed. The current attempt is interrupted, and the trial stays open."""
-        self._tell(now_s)
-        self._interrupt(cause)
-        self._enter(Phase.DONE, "stopped")
-        return self._taken()
 
     def spoken(self, timing: StimulusTiming) -> None:
         super().spoken(timing)
@@ -269,6 +246,7 @@ class ListeningMachine(Take):
                 return self._last_number if self._phase in UNDER_WAY else None
 
     def _take_in(self, observation: Observation) -> None:
+        self._credit(observation, self._owner(observation))
         self._seen.see(observation)
         observation = self._by_device(observation)
         attempt = self._current

@@ -25,12 +25,13 @@ from harness.model.observation import (
     StimulusHeard,
     StimulusStarted,
 )
-from harness.model.record import AttemptFinished, Observed, OperatorAsked, Question
+from harness.model.record import AttemptFinished, OperatorAsked, Question
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.attempt import Attempt, by_device, frame_question, looks_until_s, owner_of, question, settled_s
 from harness.session.device_speech import DETECTION_LAG_S, Activity, Quiet, Response, Span
 from harness.session.take import (
+    SOUND_GUARD_S,
     UNDER_WAY,
     Action,
     FreezeResponse,
@@ -43,8 +44,6 @@ from harness.session.take import (
     Verdict,
 )
 
-SOUND_GUARD_S = 30.0
-"""A stimulus counts as lost this long after its planned end (drivers report it much sooner)."""
 FREEZE_GUARD_S = 5.0
 TRANSCRIBE_LIMIT_S = 5.0
 """Longest wait of the next sound for the harness's transcription of a response."""
@@ -105,17 +104,8 @@ class TrialMachine(Take):
         self._enter(Phase.WAITING, "before the follow-up" if remembers else "")
         return self._advance()
 
-    def feed(self, observation: Observation, now_s: float) -> list[Action]:
-        """Takes a driver's observation. The first action credits it to an attempt."""
-        self._tell(now_s)
-        if self._phase is Phase.DONE:
-            return [Observed(observation)]
-        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
-        self._credit(observation, owner.number if owner else None)
-        self._take_in(observation, owner)
-        return self._advance()
-
     def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
+        """The response is stored. transcribing: sound waits for `transcribed`, though not for long."""
         self._tell(now_s)
         if transcribing:
             self._transcribing_until_s = self._now_s + TRANSCRIBE_LIMIT_S
@@ -124,6 +114,7 @@ class TrialMachine(Take):
         return self._advance()
 
     def response_lost(self, now_s: float, why: str) -> list[Action]:
+        """The response could not be stored, so raters cannot judge the attempt."""
         self._tell(now_s)
         if self._phase is Phase.FREEZING and self._current is not None:
             self._current.frozen = None
@@ -135,13 +126,6 @@ class TrialMachine(Take):
         self._transcribing_until_s = None
         return self._advance()
 
-    def interrupt(self, now_s: float, cause: str) -> list[Action]:
-        """Interrupts the current attempt for an external reason (a full disk, a driver that refuses)."""
-        self._tell(now_s)
-        if self._phase in UNDER_WAY:
-            self._interrupt(cause)
-        return self._advance()
-
     def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
         """Handles a requested sound that cannot be played."""
         self._tell(now_s)
@@ -150,16 +134,6 @@ class TrialMachine(Take):
         elif self._phase is Phase.PLAYING:
             self._interrupt(f"sound_refused: {why}")
         return self._advance()
-
-    def stop(self, now_s: float, cause: str) -> list[Action]:
-        """The engine ends and will be resumed. The current attempt is interrupted, and the trial stays open."""
-        self._tell(now_s)
-        if self._phase in UNDER_WAY or self._phase is Phase.ASKING:
-            self._interrupt(cause)
-        elif self._phase is Phase.CLOSING:
-            self._actions.append(StopStimulus())
-        self._enter(Phase.DONE, "stopped")
-        return self._taken()
 
     def spoken(self, timing: StimulusTiming) -> None:
         super().spoken(timing)
@@ -212,11 +186,9 @@ class TrialMachine(Take):
     def _needed(self) -> set[str]:
         return {self.trial.loudspeaker, self.trial.microphone, *self.trial.sources} - {""}
 
-    @property
-    def _source_lost(self) -> bool:
-        return any(source in self._lost for source in self.trial.sources)
-
-    def _take_in(self, observation: Observation, owner: Attempt | None) -> None:
+    def _take_in(self, observation: Observation) -> None:
+        owner = owner_of(observation, self.trial, self._current, self._previous, began_idle=self._began_idle)
+        self._credit(observation, owner.number if owner else None)
         if by_device(self.trial, observation.source) or observation.source == self.trial.microphone:
             self._device.see(observation)
         if owner is not None and owner.take_in(observation, self._now_s):
@@ -423,7 +395,7 @@ class TrialMachine(Take):
                     self._ask(attempt)
             case Phase.ASKING if attempt and (due or attempt.answer or attempt.known):
                 self._conclude(attempt)
-            case Phase.LOOKING if attempt and (due or self._source_lost or not self._answered()):
+            case Phase.LOOKING if attempt and (due or self._lost & set(self.trial.sources) or not self._answered()):
                 self._ask_of_effect(attempt)
             case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not question(attempt):
                 self._after_looking()

@@ -182,6 +182,8 @@ class BenchState:
 ENGINE_ENDED = "engine_ended"
 """Cause code of an attempt whose engine was killed. It does not count as an interruption."""
 
+SOUND_GUARD_S = 30.0
+"""A stimulus counts as lost this long after its planned end (drivers report it much sooner)."""
 LINK_WAIT_S = 600.0
 """Wait for a lost link before the trial is given up."""
 _DECISIVE = (
@@ -314,6 +316,31 @@ class Take:
         self._tell(now_s)
         return self._advance()
 
+    def feed(self, observation: Observation, now_s: float) -> list[Action]:
+        """Takes a driver's observation. The first action credits it to an attempt."""
+        self._tell(now_s)
+        if self._phase is Phase.DONE:
+            return [Observed(observation)]
+        self._take_in(observation)
+        return self._advance()
+
+    def interrupt(self, now_s: float, cause: str) -> list[Action]:
+        """Interrupts the current attempt for an external reason (a full disk, a driver that refuses)."""
+        self._tell(now_s)
+        if self.under_way:
+            self._interrupt(cause)
+        return self._advance()
+
+    def stop(self, now_s: float, cause: str) -> list[Action]:
+        """The engine ends and will be resumed. The current attempt is interrupted, and the trial stays open."""
+        self._tell(now_s)
+        if self.under_way or self._phase is Phase.ASKING:
+            self._interrupt(cause)
+        elif self._phase is Phase.CLOSING:
+            self._actions.append(StopStimulus())
+        self._enter(Phase.DONE, "stopped")
+        return self._taken()
+
     def hold(self) -> None:
         """No new attempt begins until `release`."""
         self._held = True
@@ -339,14 +366,6 @@ class Take:
         self._timing = timing
 
     # Requests that concern only some kinds of trials
-
-    def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
-        """The response is stored. transcribing: sound waits for `transcribed`, though not for long."""
-        raise TypeError(f"{self.trial.id} has no response")
-
-    def response_lost(self, now_s: float, why: str) -> list[Action]:
-        """The response could not be stored, so raters cannot judge the attempt."""
-        raise TypeError(f"{self.trial.id} has no response")
 
     def transcribed(self, now_s: float) -> list[Action]:
         """The harness's transcription is ready."""
@@ -414,6 +433,14 @@ class Take:
 
     def _step(self) -> None:
         """Enters the next phase when this one is over; called until nothing changes."""
+        raise NotImplementedError
+
+    def _take_in(self, observation: Observation) -> None:
+        """Credits an observation, and changes the state that it concerns."""
+        raise NotImplementedError
+
+    def _interrupt(self, cause: str) -> None:
+        """Ends the current attempt, which may be repeated."""
         raise NotImplementedError
 
     def _end(self, now_s: float, outcome: Outcome, cause: str) -> list[Action]:

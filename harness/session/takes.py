@@ -389,6 +389,7 @@ class Takes:
                         run.append(FaultMet(player.id, str(error)))
                 return self.prompter.stop() if self.prompter else ()
             case FreezeResponse():
+                assert isinstance(machine, TrialMachine), f"{machine.trial.id} has no response"
                 return self._freeze(action, machine)
             case row:
                 run.append(row)
@@ -447,7 +448,7 @@ class Takes:
             if stage.levels is not None and (refusal := stage.levels.refusal(found)):
                 self.perform(run.machine.interrupt(run.now_s(), refusal))
 
-    def _freeze(self, freeze: FreezeResponse, machine: Machine) -> Sequence[Action]:
+    def _freeze(self, freeze: FreezeResponse, machine: TrialMachine) -> Sequence[Action]:
         """Cuts, stores and names the clip of a response, in this order, and has it transcribed for people."""
         run, stage = self._run, self._run.stage
         if stage.microphone is None:

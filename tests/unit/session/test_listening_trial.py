@@ -39,10 +39,10 @@ from harness.model.scenario import (
 from harness.model.stimulus import Ambience, NoiseKind, Recording, SpokenText, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.session.listening_trial import INJECTION_GUARD_S, RETRY_S, SOUND_GUARD_S
+from harness.session.listening_trial import INJECTION_GUARD_S, RETRY_S
 from harness.session.plan import plan
 from harness.session.soak import OTHER_TRIAL_S
-from harness.session.take import BenchState, Phase
+from harness.session.take import SOUND_GUARD_S, BenchState, Phase
 from tests.known import known
 from tests.unit.session.listening_material import BY_AIR, RULE, TIMING, WIRED, Play
 from tests.unit.session.material import bench, scenario
