@@ -222,17 +222,7 @@ class ListeningMachine(Take):
 
     # Observations
 
-    def _target(self, source: str) -> Target | None:
-        return next((one for one in self._listening.targets if source in one.sources), None)
-
-    def _by_device(self, observation: Observation) -> Observation:
-        """What any source of a device reports counts as a report over its connection, except the state of the link."""
-        target = self._target(observation.source)
-        if target is None or isinstance(observation, LinkLost | LinkBack | StimulusStarted | StimulusEnded):
-            return observation
-        return replace(observation, source=target.connection)
-
-    def _owner(self, observation: Observation) -> int | None:
+    def _owner(self, observation: Observation, target: Target | None) -> int | None:
         """The attempt that an observation belongs to: own sounds by name, all others by time."""
         match observation:
             case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
@@ -240,15 +230,18 @@ class ListeningMachine(Take):
                 return self._last_number if mine else None
             case LinkLost() | LinkBack():
                 return None
-            case Wake() | Transcript() | Status() | Unread() if self._target(observation.source) is None:
+            case Wake() | Transcript() | Status() | Unread() if target is None:
                 return None
             case _:
                 return self._last_number if self._phase in UNDER_WAY else None
 
     def _take_in(self, observation: Observation) -> None:
-        self._credit(observation, self._owner(observation))
+        target = next((one for one in self._listening.targets if observation.source in one.sources), None)
+        self._credit(observation, self._owner(observation, target))
         self._seen.see(observation)
-        observation = self._by_device(observation)
+        # What any source of a device reports counts as a report over its connection, except the state of the link.
+        if target is not None and not isinstance(observation, LinkLost | LinkBack | StimulusStarted | StimulusEnded):
+            observation = replace(observation, source=target.connection)
         attempt = self._current
         if attempt is not None and self._phase in UNDER_WAY:
             self._disturb(attempt, observation)
@@ -262,7 +255,6 @@ class ListeningMachine(Take):
             case ListeningProved(source=source, proof=Proof.ACKNOWLEDGED) if attempt is not None:
                 attempt.progress_s[source] = self._now_s
             case Transcript(source=source, final=True) if attempt is not None and self._phase in UNDER_WAY:
-                target = self._target(source)
                 of_opening = (
                     target is not None
                     and attempt.timing.other_phrases
@@ -270,19 +262,20 @@ class ListeningMachine(Take):
                 )
                 if not of_opening:
                     attempt.understood.add(source)
-            case Wake(source=source) if attempt is not None and self._phase in UNDER_WAY:
-                if (target := self._target(source)) is not None:
-                    attempt.woke(target, observation)
-            case Wake(source=source) if self._phase is Phase.WAITING and not self._missing():
-                if (target := self._target(source)) is not None and not target.injected:
+            case Wake() if target is not None and attempt is not None and self._phase in UNDER_WAY:
+                attempt.woke(target, observation)
+            case Wake() if target is not None and self._phase is Phase.WAITING and not self._missing():
+                if not target.injected:
                     self._reason = f"{target.device} has just woken; waiting until it is quiet"
             case Unread(source=source, what=what) if attempt is not None and self._phase in UNDER_WAY:
                 attempt.unread[source] = what
             case LinkLost(source=source, what=what) if source in self._missing():
                 self._sounding.discard(source)
                 self._interrupt(f"link_lost: {source}: {what}")
-            case Status(source=source, state=state, detail=detail) if source in self._connections():
-                self._take_in_state(source, state, detail)
+            case Status(state=DeviceState.GONE, detail=detail) if target is not None:
+                self._interrupt(f"device_gone: {target.device}{': ' if detail else ''}{detail}")
+            case Status(state=DeviceState.STARTED) if target is not None:
+                self._interrupt(f"device_restarted: {target.device}")
             case _:
                 pass
 
@@ -302,14 +295,6 @@ class ListeningMachine(Take):
     @property
     def _asks_for_a_wake(self) -> bool:
         return self._listening.kind is not TrialKind.AMBIENT
-
-    def _take_in_state(self, source: str, state: DeviceState, detail: str) -> None:
-        target = self._target(source)
-        name = target.device if target else source
-        if state is DeviceState.GONE:
-            self._interrupt(f"device_gone: {name}{': ' if detail else ''}{detail}")
-        elif state is DeviceState.STARTED:
-            self._interrupt(f"device_restarted: {name}")
 
     def _take_in_own_sound(self, observation: StimulusStarted | StimulusEnded | StimulusHeard) -> None:
         attempt = self._current
@@ -400,8 +385,8 @@ class ListeningMachine(Take):
                     self._enter(Phase.LISTENING, "")
                 elif due:
                     self._interrupt(f"sound_lost: {', '.join(attempt.unfinished)} did not end the stimulus")
-            case Phase.LISTENING if due or (attempt and attempt.complete):
-                self._conclude()
+            case Phase.LISTENING if attempt and (due or attempt.complete):
+                self._conclude(attempt)
             case Phase.LINK:
                 if not self._missing():
                     self._enter(Phase.WAITING, self._reason)
@@ -435,15 +420,20 @@ class ListeningMachine(Take):
         self._enter(Phase.PLAYING, "")
         self._ask_for_sound(self._last_sound_s)
 
-    def _conclude(self) -> None:
-        if unopened := self._unopened():
-            self._interrupt(f"opening_missed: {unopened} did not wake to the phrase of the opening")
+    def _conclude(self, attempt: ListeningAttempt) -> None:
+        targets = self._listening.targets
+        unopened = [one.device for one in targets if one.connection not in attempt.opened]
+        if unopened and attempt.timing.other_phrases and self.trial.recipe.opening is not None:
+            self._interrupt(f"opening_missed: {unopened[0]} did not wake to the phrase of the opening")
             return
-        unheard = self._unheard()
-        if unread := self._unread():
-            self._write(Outcome.INCONCLUSIVE, f"unread: {unread}")
-            self._finish(Verdict(Outcome.INCONCLUSIVE, self._last_number, f"unread: {unread}"))
+        silent = [one for one in targets if one.connection not in attempt.woken]
+        unread = [f"unread: {one.device}: {what}" for one in silent if (what := attempt.unread.get(one.connection))]
+        if unread and self._asks_for_a_wake:  # a wake event may be among the reports that were lost
+            self._write(Outcome.INCONCLUSIVE, unread[0])
+            self._finish(Verdict(Outcome.INCONCLUSIVE, self._last_number, unread[0]))
             return
+        # Of other trials than probes, the session does not use wake events.
+        unheard = [one.device for one in silent] if self._listening.kind is TrialKind.PROBE else []
         self._write(*((Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}") if unheard else (Outcome.COUNTED, "")))
         verdict = self._verdict()
         if verdict is not None:
@@ -451,27 +441,6 @@ class ListeningMachine(Take):
             return
         self._not_before_s = self._now_s + RETRY_S
         self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: repeating it")
-
-    def _unopened(self) -> str:
-        """A device that did not wake to the phrase of the opening; "" if all did, or there is none."""
-        attempt = self._current
-        if attempt is None or not attempt.timing.other_phrases or self.trial.recipe.opening is None:
-            return ""
-        return next((one.device for one in self._listening.targets if one.connection not in attempt.opened), "")
-
-    def _unread(self) -> str:
-        """Why reports of a device without a wake event were lost, so that a wake event may be among them."""
-        attempt = self._current
-        if attempt is None or self._listening.kind is TrialKind.AMBIENT:
-            return ""
-        silent = (one for one in self._listening.targets if one.connection not in attempt.woken)
-        return next((f"{one.device}: {what}" for one in silent if (what := attempt.unread.get(one.connection))), "")
-
-    def _unheard(self) -> tuple[str, ...]:
-        """Devices that did not wake to a probe; () for other trials, where the session does not use wake events."""
-        if self._listening.kind is not TrialKind.PROBE or self._current is None:
-            return ()
-        return tuple(one.device for one in self._listening.targets if one.connection not in self._current.woken)
 
     def _write(self, outcome: Outcome, cause: str) -> None:
         asked = self._listening.kind is TrialKind.COMMAND
@@ -504,9 +473,7 @@ class ListeningMachine(Take):
         self._finish(Verdict(outcome, None, cause))
         return self._taken()
 
-    def _connections(self) -> set[str]:
-        return {source for target in self._listening.targets for source in target.sources}
-
     def _missing(self) -> list[str]:
-        needed = self._connections() | {*self._listening.players, *self.trial.noise_players}
+        sources = {source for target in self._listening.targets for source in target.sources}
+        needed = sources | {*self._listening.players, *self.trial.noise_players}
         return sorted((self._seen.lost | self._seen.gone) & needed)

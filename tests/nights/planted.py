@@ -392,8 +392,8 @@ FAULTS = (
         "wake/test_wake.py::test_time_without_proof_is_no_exposure"),
     Planted("restart_goes_unnoticed_by_a_listening_trial", "", Area.EVIDENCE, """
 @ session/listening_trial.py
--        elif state is DeviceState.STARTED:
--            self._interrupt(f"device_restarted: {name}")
+-            case Status(state=DeviceState.STARTED) if target is not None:
+-                self._interrupt(f"device_restarted: {target.device}")
 """, "a restart interrupts no wake, command or ambient trial",
         "session/test_listening_trial.py::test_what_interrupts_an_attempt_and_that_it_is_repeated"),
     Planted("restart_goes_unnoticed_by_a_query", "", Area.EVIDENCE, """
