@@ -171,7 +171,7 @@ class Conductor:
     def _take_in(self, told: Told, arrived_s: float) -> None:
         run, machine = self._run, self._run.machine
         match told:
-            case Nudge():
+            case Nudge() | Hello():
                 pass
             case Stop(cause=cause):
                 run.ending = run.ending or EndReason.STOPPED  # an abort stands
@@ -183,8 +183,6 @@ class Conductor:
                 run.clips.told(event_seq)
                 kept = EventClipped(event_seq, clip) if clip else None
                 run.append(kept or FaultMet("clips", f"the wake event in row {event_seq} has no clip: {why}"))
-            case Hello():
-                pass
             case _ if isinstance(told, Command):
                 refusal = self._carry_out(told, arrived_s)
                 if not isinstance(told, Abort):
@@ -256,20 +254,18 @@ class Conductor:
                 perform(machine.feed(answer, now_s))
             case Misspoke(trial_id=trial_id, attempt=attempt, by=by):
                 return self._takes.misspoke(trial_id, attempt, by)
-            case AnswerEffect():
-                row = row_for(command, run.standing, run.trials)
-                if isinstance(row, str):
-                    return row
-                assert isinstance(row, EffectAnswered), row
-                run.append(row)
-                if machine is not None and (machine.trial.id, machine.take) == (row.trial_id, row.take):
-                    perform(machine.effect_answered(now_s, row.attempt))
-            case WriteNote() | SetMark() | Rerun() | Judge() | Review():
+            case WriteNote() | SetMark() | Rerun() | Judge() | Review() | AnswerEffect():
                 row = row_for(command, run.standing, run.trials)
                 if isinstance(row, str):
                     return row
                 if row is not None:
                     run.append(row)
+                if (
+                    machine is not None
+                    and isinstance(row, EffectAnswered)
+                    and (machine.trial.id, machine.take) == (row.trial_id, row.take)
+                ):
+                    perform(machine.effect_answered(now_s, row.attempt))
             case Hello() | Replay():
                 return "the session does not answer that"
         return ""

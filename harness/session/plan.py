@@ -339,10 +339,11 @@ class _Planner:
                 yield self._listening(template, cell, repetition, trial_id, heard)
                 continue
             every_s = template.ambient.probe.every_s if template.ambient.probe else 0.0
-            for segment in segments(template.ambient, f"{self._seed}:{trial_id}"):
-                one = replace(heard, lead_in_s=0.0, tail_s=0.0, source=segment.source, probe_every_s=every_s)
-                made = self._listening(template, cell, repetition, f"{trial_id}.s{segment.number:04}", one)
-                yield replace(made, recipe=replace(made.recipe, query=segment.ambience, lead_in_s=0.0, tail_s=0.0))
+            soak = segments(template.ambient, f"{self._seed}:{trial_id}")
+            for number, (source, ambience) in enumerate(soak, start=1):
+                one = replace(heard, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
+                made = self._listening(template, cell, repetition, f"{trial_id}.s{number:04}", one)
+                yield replace(made, recipe=replace(made.recipe, query=ambience, lead_in_s=0.0, tail_s=0.0))
 
     def probe(self, template: TrialTemplate, number: int) -> Trial:
         """A probe of an ambient template; it is played once more when a device has not heard it."""

@@ -116,10 +116,6 @@ class Prompter:
         self._turn: _Turn | None = None
 
     @property
-    def active(self) -> bool:
-        return self._turn is not None
-
-    @property
     def due_s(self) -> float | None:
         """When `tick` is due; None while nobody is asked."""
         return None if self._turn is None else self._turn.until_s

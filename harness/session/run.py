@@ -35,7 +35,7 @@ from harness.model.record import (
 )
 from harness.model.scenario import WakeSettings
 from harness.model.stimulus import RenderedStimulus, Waveform
-from harness.model.trial import Listening, Target, Trial
+from harness.model.trial import Listening, Trial
 from harness.session.bench_checks import BenchCheck, wall_offset_s
 from harness.session.levels import LevelRule
 from harness.session.listening_trial import ListeningMachine
@@ -173,18 +173,13 @@ class EventClips:
     # What woke
 
     def _woke(self, wake: Wake, seq: int) -> None:
-        target = self._target(wake.source)
-        if self._listening is None or target is None:
-            return
-        if not target.injected and self._microphone is None:
+        listening = self._listening
+        target = next((one for one in listening.targets if wake.source in one.sources), None) if listening else None
+        if listening is None or target is None or (self._microphone is None and not target.injected):
             return
         since_s = self._clock.now_s()
         line_s = wake.audio_s if target.injected else None
-        self._wanted.append(_WantedClip(seq, target.player, wake.at.at_s, line_s, self._listening.settings, since_s))
-
-    def _target(self, source: str) -> Target | None:
-        targets = self._listening.targets if self._listening else ()
-        return next((one for one in targets if source in one.sources), None)
+        self._wanted.append(_WantedClip(seq, target.player, wake.at.at_s, line_s, listening.settings, since_s))
 
     # Cutting
 

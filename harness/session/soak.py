@@ -22,17 +22,8 @@ PAUSE_S = 0.9
 """Assumed length of a text when texts are assigned to segments; the speaker starts over if they are shorter."""
 
 
-@dataclass(frozen=True, slots=True)
-class SoakSegment:
-    """One ambient trial's sound; number counts from 1."""
-
-    number: int
-    source: str
-    ambience: Ambience
-
-
-def segments(spec: AmbientSpec, seed: str) -> Iterator[SoakSegment]:
-    """The segments of a soak; the same seed gives the same ones.
+def segments(spec: AmbientSpec, seed: str) -> Iterator[tuple[str, Ambience]]:
+    """The segments of a soak: source, and the sound of one ambient trial. The same seed gives the same ones.
 
     Each segment has one source. Sources get their shares of the number of segments, in an order drawn by the seed. The
     recordings of a source are shuffled in every loop, and each segment continues where the last one ended.
@@ -42,10 +33,10 @@ def segments(spec: AmbientSpec, seed: str) -> Iterator[SoakSegment]:
     random.Random(f"{seed}:order").shuffle(order)
     streams = {source.id: _Stream(source, f"{seed}:{source.id}") for source in spec.sources}
     left_s = total_s
-    for number, source in enumerate(order, start=1):
+    for source in order:
         duration_s = round(min(spec.segment_s, left_s), 6)
         left_s -= duration_s
-        yield SoakSegment(number, source.id, streams[source.id].next(duration_s))
+        yield source.id, streams[source.id].next(duration_s)
 
 
 def _shared_out(sources: tuple[AmbientSource, ...], count: int) -> list[AmbientSource]:

@@ -75,11 +75,10 @@ def match_events(
 
 @dataclass(frozen=True, slots=True)
 class SourceEvent:
-    """An event as one source reported it. rank: of the source, in the order of the bench. error_s: of its time."""
+    """An event as one source reported it. rank: of the source, in the order of the bench."""
 
     rank: int
     at_s: float
-    error_s: float
 
 
 def merge_sources(events: Sequence[SourceEvent], within_s: float) -> tuple[tuple[int, ...], ...]:

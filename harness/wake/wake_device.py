@@ -131,7 +131,8 @@ class DeviceFigures:
         return shown
 
     def _place(self, event: HeardWake, shown: bool) -> None:
-        play = self._owner(event)
+        # Each report can place it: the best time may lie just beyond a play.
+        play = next(filter(None, map(self._reached, (event, *event.reports))), None)
         if self._merging.several:
             self._homes[event.seq] = play
         self._counted += not event.apart or play is not None
@@ -344,10 +345,6 @@ class DeviceFigures:
             missing = tuple(label(one) for one in sources if one not in seen)
             if missing and count:
                 yield Disagreement(tuple(map(label, seen)), missing, count)
-
-    def _owner(self, event: HeardWake) -> Play | None:
-        """The play that an event belongs to. Each report can place it: the best time may lie just beyond a play."""
-        return next(filter(None, map(self._reached, (event, *event.reports))), None)
 
     def _reached(self, event: HeardWake) -> Play | None:
         """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""

@@ -522,10 +522,10 @@ class Merging:
 
     def add(self, report: HeardWake) -> Change:
         self._reports.append(report)
-        events = [SourceEvent(self._ranks[one.source], one.at.at_s, one.error_s) for one in self._reports]
+        events = [SourceEvent(self._ranks[one.source], one.at.at_s) for one in self._reports]
         groups = merge_sources(events, self._within_s)
         found = [merged([self._reports[at] for at in group]) for group in groups]
-        before, self._events = self._events, {_key(one): one for one in found}
+        before, self._events = self._events, {tuple(report.seq for report in one.reports): one for one in found}
         change = Change(
             tuple(one for key, one in before.items() if key not in self._events),
             tuple(one for key, one in self._events.items() if key not in before),
@@ -566,7 +566,3 @@ def merged(reports: list[HeardWake]) -> HeardWake:
         inferred=best.inferred if all(one.inferred for one in reports) else "",
         apart=all(report.apart for report in reports),
     )
-
-
-def _key(event: HeardWake) -> tuple[int, ...]:
-    return tuple(one.seq for one in event.reports)

@@ -386,13 +386,9 @@ class Engine:
         return Transcriber(name, note)
 
     def _attended(self) -> bool:
-        match self._resolved.bench.operator:
-            case OperatorPresence.PRESENT:
-                return True
-            case OperatorPresence.ABSENT:
-                return False
-            case OperatorPresence.AUTO:
-                return self._attended_by_a_client()
+        presence = self._resolved.bench.operator
+        by_client = presence is OperatorPresence.AUTO and self._attended_by_a_client()
+        return presence is OperatorPresence.PRESENT or by_client
 
     def _attended_by_a_client(self) -> bool:
         return self._server is not None and self._server.attended

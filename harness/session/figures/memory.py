@@ -491,12 +491,9 @@ def recommendation(finding: MemoryFinding) -> str:
     found = finding.forgotten
     if found is None:
         return f"n/a ({finding.why})"
-    return f"context_wait_s: {exact(found.wait_s)}  # {_rests_on(found)}"
-
-
-def _rests_on(found: Forgotten) -> str:
-    left = f"{found.left.count} of {found.left.total} pairs from there on did"
-    return f"at {exact(found.wait_s)} s at most {percent(found.at_most, 0)} show memory (95 %); {left}"
+    wait, left = exact(found.wait_s), f"{found.left.count} of {found.left.total} pairs from there on did"
+    evidence = f"at {wait} s at most {percent(found.at_most, 0)} show memory (95 %); {left}"
+    return f"context_wait_s: {wait}  # {evidence}"
 
 
 def _bar(level: WaitLevel) -> str:

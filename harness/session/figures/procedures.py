@@ -19,7 +19,7 @@ from harness.model.trial import Outcome, Trial
 from harness.session.figures.effects import right_of_known
 from harness.session.figures.progress import Progress
 from harness.session.figures.requests import requests_asked, requests_of_session
-from harness.session.figures.trials import TrialProgress, tested
+from harness.session.figures.trials import tested
 from harness.statistics import text
 from harness.statistics.intervals import Share
 from harness.wake.first_sounds import FirstSounds
@@ -81,7 +81,9 @@ class DeviceSession:
         self.device, self.scenario, self.progress = device, scenario, progress
         self.wake: DeviceWake = wake.snapshot().device(device) or DeviceWake(device)
         self.plays: tuple[Play, ...] = wake.plays(device)
-        self.queries = tuple(one for one in progress.trials if one.trial.device == device and _is_query(one))
+        kinds = (TrialKind.QUERY, TrialKind.UNDERSTAND)
+        own = (one for one in progress.trials if one.trial.device == device and one.trial.kind in kinds)
+        self.queries = tuple(one for one in own if one.trial.recipe.wake_phrase is not None)
 
     def called(self, condition: CallCondition | None = None) -> Share:
         """Wake phrases that woke it: of wake trials and commands, and of queries at their first attempt."""
@@ -125,10 +127,6 @@ class DeviceSession:
             if heard and verdict is not None and condition_of(one.trial) is condition:
                 times.append(verdict.first_sound)
         return FirstSounds.of(times)
-
-
-def _is_query(one: TrialProgress) -> bool:
-    return one.trial.listening is None and one.trial.memory is None and one.trial.recipe.wake_phrase is not None
 
 
 def _reports_wakes(reports: Sequence[ObservationKind]) -> bool:
@@ -277,10 +275,6 @@ def _few_missed(of: DeviceSession) -> ClauseResult:
     return ClauseResult(text.share(share), share.count <= 8) if share.total else NOTHING
 
 
-def _not_measured(of: DeviceSession) -> ClauseResult:
-    return ClauseResult("not measured")
-
-
 def _window(of: DeviceSession) -> ClauseResult:
     after_s = of.scenario.wake.window_after_s
     return ClauseResult(f"{exact(after_s)} s", after_s == 1.0)
@@ -304,7 +298,7 @@ CLAUSES: Mapping[ProcedureName, tuple[Clause, ...]] = {
         Clause("WWDD: shortest pause before a request", "at most 1 s", "matrix.axes.gap_ms", "requests", _pause),
         Clause("FAR in 24 h", "at most 3", "trials.hours", "false accepts", _accepts(3, 24)),
         Clause("proof of life before and after the 24 h", "both", "trials.probe", "probes", _alive),
-        Clause("IAR: wakes by other voices", "at most 10 %", "", "", _not_measured),
+        Clause("IAR: wakes by other voices", "at most 10 %", "", "", lambda of: ClauseResult("not measured")),
         Clause("places of the speech loudspeaker", "4", "matrix.axes.position", "conditions", _places(4)),
     ),
     ProcedureName.ESP_SR: (

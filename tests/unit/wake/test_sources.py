@@ -42,7 +42,7 @@ from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 LONG = WakeSettings(proof_within_s=3600.0)
 LED, LOG = "kitchen.led", "kitchen.log"
 
-REPORTS = st.lists(st.builds(SourceEvent, st.integers(0, 2), st.integers(0, 8).map(float), st.just(0.01)), max_size=9)
+REPORTS = st.lists(st.builds(SourceEvent, st.integers(0, 2), st.integers(0, 8).map(float)), max_size=9)
 
 
 @given(REPORTS, st.randoms())
