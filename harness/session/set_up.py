@@ -227,17 +227,8 @@ class TrialSettings:
             self._set(id, wanted, SettingsOf.TRIAL)
         return self._run.ending is None
 
-    def restore(self) -> None:
-        """Sets everything back to the original values. What fails is a fault in the log."""
-        for fault in self._restore():
-            self._run.append(fault)
-
-    def abandon(self) -> None:
-        """As `restore`, when the run has failed and its log may be unusable."""
-        for fault in self._restore():
-            sys.stderr.write(f"{fault.source}: {fault.what}\n")
-
-    def _restore(self) -> list[FaultMet]:
+    def restore(self) -> list[FaultMet]:
+        """Sets everything back to the original values; returns what has failed."""
         faults: list[FaultMet] = []
         if not self._to_restore:
             return faults

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -139,12 +140,14 @@ class Takes:
     def restore(self) -> None:
         """Switches power on and sets everything back. What fails is a fault in the log."""
         self.power.restore("the run ends")
-        self.settings.restore()
+        for fault in self.settings.restore():
+            self._run.append(fault)
 
     def abandon(self) -> None:
         """As `restore`, when the run has failed and its log may be unusable."""
         self.power.abandon()
-        self.settings.abandon()
+        for fault in self.settings.restore():
+            sys.stderr.write(f"{fault.source}: {fault.what}\n")
 
     def close(self) -> None:
         self._rendering.close()

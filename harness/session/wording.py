@@ -192,7 +192,8 @@ class RowWriter:
             case TrialStarted(trial_id=trial_id, take=take):
                 return self._trial(trial_id, take)
             case TrialFinished():
-                return self._trial_end(record)
+                outcome, attempts = OUTCOME_WORDS[record.outcome].upper(), counted(record.attempts, "attempt")
+                return f"  = {record.trial_id}: {outcome} after {attempts}{_because(in_words(record.cause))}"
             case Observed(observation=observation):
                 return _observed(observation)
             case RerunAsked(trial_id=trial_id, by=by):
@@ -278,11 +279,6 @@ class RowWriter:
         wants = trial.expects
         frame = "" if wants is None else f", expected {written(wants.intents, wants.slots)}"
         return f"TRIAL {place} {trial.id}{again}: {said} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
-
-    def _trial_end(self, row: TrialFinished) -> str:
-        attempts = counted(row.attempts, "attempt")
-        outcome = OUTCOME_WORDS[row.outcome].upper()
-        return f"  = {row.trial_id}: {outcome} after {attempts}{_because(in_words(row.cause))}"
 
 
 def _listening(trial: Trial, listening: Listening) -> str:
