@@ -327,39 +327,31 @@ def agreement_figures(
     items = _items(judged, labels, drawn, model, known)
     of_others = np.full(labels.shape, MISSING, np.int64)
     of_others[:, drawn] = without_each(labels[:, drawn])
-    beside = _beside(
-        [one for one, of_table in zip(judged, drawn, strict=True) if of_table], names, programs, labels[:, drawn]
-    )
+    drawn_ones = [one for one, of_table in zip(judged, drawn, strict=True) if of_table]
+    pairs_beside, as_people_say = _beside(drawn_ones, names, programs, labels[:, drawn])
     return AgreementFigures(
         tuple(session.session_id for session in sessions),
-        rater_figures(
-            sessions, known, exercises, {**_agreed(judged, names, labels, of_others), **beside.as_people_say}
-        ),
+        rater_figures(sessions, known, exercises, {**_agreed(judged, names, labels, of_others), **as_people_say}),
         tuple(names),
         len(responses),
         items,
         agreement(labels[:, drawn], len(CATEGORIES)),
-        (*pairs(labels[:, drawn], len(CATEGORIES)), *beside.pairs),
+        (*pairs(labels[:, drawn], len(CATEGORIES)), *pairs_beside),
         model,
         _by_votes(items, judged, known),
-        _sub_flags([one for one, of_table in zip(judged, drawn, strict=True) if of_table]),
+        _sub_flags(drawn_ones),
         int((~drawn).sum()),
         tuple(programs),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """Programs beside people. as_people_say: for each, whether a label equals the consensus of the people."""
-
-    pairs: tuple[PairAgreement, ...]
-    as_people_say: Mapping[str, Sequence[bool]]
-
-
 def _beside(
     judged: Sequence[JudgedResponse], people: Sequence[str], programs: Sequence[str], labels: NDArray[np.int64]
-) -> _Beside:
-    """judged: without gold items. labels: of the people. Each program is compared as if it were the only one."""
+) -> tuple[list[PairAgreement], dict[str, list[bool]]]:
+    """Programs beside people: pairs, and for each program whether a label equals the consensus of the people.
+
+    judged: without gold items. labels: of the people. Each program is compared as if it were the only one.
+    """
     found: list[PairAgreement] = []
     as_people_say: dict[str, list[bool]] = {}
     of_programs = [replace(one, judgments=one.programs) for one in judged]
@@ -372,7 +364,7 @@ def _beside(
             for one in pairs(table, len(CATEGORIES))
             if one.second == len(people)
         ]
-    return _Beside(tuple(found), as_people_say)
+    return found, as_people_say
 
 
 def _key(one: JudgedResponse) -> tuple[str, str]:
@@ -396,13 +388,11 @@ def _agreed(
     found: dict[str, list[bool]] = {}
     for row, name in enumerate(names):
         given = {column: one for column, item in enumerate(judged) for one in item.submitted if one.rater == name}
-        order = sorted(np.flatnonzero(of_others[row] != MISSING).tolist(), key=lambda column: _moment(given[column]))
+        order = sorted(
+            np.flatnonzero(of_others[row] != MISSING).tolist(), key=lambda column: given[column].given_wall_s or 0.0
+        )
         found[name] = [bool(labels[row, column] == of_others[row, column]) for column in order]
     return found
-
-
-def _moment(judgment: Judgment) -> float:
-    return judgment.given_wall_s if judgment.given_wall_s is not None else 0.0
 
 
 def _items(
@@ -412,7 +402,7 @@ def _items(
     model: DawidSkene,
     gold: Mapping[tuple[str, str], GoldItem],
 ) -> tuple[AgreedItem, ...]:
-    by_majority = majority(labels)
+    by_majority = majority(labels).tolist()
     place = np.cumsum(drawn) - 1
     items = []
     for column, one in enumerate(judged):
@@ -423,7 +413,7 @@ def _items(
                 one.session_id,
                 one.trial.trial.id,
                 tuple((judgment.rater, judgment.category) for judgment in one.submitted if judgment.category),
-                _category(int(by_majority[column])),
+                None if by_majority[column] == MISSING else CATEGORIES[by_majority[column]],
                 category,
                 None if category is None else float(model.posteriors[place[column], NUMBER[category]]),
                 None if one.settled is None else one.settled.category,
@@ -451,10 +441,6 @@ def _by_votes(
         )
         for votes in sorted({*drawn, *known}, key=lambda votes: (-votes[1], -votes[0]))
     }
-
-
-def _category(number: int) -> Category | None:
-    return None if number == MISSING else CATEGORIES[number]
 
 
 def _sub_flags(judged: Sequence[JudgedResponse]) -> tuple[tuple[SubFlag, SubFlagAgreement], ...]:

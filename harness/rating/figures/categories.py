@@ -178,13 +178,14 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
 
     bases = Counter(one.basis for one in with_category)
     flags = Counter(flag for one in with_category for flag in one.sub_flags)
+    lacks = Counter(map(lacks_core, with_category))
     of_judged = [one.judged for one in held if one.judged is not None]
     return CategoryFigures(
         fates=tuple((fate, fates[fate]) for fate in Fate),
         unassessed=sum(not one.assessed for one in held if _is_recognised(one.fate)),
         bases=tuple((basis, bases[basis]) for basis in Basis),
         shares=tuple((reading, tuple(shares(reading))) for reading in Reading),
-        core=_core(with_category),
+        core=CoreLack(lacks[True, False], lacks[False, True], lacks[True, True]),
         sub_flags=tuple((flag, flags[flag]) for flag in SubFlag),
         queries=len(by_query),
         method=method,
@@ -219,11 +220,6 @@ def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | 
         return CountedShare(count, total, wilson(count, total), wilson(count, total, TOGETHER))
     each = clustered_interval(counts, totals, least_effect=effect)
     return CountedShare(count, total, each, clustered_interval(counts, totals, TOGETHER, effect))
-
-
-def _core(trials: Iterable[RatedTrial]) -> CoreLack:
-    said = Counter(map(lacks_core, trials))
-    return CoreLack(said[True, False], said[False, True], said[True, True])
 
 
 def _is_recognised(fate: Fate) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -271,14 +271,8 @@ def _waiting(judged: JudgedResponse) -> Fate:
 def _sub_flags(judged: JudgedResponse, category: Category) -> frozenset[SubFlag]:
     if judged.settled is not None:
         return frozenset(map(SubFlag, judged.settled.sub_flags))
-    who = [one for one in judged.submitted if one.category is category]
-    return frozenset(_half_of([frozenset(map(SubFlag, one.sub_flags)) for one in who]))
-
-
-def _half_of(given: list[frozenset[SubFlag]]) -> Iterator[SubFlag]:
-    for flag in SubFlag:
-        if 2 * sum(flag in one for one in given) >= len(given) > 0:
-            yield flag
+    given = [frozenset(map(SubFlag, one.sub_flags)) for one in judged.submitted if one.category is category]
+    return frozenset(flag for flag in SubFlag if 2 * sum(flag in flags for flags in given) >= len(given) > 0)
 
 
 def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:

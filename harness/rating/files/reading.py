@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -371,13 +371,9 @@ def _category(written: str, categories: Mapping[str, Category]) -> Category | No
         return None
     found = categories.get(word)
     if found is None:
-        raise WrongCell(f"{shown(written)} is not a category", _nearest_category(word, categories))
+        remedy = f"{did_you_mean(word, categories)}Categories: {', '.join(Category)}; or their keys 1 to 9, 0 and -"
+        raise WrongCell(f"{shown(written)} is not a category", remedy)
     return found
-
-
-def _nearest_category(word: str, known: Collection[str]) -> str:
-    meant = did_you_mean(word, known)
-    return f"{meant}Categories: {', '.join(Category)}; or their keys 1 to 9, 0 and -"
 
 
 def _status(written: Value | None, category: Category | None) -> JudgmentStatus:
@@ -472,7 +468,11 @@ def read_judgments(
     bad += len(table.bad_lines)
     if not seen and not bad:
         raise InputError("the file has no rows", place=Place(str(path)), remedy="Check the program that wrote it")
-    left_out = tuple(name for name, field in zip(table.header, fields, strict=True) if not field and not _ours(name))
+    left_out = tuple(
+        name
+        for name, field in zip(table.header, fields, strict=True)
+        if not field and name not in CONTEXT and not name.startswith(CONDITION)
+    )
     return ReadJudgments(tuple(rows), (*table.bad_lines, *problems.told), bad, left_out)
 
 
@@ -522,7 +522,3 @@ def _fields(table: WrittenRows, names: Mapping[str, str]) -> list[str]:
         problems.add(table.line, 1, "no column names the response: trial or clip_sha256", remedy)
     problems.refuse()
     return fields
-
-
-def _ours(name: str) -> bool:
-    return name in CONTEXT or name.startswith(CONDITION)

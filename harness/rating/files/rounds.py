@@ -194,7 +194,8 @@ T = TypeVar("T")
 def read_round(path: Path) -> RatingRound:
     """Reads a round with its training and gold files; InputProblems with all errors, InputError."""
     keys, found = read_keys(path, FileKind.ROUND, RoundKeys)
-    sessions = _sessions(path, keys.sessions, found)
+    meant = [_meant(path, pattern, ("sessions", number), found) for number, pattern in enumerate(keys.sessions)]
+    sessions = tuple(dict.fromkeys(folder for of_pattern in meant for folder in of_pattern))
     proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, found)
     _check_raters(keys, found)
     for axis, labels in keys.items.conditions.items():
@@ -282,12 +283,6 @@ def load_rater_keys(path: Path) -> RaterKeys:
         MappingProxyType({category: every[category.value] for category in Category}),
         MappingProxyType({action: every[action.value] for action in RaterAction}),
     )
-
-
-def _sessions(path: Path, patterns: Sequence[str], found: Findings) -> tuple[str, ...]:
-    """Absolute paths of the session folders that match, each once."""
-    meant = [_meant(path, pattern, ("sessions", number), found) for number, pattern in enumerate(patterns)]
-    return tuple(dict.fromkeys(one for of_pattern in meant for one in of_pattern))
 
 
 def _meant(path: Path, pattern: str, at: tuple[str | int, ...], found: Findings) -> tuple[str, ...]:

@@ -185,7 +185,9 @@ HIGH_RAW, LOW_ALPHA = 0.8, 0.4
 
 def lines(figures: AgreementFigures) -> Iterator[str]:
     """The report without disputed items."""
-    yield from _head(figures)
+    names = ", ".join(shown(one, 30) for one in figures.sessions)
+    yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
+    yield from counts_in_words(figures)
     yield ""
     yield from coefficients(figures).lines(WIDTH)
     yield from care_in_words(figures)
@@ -255,12 +257,6 @@ def _together(item: AgreedItem) -> str:
     return " · ".join(told)
 
 
-def _head(figures: AgreementFigures) -> Iterator[str]:
-    names = ", ".join(shown(one, 30) for one in figures.sessions)
-    yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
-    yield from counts_in_words(figures)
-
-
 def counts_in_words(figures: AgreementFigures) -> Iterator[str]:
     """What was judged, and what the coefficients are over."""
     table = figures.agreement
@@ -288,7 +284,12 @@ def coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
 def care_in_words(figures: AgreementFigures) -> Iterator[str]:
     """How to read the coefficients: why one is missing, and what they are over."""
     table = figures.agreement
-    for why, names in _reasons(table.raw, table.alpha, table.ac1).items():
+    reasons = gathered(
+        (figure.why_not, name if figure.value is None else f"{name}'s interval")
+        for name, figure in (("raw", table.raw), ("alpha", table.alpha), ("AC1", table.ac1))
+        if figure.why_not
+    )
+    for why, names in reasons.items():
         yield f"n/a of {', '.join(names)}: {why}"
     if table.shared:
         yield "Intervals apply to further items judged by these raters, not to further raters."
@@ -323,14 +324,6 @@ def agreed_in_words(figures: AgreementFigures) -> Iterator[str]:
     yield f"doubtful: first in a review; its order is that of Dawid-Skene ({rounds} rounds)"
     if not any(one.right.total for one in figures.by_votes.values()):
         yield "How often a consensus is right is unknown: only known answers can show it."
-
-
-def _reasons(raw: Figure, alpha: Figure, ac1: Figure) -> dict[str, list[str]]:
-    return gathered(
-        (figure.why_not, name if figure.value is None else f"{name}'s interval")
-        for name, figure in (("raw", raw), ("alpha", alpha), ("AC1", ac1))
-        if figure.why_not
-    )
 
 
 def _paradox(raw: Figure, alpha: Figure) -> bool:

@@ -219,14 +219,14 @@ def text_of(report: CategoryReport) -> str:
 
 def object_of(report: CategoryReport) -> dict[str, Any]:
     """The JSON as a dictionary; docs/reference/categories.md names its keys."""
-    of = report.selection
+    selection = report.selection
     return {
         "format": FORMAT,
         "version": __version__,
         "sessions": list(report.sessions),
-        "raters": list(of.raters),
-        "round": of.round_id,
-        "on": of.on.value,
+        "raters": list(selection.raters),
+        "round": selection.round_id,
+        "on": selection.on.value,
         **_figures(report.figures),
         "reprompts": _reprompts(report.reprompts),
         "groups": {
@@ -235,7 +235,15 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
             ]
             for by, groups in report.groups
         },
-        "crossed": [_crossed(one) for one in report.crossed],
+        "crossed": [
+            {
+                "by": [by.value for by in of.by],
+                "rows": list(of.rows),
+                "columns": list(of.columns),
+                "cells": [[None if cell is None else _figures(cell) for cell in row] for row in of.cells],
+            }
+            for of in report.crossed
+        ],
         "comparisons": [_comparison(one) for one in report.comparisons],
         "disputed": [_response(one) for one in report.of(Fate.DISPUTED)],
     }
@@ -278,15 +286,6 @@ def _reprompts(of: RepromptFigures) -> dict[str, Any]:
         **picked(of, "mean", "mean_interval"),
         "interval_over": "queries",
         "waits": plain(of.waits),
-    }
-
-
-def _crossed(of: CrossedFigures) -> dict[str, Any]:
-    return {
-        "by": [one.value for one in of.by],
-        "rows": list(of.rows),
-        "columns": list(of.columns),
-        "cells": [[None if cell is None else _figures(cell) for cell in row] for row in of.cells],
     }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.base.foreign import ON_A_PAGE, plain_text
 from harness.base.pages import filled_page
@@ -25,38 +25,6 @@ LONGEST_LABEL = 80
 LONGEST_TEXT = 400
 WIDE_ENOUGH = 0.045
 """Minimum share of a part of a bar that has room for its key."""
-
-
-@dataclass(frozen=True, slots=True)
-class StackPart:
-    """Part of a stacked bar. key: of the category, "" without room. number: of the colour. width: per cent."""
-
-    key: str
-    number: int
-    width: float
-
-
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """A stacked bar. words: its content as text, for screen readers."""
-
-    reading: str
-    parts: tuple[StackPart, ...]
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListedResponse:
-    """A response in a list, as escaped text. said: the categories by rater. comments: by its raters."""
-
-    session: str
-    trial: str
-    device: str
-    query: str
-    answer: str
-    category: str
-    said: str
-    comments: tuple[str, ...]
 
 
 def write_html(report: CategoryReport, path: Path) -> None:
@@ -98,21 +66,22 @@ def page(report: CategoryReport) -> str:
     )
 
 
-def _stacks(figures: CategoryFigures) -> tuple[Stack, ...]:
-    """Under both readings, where they differ."""
+def _stacks(figures: CategoryFigures) -> list[dict[str, Any]]:
+    """Stacked bars, under both readings, where they differ."""
     readings = tuple(Reading) if figures.core.total else (Reading.ADMITTED,)
-    return tuple(_stack(figures, reading) for reading in readings) if figures.total else ()
+    return [_stack(figures, reading) for reading in readings] if figures.total else []
 
 
-def _stack(figures: CategoryFigures, reading: Reading) -> Stack:
+def _stack(figures: CategoryFigures, reading: Reading) -> dict[str, Any]:
+    """A part has the key of its category where it has room, and the number of its colour. words: for screen readers."""
     shares = [(key, number, category, figures.share(category, reading)) for number, (key, category) in enumerate(KEYS)]
     held = [(key, number, category, share) for key, number, category, share in shares if share.count]
-    parts = tuple(
-        StackPart(key if (share.value or 0.0) >= WIDE_ENOUGH else "", number, 100 * (share.value or 0.0))
-        for key, number, _, share in held
-    )
+    widths = [(key, number, share.value or 0.0) for key, number, _, share in held]
+    parts = [
+        {"key": key if of >= WIDE_ENOUGH else "", "number": number, "width": 100 * of} for key, number, of in widths
+    ]
     words = ", ".join(f"{name_of(category)} {percent(share.value, 0)}" for _, _, category, share in held)
-    return Stack(reading.value.upper(), parts, words)
+    return {"reading": reading.value.upper(), "parts": parts, "words": words}
 
 
 def _whisker(share: CountedShare) -> tuple[float, float, float] | None:
@@ -125,20 +94,21 @@ def _label(label: str) -> str:
     return plain_text(label, LONGEST_LABEL)
 
 
-def _listed(one: RatedTrial) -> ListedResponse:
+def _listed(one: RatedTrial) -> dict[str, Any]:
+    """A response in a list, as escaped text."""
     judged = one.judged
     rows = judged.judgments if judged else ()
     comments: Sequence[str] = [row.comment for row in rows if row.comment and row.status is not JudgmentStatus.SKIPPED]
     category = "" if one.category is None else name_of(one.category)
     lacks = " (core capability, wrong under B)" if one.category is Category.ADMITTED_DEFEAT else ""
     flags = "".join(f", {flag.value.replace('_', ' ')}" for flag in sorted(one.sub_flags))
-    return ListedResponse(
-        _label(one.session_id),
-        plain_text(one.trial.id, 120),
-        _label(one.trial.device),
-        plain_text(one.trial.reference, LONGEST_TEXT),
-        plain_text(judged.response.transcript or "", LONGEST_TEXT) if judged else "",
-        category + lacks + flags,
-        given(one),
-        tuple(plain_text(text, LONGEST_TEXT, kept=ON_A_PAGE) for text in comments),
-    )
+    return {
+        "session": _label(one.session_id),
+        "trial": plain_text(one.trial.id, 120),
+        "device": _label(one.trial.device),
+        "query": plain_text(one.trial.reference, LONGEST_TEXT),
+        "answer": plain_text(judged.response.transcript or "", LONGEST_TEXT) if judged else "",
+        "category": category + lacks + flags,
+        "said": given(one),
+        "comments": [plain_text(text, LONGEST_TEXT, kept=ON_A_PAGE) for text in comments],
+    }

@@ -100,7 +100,9 @@ def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
     }
     remarks = {
         "recognised": f"{figures.unassessed} of them not assessed" if figures.unassessed else "",
-        "with a category": _bases(figures),
+        "with a category": ", ".join(
+            f"{count} {BASES.get(basis, basis.value)}" for basis, count in figures.bases if count
+        ),
     }
     for name, fates, remark in FUNNEL:
         yield name, figures.count(*fates) if fates else counts[name], remarks.get(name, remark)
@@ -165,10 +167,6 @@ def given(one: RatedTrial) -> str:
 def _cells(figures: CategoryFigures, of: Figure) -> tuple[str, ...]:
     a, b = figures.share(of), figures.share(of, Reading.WRONG)
     return str(a.count), hundredths(a.value), share_span(a), str(b.count), hundredths(b.value)
-
-
-def _bases(figures: CategoryFigures) -> str:
-    return ", ".join(f"{count} {BASES.get(basis, basis.value)}" for basis, count in figures.bases if count)
 
 
 def _disputed(trials: Iterable[RatedTrial], width: int) -> Iterator[str]:
