@@ -91,7 +91,7 @@ def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
     return len(first & second) / either if either else 1.0
 
 
-def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES, seed: int = SEED) -> Figure:
+def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> Figure:
     """Krippendorff's alpha with the MASI distance, of a table (annotators × utterances) of numbers of sets.
 
     Source: Krippendorff, Content Analysis, 11 (any distance); the interval is `label_sums.bca`, over utterances.
@@ -104,14 +104,15 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES, see
     kept = [one for one, is_used in zip(sets, used, strict=True) if is_used]
     distance = np.array([[masi_distance(one, other) for other in kept] for one in kept])
     sorts, many = np.unique(shared[:, used], axis=0, return_counts=True)
-    observed = _observed(sorts, distance)
+    # What each sort of utterance (row: how often it got each set) adds to the pairs that differ, by distance.
+    observed = np.einsum("ic,ck,ik->i", sorts, distance, sorts) / (sorts.sum(axis=1) - 1)
     value = float(_alpha((many @ observed)[None], (many @ sorts)[None], distance)[0])
     margins = many @ sorts
     if np.isnan(value):
         return Figure(None, why_not=ALL_EQUAL)
     if not (many @ observed):
         return Figure(1.0, without_disagreement(len(shared), float(_chance(margins[None], distance)[0])))
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     drawn = random.multinomial(len(shared), many / len(shared), size=resamples)
     found = _alpha(drawn @ observed, drawn @ sorts, distance)
     left_out = _alpha(many @ observed - observed, margins - sorts, distance)
@@ -120,7 +121,7 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES, see
 
 
 def set_agreement(
-    first: LabelSets, second: LabelSets, labels: Sequence[str], *, resamples: int = RESAMPLES, seed: int = SEED
+    first: LabelSets, second: LabelSets, labels: Sequence[str], *, resamples: int = RESAMPLES
 ) -> SetAgreement:
     """Agreement of two annotators, from their sets for the same utterances, in the same order.
 
@@ -140,18 +141,12 @@ def set_agreement(
     return SetAgreement(
         shared=len(first),
         exact=Share(equal, len(first)),
-        jaccard=_mean_jaccard(pairs, often, sets, resamples, seed),
-        masi=set_alpha(table, sets, resamples=resamples, seed=seed),
-        nominal=agreement(table, max(2, len(sets)), resamples=resamples, seed=seed).alpha,
-        labels=tuple(_of_label(one, pairs, often, sets, resamples, seed) for one in labels),
+        jaccard=_mean_jaccard(pairs, often, sets, resamples),
+        masi=set_alpha(table, sets, resamples=resamples),
+        nominal=agreement(table, max(2, len(sets)), resamples=resamples).alpha,
+        labels=tuple(_of_label(one, pairs, often, sets, resamples) for one in labels),
         confusion=tuple(differ),
     )
-
-
-def _observed(sorts: Counts, distance: Sums) -> Sums:
-    """What each sort of utterance (row: how often it got each set) adds to the pairs that differ, by distance."""
-    given = sorts.sum(axis=1)
-    return np.asarray(np.einsum("ic,ck,ik->i", sorts, distance, sorts) / (given - 1))
 
 
 def _chance(margins: Counts, distance: Sums) -> Sums:
@@ -168,35 +163,35 @@ def _alpha(observed: Sums, margins: Counts, distance: Sums) -> Sums:
     return np.where(by_chance > 1e-12, found, np.nan)
 
 
-def _mean_jaccard(pairs: Counts, often: Counts, sets: LabelSets, resamples: int, seed: int) -> Figure:
+def _mean_jaccard(pairs: Counts, often: Counts, sets: LabelSets, resamples: int) -> Figure:
     if not len(pairs):
         return Figure(None, why_not=NO_OVERLAP)
     each = np.array([jaccard(sets[one], sets[other]) for one, other in pairs])
     total = int(often.sum())
     value = float(often @ each) / total
-    drawn = np.random.default_rng(seed).multinomial(total, often / total, size=resamples) @ each / total
+    drawn = np.random.default_rng(SEED).multinomial(total, often / total, size=resamples) @ each / total
     left_out = (often @ each - each) / max(1, total - 1)
     interval = bca(value, drawn, left_out, often)
     return Figure(value, interval, "" if interval else TOO_ALIKE)
 
 
-def _of_label(label: str, pairs: Counts, often: Counts, sets: LabelSets, resamples: int, seed: int) -> LabelAgreement:
+def _of_label(label: str, pairs: Counts, often: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
     has = np.array([label in one for one in sets], bool)
     cells = np.zeros(4, np.int64)  # both, first, second, neither
     if len(pairs):
         np.add.at(cells, 2 * ~has[pairs[:, 0]] + ~has[pairs[:, 1]], often)
     both, one, other, neither = map(int, cells)
-    return LabelAgreement(label, both, one, other, neither, _kappa_figure(cells, resamples, seed))
+    return LabelAgreement(label, both, one, other, neither, _kappa_figure(cells, resamples))
 
 
-def _kappa_figure(cells: Counts, resamples: int, seed: int) -> Figure:
+def _kappa_figure(cells: Counts, resamples: int) -> Figure:
     total = int(cells.sum())
     if not total:
         return Figure(None, why_not=NO_OVERLAP)
     value = float(_kappa(cells[None])[0])
     if np.isnan(value):
         return Figure(None, why_not=ALL_EQUAL)
-    drawn = _kappa(np.random.default_rng(seed).multinomial(total, cells / total, size=resamples))
+    drawn = _kappa(np.random.default_rng(SEED).multinomial(total, cells / total, size=resamples))
     there = cells > 0
     left_out = _kappa(cells - np.eye(4, dtype=np.int64)[there])
     interval = bca(value, drawn, left_out, cells[there])

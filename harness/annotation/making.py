@@ -172,17 +172,11 @@ class NewProject:
     target_error: float = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class MadeProject:
-    """imported: what became of the labels in the data and in the file of intents, in this order."""
+def make_project(folder: Path, wanted: NewProject) -> tuple[AnnotationProject, LabelSet, list[Import]]:
+    """Makes the folder; InputError and InputProblems before anything is written, LogError when it cannot be.
 
-    project: AnnotationProject
-    label_set: LabelSet
-    imported: tuple[Import, ...]
-
-
-def make_project(folder: Path, wanted: NewProject) -> MadeProject:
-    """Makes the folder; InputError and InputProblems before anything is written, LogError when it cannot be."""
+    Also returns what became of the labels in the data and in the file of intents, in this order.
+    """
     if folder.exists() or folder.is_symlink():
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new folder")
     if not folder.absolute().parent.is_dir():
@@ -229,7 +223,7 @@ def make_project(folder: Path, wanted: NewProject) -> MadeProject:
         ),
     )
     _write(folder, {"utterances.jsonl": text, "labels.yaml": labels}, project, imported)
-    return MadeProject(project, label_set, tuple(imported))
+    return project, label_set, imported
 
 
 def _write(folder: Path, files: Mapping[str, bytes], project: AnnotationProject, imported: Sequence[Import]) -> None:

@@ -5,7 +5,7 @@ The rows of the seed (section 3.1.4): labelled by consensus, without consensus, 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,8 +36,6 @@ from harness.model.understanding import Utterance, joined
 from harness.statistics.intervals import Share
 from harness.understanding.reports.distribution import LabelCounts, count_labels
 from harness.understanding.reports.score_text import per_cent
-
-WITHOUT_SPLIT = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +114,7 @@ def annotation_report(
                     before.add(id_)
     fate = {id_: _fate(one, acts[id_]) for id_, one in proposals.items() if one.intents is not None}
     how = [_how(acts[one.id]) for one in utterances if one.id in final]
+    fates = Counter(fate.values())
     agreed = {id_ for id_ in fate if set(proposals[id_].votes) == {proposals[id_].intents}}
     standing = [row for row in in_file if row.id not in gone]
     return AnnotationReport(
@@ -128,10 +127,10 @@ def annotation_report(
         refused=sum(one.intents is None and len(set(one.votes)) < len(one.votes) for one in proposals.values()),
         unanimous=len(agreed),
         unanimous_struck=sum(fate[id_] in ("struck", "overridden") for id_ in agreed),
-        accepted=_of_fate(fate, "accepted"),
-        struck=_of_fate(fate, "struck"),
-        overridden=_of_fate(fate, "overridden"),
-        unreviewed=_of_fate(fate, "unreviewed"),
+        accepted=fates["accepted"],
+        struck=fates["struck"],
+        overridden=fates["overridden"],
+        unreviewed=fates["unreviewed"],
         by_hand=how.count("hand"),
         by_import=how.count("import"),
         by_review=how.count("review"),
@@ -170,10 +169,6 @@ def _how(acts: Sequence[Act]) -> str:
     return "review" if any(isinstance(row, Accepted) for row in chosen) else "import"
 
 
-def _of_fate(fate: Mapping[str, str], wanted: str) -> int:
-    return sum(one == wanted for one in fate.values())
-
-
 def _page_time(rows: Sequence[AnnotationRow]) -> float:
     """Time at pages; the rows of one page share one time."""
     pages: dict[tuple[str, str], float] = {}
@@ -195,7 +190,7 @@ def _by_split(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> 
     by_split: dict[str, list[Utterance]] = defaultdict(list)
     for one in utterances:
         labelled = Utterance(one.id, intents=final.get(one.id))
-        by_split[dict(one.groups).get("split", WITHOUT_SPLIT)].append(labelled)
+        by_split[dict(one.groups).get("split", "")].append(labelled)
     return {split: count_labels(those) for split, those in by_split.items()}
 
 
@@ -251,7 +246,15 @@ def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
         "without_consensus": report.without_consensus,
         **{name: {"count": one.count, "of": one.total} for name, one in shares.items()},
         "last_batch": dict(report.facts),
-        "splits": {split: _counts(counts, labels) for split, counts in report.splits.items()},
+        "splits": {
+            split: {
+                "utterances": counts.utterances,
+                "not_final": counts.unannotated,
+                "labels": {label: counts.labels.get(label, 0) for label in labels},
+                "combinations": {joined(of): many for of, many in sorted(counts.sets.items())},
+            }
+            for split, counts in report.splits.items()
+        },
     }
 
 
@@ -283,15 +286,6 @@ def _distribution(report: AnnotationReport, labels: Sequence[str]) -> Iterator[s
         yield from (f"{many:>8}  {shown(joined(of), 200)}" for many, of in several[:MOST_COMBINATIONS])
         if len(several) > MOST_COMBINATIONS:
             yield f"{len(several) - MOST_COMBINATIONS} more (all with --csv)"
-
-
-def _counts(counts: LabelCounts, labels: Sequence[str]) -> dict[str, Any]:
-    return {
-        "utterances": counts.utterances,
-        "not_final": counts.unannotated,
-        "labels": {label: counts.labels.get(label, 0) for label in labels},
-        "combinations": {joined(of): many for of, many in sorted(counts.sets.items())},
-    }
 
 
 def _of(count: int, total: int, what: str) -> str:

@@ -108,13 +108,13 @@ def new(
     if mapping is not None and not (wanted["take_labels"] or wanted["intents"]):
         raise InputError("--map has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     names_here = None if mapping is None else load_label_map(mapping)
-    made = make_project(project, NewProject(annotators=names, mapping=names_here, **wanted))
+    made, label_set, imported = make_project(project, NewProject(annotators=names, mapping=names_here, **wanted))
     shown = plain_text(str(project), 300)
-    labelled = f"{counted(made.project.utterances, 'utterance')}, {counted(len(made.label_set.labels), 'label')}"
-    if made.label_set.concepts:
-        labelled += f", {counted(len(made.label_set.concepts), 'concept')}"
+    labelled = f"{counted(made.utterances, 'utterance')}, {counted(len(label_set.labels), 'label')}"
+    if label_set.concepts:
+        labelled += f", {counted(len(label_set.concepts), 'concept')}"
     click.echo(f"made {shown}: {labelled}")
-    for one in made.imported:
+    for one in imported:
         _say_imported(one)
     click.echo(f"next: harness annotate review {shown}")
 
