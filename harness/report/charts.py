@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,18 +43,11 @@ class DrawnCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnMark:
-    """A point beside the curves, at SVG coordinates; number: of its curve."""
-
-    x: float
-    y: float
-    number: int
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
-    """Curves over two axes; ticks are coordinate and label. words: the content as text, for screen readers."""
+    """Curves over two axes; ticks are coordinate and label. words: the content as text, for screen readers.
+
+    marks: points beside the curves, for the template, at SVG coordinates; number: of its curve.
+    """
 
     id: str
     title: str
@@ -62,7 +56,7 @@ class Chart:
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     words: str
-    marks: tuple[DrawnMark, ...] = ()
+    marks: tuple[dict[str, Any], ...] = ()
 
 
 def chart(
@@ -130,7 +124,8 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
         drawn.append((curve.name, corners, list(zip(x.tolist(), low.tolist(), high.tolist(), strict=True))))
         if curve.own is not None:
             place = scales.place(curve.own)
-            marks.append(DrawnMark(across(place[0]), up(place[1]), number % 4, f"{curve.name} as it ran"))
+            words_of_mark = f"{curve.name} as it ran"
+            marks.append({"x": across(place[0]), "y": up(place[1]), "number": number % 4, "words": words_of_mark})
     return Chart(
         id,
         title,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from harness.offline.figures.labelled import compared
 from harness.offline.score_cache import ScoreCache
 from harness.offline.several import scores_of, sound_path
 from harness.report.charts import PICTURE
-from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, ScoreCurve, SoundsIn
+from harness.report.session_cases import MOST_LISTED, Cases, HeardSound, ListedCase, PageSounds, SoundsIn
 from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.stimuli.renderer import Renderer
 
@@ -104,10 +105,10 @@ class EvaluationCases:
     def _case(self, at: int, kind: str, one: FileError) -> ListedCase:
         title, lines = plain_text(one.listed, 200), tuple(one.details())
         header = self._engine.journal.header
-        rate_hz = header.facts.rate_hz
+        rate_hz, rule = header.facts.rate_hz, header.facts.rule
         track = self._track(one)
         first, last = _window(one, track, rate_hz)
-        curve = None if track is None else _curve(track, first, last, rate_hz, self._threshold)
+        curve = None if track is None else _curve(track, first, last, rate_hz, rule.threshold if rule else 0.0)
         if self._sounds.where is SoundsIn.NONE:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         try:
@@ -141,11 +142,6 @@ class EvaluationCases:
             )
         scores = track.scores[max(0, first) : max(0, last)]
         return replace(one, score=float(scores.max(initial=0.0)))
-
-    @property
-    def _threshold(self) -> float:
-        rule = self._engine.journal.header.facts.rule
-        return 0.0 if rule is None else rule.threshold
 
     def _track(self, one: FileError) -> ScoreTrack | None:
         """The scores of the phrase that was found, or of the one with the highest score."""
@@ -185,8 +181,11 @@ def _cut(path: str, rate_hz: int, first: int, last: int, *, resample: bool) -> n
     return np.concatenate([*parts, np.zeros(0, np.int16)])
 
 
-def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: float) -> ScoreCurve | None:
-    """At most PICTURE points, each the highest score of its stretch."""
+def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: float) -> dict[str, Any] | None:
+    """A detector's score over the length of a clip, as an SVG path in a box of 300 × 40. threshold: y of the line.
+
+    At most PICTURE points, each the highest score of its stretch.
+    """
     low = max(0, -(-(first - track.first_end) // track.step))
     scores = track.scores[low : max(low, (last - track.first_end) // track.step + 1)]
     if not len(scores):
@@ -196,7 +195,7 @@ def _curve(track: ScoreTrack, first: int, last: int, rate_hz: int, threshold: fl
     places = (track.first_end + (low + edges[:-1]) * track.step - first) * PICTURE / max(1, last - first)
     points: Sequence[str] = [f"{fixed(x, 1)} {fixed(_up(float(y)), 1)}" for x, y in zip(places, highest, strict=True)]
     words = f"score of “{plain_text(track.phrase, 80)}”, 0 to 1; dashed: threshold {exact(threshold)}"
-    return ScoreCurve(f"M{'L'.join(points)}", _up(threshold), words)
+    return {"line": f"M{'L'.join(points)}", "threshold": _up(threshold), "words": words}
 
 
 def _up(score: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,45 +16,23 @@ from harness.base.table import Table
 from harness.base.whole_file import write_whole
 from harness.model.numbers import counted, exact
 from harness.offline.asked import DeclaredLimits
-from harness.offline.figures.counts import OfflineCounts
 from harness.offline.figures.engines import EnginesTable, EvaluatedEngine
 from harness.offline.figures.figures import limits_of
 from harness.offline.figures.groups import FileBreakdown
-from harness.offline.figures.sweep import PointFigures, figures_at
+from harness.offline.figures.sweep import figures_at
 from harness.offline.reports import engines as tables
 from harness.offline.reports.det import Curve
 from harness.offline.reports.groups import gap_texts
-from harness.offline.reports.log import EvaluationRun, clip_warnings, interval_info, run_of, summary_line
+from harness.offline.reports.log import clip_warnings, interval_info, run_of, summary_line
 from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
-from harness.report.session_cases import MOST_LISTED, Cases, PageSounds, SoundsIn
+from harness.report.session_cases import MOST_LISTED, PageSounds, SoundsIn
 from harness.statistics import text
 from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 
 MOST_CASES = 2000
 """Of JUnit, for one evaluation."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationSection:
-    """Everything that the page shows about one evaluation; texts are escaped by the template."""
-
-    engine: EvaluatedEngine
-    number: int
-    run: EvaluationRun
-    summary: str
-    warnings: tuple[str, ...]
-    verdict: LimitVerdict
-    verdict_why: str
-    limits: tuple[DeclaredLimit, ...]
-    points: tuple[PointFigures, ...]
-    groups: tuple[FileBreakdown, ...]
-    cases: tuple[Cases, ...]
-
-    @property
-    def counts(self) -> OfflineCounts:
-        return self.engine.counted.counts
 
 
 def write_evaluations(
@@ -65,7 +42,7 @@ def write_evaluations(
     shelf = PageSounds(sounds, target)
     most = max(10, MOST_LISTED // len(engines))
     sections = [_section(one, number, shelf, most) for number, one in enumerate(engines, 1)]
-    verdict = worst(one.verdict for one in sections)
+    verdict = worst(one["verdict"] for one in sections)
     page = filled_page(
         "harness.report",
         "evaluation_page.html",
@@ -96,7 +73,8 @@ def _det(engines: Sequence[EvaluatedEngine]) -> Chart | None:
     return det_chart("det", title, words, [Curve(one.name, one.det, one.own) for one in engines])
 
 
-def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> EvaluationSection:
+def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:
+    """Everything that the page shows about one evaluation; texts are escaped by the template."""
     run, written = run_of(engine.journal), _summary(engine)
     limits = limits_of(_declared(written), engine.counted)
     verdict, held = worst(limit.verdict for limit in limits), sum(limit.holds for limit in limits)
@@ -104,11 +82,19 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
     if run.partial:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
         why = f"interrupted after {run.outcomes} of {run.header.planned} files"
-    points = () if engine.sweep is None else tuple(figures_at(engine.sweep, one.threshold) for one in engine.points)
-    groups = tuple(restored(FileBreakdown, one) for one in written.get("groups", ()))
-    cases = tuple(EvaluationCases(engine, number, sounds, most).listed())
-    summary, warnings = summary_line(run, engine.counted), tuple(clip_warnings(engine.counted))
-    return EvaluationSection(engine, number, run, summary, warnings, verdict, why, limits, points, groups, cases)
+    return {
+        "engine": engine,
+        "number": number,
+        "run": run,
+        "summary": summary_line(run, engine.counted),
+        "warnings": list(clip_warnings(engine.counted)),
+        "verdict": verdict,
+        "verdict_why": why,
+        "limits": limits,
+        "points": [figures_at(engine.sweep, one.threshold) for one in engine.points] if engine.sweep else [],
+        "groups": [restored(FileBreakdown, one) for one in written.get("groups", ())],
+        "cases": list(EvaluationCases(engine, number, sounds, most).listed()),
+    }
 
 
 def _summary(engine: EvaluatedEngine) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -67,22 +67,13 @@ class HeardSound:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreCurve:
-    """A detector's score over the length of a clip, as an SVG path in a box of 300 × 40. threshold: y of the line."""
-
-    line: str
-    threshold: float
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class ListedCase:
-    """An event, a trial or a file worth listening to, as text."""
+    """An event, a trial or a file worth listening to, as text. curve: of its score, for the template."""
 
     title: str
     lines: tuple[str, ...]
     sound: HeardSound | None
-    curve: ScoreCurve | None = None
+    curve: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +85,6 @@ class Cases:
     listed: tuple[ListedCase, ...]
     total: int
     rest: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Misheard:
-    """Transcripts with word errors, the words under each other; total: also of those that are not listed."""
-
-    listed: tuple[tuple[str, list[AlignedBlock]], ...]
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +164,18 @@ KIND_OF = {
 }
 
 
-def misheard_in(trials: Sequence[HeardTrial]) -> Misheard:
-    """First attempts whose words are not those that were said, most errors first."""
+def misheard_in(trials: Sequence[HeardTrial]) -> list[HeardTrial]:
+    """Those whose first attempt has other words than those that were said, most errors first."""
     found = [one for one in trials if one.first.counts is not None and one.first.counts.errors]
-    found.sort(key=lambda one: -(one.first.counts.errors if one.first.counts else 0))
-    return Misheard(tuple((_title(one.trial.id, one.device), _aligned(one)) for one in found[:MOST_LISTED]), len(found))
+    return sorted(found, key=lambda one: -(one.first.counts.errors if one.first.counts else 0))
 
 
-def _title(trial_id: str, device: str) -> str:
+def case_title(trial_id: str, device: str) -> str:
     return f"{plain_text(trial_id, 120)}, {plain_text(device, 80)}"
 
 
-def _aligned(one: HeardTrial) -> list[AlignedBlock]:
+def aligned(one: HeardTrial) -> list[AlignedBlock]:
+    """The words of its first attempt under those that were said."""
     judged = recognised(one.trial, one.first.heard or "")
     return blocks([ScoredUtterance(one.trial.id, "", judged.words, judged.counts)], ["heard"])
 
@@ -241,7 +224,7 @@ def _differing(
 ) -> ListedCase:
     trial = of.trial.trial
     lines = (*_words(trial, None, of.response.transcript), *said_of(item, figures))
-    return ListedCase(_title(item.trial_id, trial.device), lines, sounds.of(folder, of.response.clip))
+    return ListedCase(case_title(item.trial_id, trial.device), lines, sounds.of(folder, of.response.clip))
 
 
 def _event(one: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
@@ -262,7 +245,7 @@ def _false_reject(one: Play, session: WholeSession, folder: SessionFolder, sound
     conditions = ", ".join(f"{plain_text(axis, 40)} {plain_text(label, 80)}" for axis, label in one.trial.conditions)
     lines = (f"conditions: {conditions or 'none'}", "the sound is what was played")
     clip = session.clips.get(one.row.stimulus_sha256)
-    return ListedCase(_title(one.trial.id, one.target.device), lines, sounds.of(folder, clip))
+    return ListedCase(case_title(one.trial.id, one.target.device), lines, sounds.of(folder, clip))
 
 
 def _wrong(one: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
@@ -270,7 +253,9 @@ def _wrong(one: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> Lis
     attempts = counted(len(one.counting.attempts) if one.counting else 0, "attempt")
     words = _words(one.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
     lines = (f"{outcome_in_words(one)}, after {attempts}", *words)
-    return ListedCase(_title(one.trial.id, one.trial.device), lines, sounds.of(folder, answer.clip if answer else None))
+    return ListedCase(
+        case_title(one.trial.id, one.trial.device), lines, sounds.of(folder, answer.clip if answer else None)
+    )
 
 
 def last_verdict(one: TrialProgress) -> AttemptFinished | None:

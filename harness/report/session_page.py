@@ -9,11 +9,11 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
@@ -23,7 +23,6 @@ from harness.base.whole_file import write_whole
 from harness.model import numbers
 from harness.model.choices import Derived, Grouping, Reading
 from harness.model.judgment import Category
-from harness.model.procedure import Procedure
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured
 from harness.model.trial import Trial
@@ -34,34 +33,32 @@ from harness.report.session import WholeSession, uncollected
 from harness.report.session_cases import (
     KIND_OF,
     MOST_LISTED,
-    Cases,
-    Misheard,
     PageSounds,
     SessionRatings,
     SoundsIn,
+    aligned,
+    case_title,
     cases_of,
     last_verdict,
     misheard_in,
     moment_of,
 )
-from harness.report.session_frames import SessionFrames
+from harness.report.session_frames import session_frames
 from harness.report.verdict import limits_of, verdict_of
-from harness.session.figures.procedures import ClauseRow, clause_rows
+from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import normalisation_of, total, words_of_session
 from harness.session.figures.requests import requests_of_session
-from harness.session.figures.self_wakes import AnswersHeard
-from harness.session.figures.trials import HeardWords, TrialProgress, by_group, heard_in
+from harness.session.figures.trials import TrialProgress, by_group, heard_in
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
 from harness.session.summary import disturbance_lines, outcome_in_words, request_pauses, wer_in_words
 from harness.session.wording import OUTCOME_WORDS
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
-from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
-from harness.transcripts.recognition import WordsHeard
+from harness.statistics.verdict import LimitVerdict, worst
 from harness.wake.reports.figures_text import disagreements, lag, rate, ratio, recovery_words
-from harness.wake.wake import DevicePair, WakeFigures, comparisons
+from harness.wake.wake import WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
-from harness.wake.wake_progress import DeviceWake, Speakers
+from harness.wake.wake_progress import Speakers
 from harness.wake.wake_progress import ratio as ratio_of
 
 T = TypeVar("T")
@@ -83,65 +80,6 @@ class Cell:
         return 100 * self.interval[0], 100 * self.share.value, 100 * self.interval[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """Shares by the labels of one axis."""
-
-    axis: str
-    rows: tuple[tuple[str, Cell], ...]
-    left_out: int
-
-
-@dataclass(frozen=True, slots=True)
-class CrossedCondition:
-    """Shares by the labels of two axes; a missing cell was not planned."""
-
-    axes: tuple[str, str]
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell | None, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What was counted, of which device, in total and by axis."""
-
-    what: str
-    device: str
-    whole: Cell
-    by_axis: tuple[Condition, ...]
-    crossed: tuple[CrossedCondition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSection:
-    """Everything that the page shows about one session; texts are escaped by the template."""
-
-    session: WholeSession
-    number: int
-    verdict: LimitVerdict
-    verdict_why: str
-    limits: tuple[DeclaredLimit, ...]
-    procedure: Procedure | None
-    clauses: tuple[ClauseRow, ...]
-    devices: tuple[DeviceWake, ...]
-    pairs: tuple[DevicePair, ...]
-    self_wakes: tuple[AnswersHeard, ...]
-    conditions: tuple[Conditions, ...]
-    charts: tuple[Chart, ...]
-    lanes: tuple[Lane, ...]
-    span_s: float
-    words: tuple[WordsHeard, WordsHeard]
-    requests: list[str]
-    words_by: tuple[tuple[str, tuple[tuple[str, HeardWords], ...]], ...]
-    normalisation: str
-    rated: SessionRatings | None
-    frames: SessionFrames | None
-    misheard: Misheard
-    cases: tuple[Cases, ...]
-    trials: tuple[tuple[str, ...], ...]
-    trials_left: int
-
-
 @uncollected()
 def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> LimitVerdict:
     """Writes the page of the sessions to a file, completely or not at all; returns the worst verdict.
@@ -150,11 +88,13 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
     """
     shelf = PageSounds(sounds, target)
     sections = [_section(folder, number, shelf) for number, folder in enumerate(folders, 1)]
-    verdict = worst(one.verdict for one in sections)
+    verdict = worst(one["verdict"] for one in sections)
+    started = [one["session"].started for one in sections]
+    names = [plain_text(one.title or one.scenario_id, 120) for one in started]
     page = filled_page(
         "harness.report",
         "session_page.html",
-        title=" and ".join(_name(one) for one in sections) if len(sections) < 3 else f"{len(sections)} sessions",
+        title=" and ".join(names) if len(names) < 3 else f"{len(names)} sessions",
         sections=sections,
         verdict=verdict,
         sounds=sounds,
@@ -182,12 +122,8 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
     return verdict
 
 
-def _name(section: SessionSection) -> str:
-    started = section.session.started
-    return plain_text(started.title or started.scenario_id, 120)
-
-
-def _section(path: Path, number: int, sounds: PageSounds) -> SessionSection:
+def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
+    """Everything that the page shows about one session; texts are escaped by the template."""
     folder = SessionFolder(path)
     with LogReader(path) as reader:
         session = WholeSession.of(reader.entries(), later_rows(path))
@@ -199,37 +135,38 @@ def _section(path: Path, number: int, sounds: PageSounds) -> SessionSection:
     heard = heard_in(progress.trials, session.wake)
     lanes, span_s = _timeline(session)
     rated = SessionRatings.of(path) if progress.totals.judged else None
-    rows = [_trial_row(one) for one in progress.trials[:MOST_ROWS]]
-    return SessionSection(
-        session=session,
-        number=number,
-        verdict=verdict,
-        verdict_why=why,
-        limits=limits,
-        procedure=scenario.procedure,
-        clauses=clause_rows(scenario, progress, session.wake),
-        devices=wake.devices,
-        pairs=comparisons(session.wake, every_pair=True),
-        self_wakes=progress.self_wakes,
-        conditions=tuple(_conditions(session)),
-        charts=tuple(_charts(session, number)),
-        lanes=lanes,
-        span_s=span_s,
-        words=words_of_session(progress.totals, wake),
-        requests=request_pauses(progress.totals, wake),
-        words_by=tuple(
+    misheard = misheard_in(heard)
+    return {
+        "session": session,
+        "number": number,
+        "verdict": verdict,
+        "verdict_why": why,
+        "limits": limits,
+        "procedure": scenario.procedure,
+        "clauses": clause_rows(scenario, progress, session.wake),
+        "devices": wake.devices,
+        "pairs": comparisons(session.wake, every_pair=True),
+        "self_wakes": progress.self_wakes,
+        "conditions": tuple(_conditions(session)),
+        "charts": tuple(_charts(session, number)),
+        "lanes": lanes,
+        "span_s": span_s,
+        "words": words_of_session(progress.totals, wake),
+        "requests": request_pauses(progress.totals, wake),
+        "words_by": tuple(
             (axis, groups)
             for axis in ("device", *_axes([one.trial for one in progress.trials]))
             if len(groups := by_group(heard, axis)) > 1
         ),
-        normalisation=normalisation_of(progress),
-        rated=rated,
-        frames=SessionFrames.of(progress, MOST_LISTED),
-        misheard=misheard_in(heard),
-        cases=tuple(cases_of(session, rated, folder, number, sounds)),
-        trials=tuple(rows),
-        trials_left=len(progress.trials) - len(rows),
-    )
+        "normalisation": normalisation_of(progress),
+        "rated": rated,
+        "frames": session_frames(progress, MOST_LISTED),
+        "misheard": [(case_title(one.trial.id, one.device), aligned(one)) for one in misheard[:MOST_LISTED]],
+        "misheard_total": len(misheard),
+        "cases": tuple(cases_of(session, rated, folder, number, sounds)),
+        "trials": [_trial_row(one) for one in progress.trials[:MOST_ROWS]],
+        "trials_left": len(progress.trials) - MOST_ROWS,
+    }
 
 
 # Conditions
@@ -244,7 +181,8 @@ def _axes(trials: Sequence[Trial]) -> list[str]:
     return [axis for axis, found in labels.items() if len(found) > 1]
 
 
-def _conditions(session: WholeSession) -> Iterator[Conditions]:
+def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
+    """What was counted, of which device, in total and by axis."""
     queries = gathered((one.trial.device, one) for one in session.progress.trials if one.trial.listening is None)
     for device, trials in queries.items():
         named = [(dict(one.trial.conditions), one) for one in trials]
@@ -256,16 +194,21 @@ def _conditions(session: WholeSession) -> Iterator[Conditions]:
     wake = session.wake.snapshot()
     for device, gaps in requests_of_session(session.progress.totals.requests, wake):
         if len(gaps) > 1:
-            rows = tuple((str(gap.gap_ms), _cell(gap.whole)) for gap in gaps)
-            known = _cell(sum((gap.whole for gap in gaps), Share()))
-            yield Conditions("requests whole", device, known, (Condition(Grouping.GAP, rows, 0),), ())
+            rows = [(str(gap.gap_ms), _cell(gap.whole)) for gap in gaps]
+            yield {
+                "what": "requests whole",
+                "device": device,
+                "whole": _cell(sum((gap.whole for gap in gaps), Share())),
+                "by_axis": [{"axis": Grouping.GAP, "rows": rows, "left_out": 0}],
+                "crossed": [],
+            }
     for found in wake.devices:
         plays = [one for one in session.wake.plays(found.device) if one.kind is TrialKind.WAKE]
         if plays:
             named_plays = [(dict(one.trial.conditions), one) for one in plays]
             axes = _axes([one.trial for one in plays])
             of_device = _by_conditions("false rejects", found.device, axes, named_plays, _rejected)
-            yield replace(of_device, whole=Cell(found.false_rejects.share, found.false_rejects.interval))
+            yield of_device | {"whole": Cell(found.false_rejects.share, found.false_rejects.interval)}
 
 
 def _cell(share: Share) -> Cell:
@@ -300,7 +243,8 @@ def _by_conditions(
     axes: Sequence[str],
     trials: Sequence[tuple[dict[str, str], T]],
     cell: Callable[[Sequence[T]], Cell],
-) -> Conditions:
+) -> dict[str, Any]:
+    """Shares by the labels of each axis, and of each two; a cell of two is None where nothing was planned."""
     by_axis = []
     for axis in axes:
         labels = in_order(conditions[axis] for conditions, _ in trials if axis in conditions)
@@ -308,7 +252,7 @@ def _by_conditions(
             (label, cell([one for conditions, one in trials if conditions.get(axis) == label]))
             for label in labels[:MOST_LISTED]
         ]
-        by_axis.append(Condition(axis, tuple(rows), len(labels) - len(rows)))
+        by_axis.append({"axis": axis, "rows": rows, "left_out": len(labels) - len(rows)})
     crossed = []
     for first, second in combinations(axes[:3], 2):
         cells = gathered(
@@ -323,8 +267,9 @@ def _by_conditions(
                 (name, tuple(cell(cells[name, head]) if (name, head) in cells else None for head in heads))
                 for name in names
             ]
-            crossed.append(CrossedCondition((first, second), heads, tuple(crossing)))
-    return Conditions(what, device, cell([one for _, one in trials]), tuple(by_axis), tuple(crossed))
+            crossed.append({"axes": (first, second), "heads": heads, "rows": crossing})
+    whole = cell([one for _, one in trials])
+    return {"what": what, "device": device, "whole": whole, "by_axis": by_axis, "crossed": crossed}
 
 
 # Charts
