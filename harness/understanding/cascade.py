@@ -80,17 +80,13 @@ class CascadeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Cascade:
-    """The result. gold, heard: names of their files. words: the scored transcripts.
+    """The result. words: the scored transcripts.
 
     placed: counts on the reference, with places, for slot F1.
-    `without_transcript`: ids of gold without a transcript. They are not counted.
-    With `missing_is_silence`, they count as empty transcripts and are still listed here.
-    `without_gold`: ids of transcripts without gold, which are not counted.
     `too_many`: columns with more than MOST_LABELS labels, with their number. They are not groups.
     """
 
-    gold: str
-    heard: str
+    pairs: HeardCorpus
     rule: Rule
     zero: ZeroDivision
     labels: tuple[str, ...] | None
@@ -99,10 +95,6 @@ class Cascade:
     placed: FrameCounts
     groups: tuple[tuple[str, tuple[tuple[str, CascadeGroup], ...]], ...]
     too_many: tuple[tuple[str, int], ...]
-    without_transcript: tuple[str, ...]
-    without_gold: tuple[str, ...]
-    unannotated: tuple[str, ...]
-    missing_is_silence: bool
     words: WordScoring
 
     def of(self, fate: FrameFate) -> tuple[CascadeUtterance, ...]:
@@ -112,7 +104,12 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class HeardCorpus:
-    """Gold with the transcripts of its utterances: the same ids in the same order."""
+    """Gold with the transcripts of its utterances: the same ids in the same order.
+
+    `without_transcript`: ids of gold without a transcript. They are not counted.
+    With `missing_is_silence`, they count as empty transcripts and are still listed here.
+    `without_gold`: ids of transcripts without gold, which are not counted.
+    """
 
     gold: Corpus
     heard: Corpus
@@ -187,8 +184,7 @@ def cascade(
     by_column = _by_column(utterances, by)
     parting = {name: of for name, of in by_column.items() if by is not None or len(of) <= MOST_LABELS}
     return Cascade(
-        pairs.gold.path,
-        pairs.heard.path,
+        pairs,
         rule,
         zero,
         told,
@@ -200,10 +196,6 @@ def cascade(
             for name, labels in parting.items()
         ),
         tuple((name, len(labels)) for name, labels in by_column.items() if name not in parting),
-        pairs.without_transcript,
-        pairs.without_gold,
-        pairs.unannotated,
-        pairs.missing_is_silence,
         words,
     )
 

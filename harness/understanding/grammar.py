@@ -165,13 +165,6 @@ class _Run:
     list_: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    grammar: Grammar
-    intents: tuple[str, ...]
-    said: tuple[_Run, ...]
-
-
 def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -> Corpus:
     """A corpus with intents, tags, slots with values, and the groups `split` and `domain`. Ids are `split/number`.
 
@@ -212,16 +205,19 @@ def _split(
                 raise InputError(what, place=Place(" ".join(source.grammar.path for source in sources)),
                                  remedy="Add patterns or values, or generate fewer utterances")  # fmt: skip
             continue
-        found.append(_annotated(drawn, f"{split}/{len(found) + 1}", split))
+        groups = ((SPLIT, split), (DOMAIN, source.grammar.name))
+        found.append(_annotated(*drawn, f"{split}/{len(found) + 1}", groups))
         known.add(found[-1].words)
     return found
 
 
-def _annotated(drawn: _Drawn, id_: str, split: str) -> Utterance:
+def _annotated(
+    intents: tuple[str, ...], said: Sequence[_Run], id_: str, groups: tuple[tuple[str, str], ...]
+) -> Utterance:
     words: list[str] = []
     tags: list[str] = []
     slots: list[Slot] = []
-    for one in drawn.said:
+    for one in said:
         start = len(words)
         words += one.words
         if one.concept:
@@ -229,8 +225,7 @@ def _annotated(drawn: _Drawn, id_: str, split: str) -> Utterance:
             slots.append(Slot(one.concept, one.value, start, len(words)))
         else:
             tags += ["O"] * len(one.words)
-    groups = ((SPLIT, split), (DOMAIN, drawn.grammar.name))
-    return Utterance(id_, tuple(words), drawn.intents, tuple(tags), tuple(slots), groups)
+    return Utterance(id_, tuple(words), intents, tuple(tags), tuple(slots), groups)
 
 
 class _Source:
@@ -245,8 +240,10 @@ class _Source:
         self._joinable_weights = tuple(accumulate(one.weight for one in self._joinable))
         self._value_weights: dict[tuple[str, bool], tuple[float, ...]] = {}
 
-    def utterance(self, random: Random, *, unseen: bool, is_new: Callable[[tuple[str, ...]], bool]) -> _Drawn | None:
-        """A new utterance of the intents drawn first. None if TRIES_OF_ONE tries gave none."""
+    def utterance(
+        self, random: Random, *, unseen: bool, is_new: Callable[[tuple[str, ...]], bool]
+    ) -> tuple[tuple[str, ...], tuple[_Run, ...]] | None:
+        """Intents drawn at random, and a new utterance of them. None if TRIES_OF_ONE tries gave none."""
         habits = self.grammar.habits
         two = len(self._joinable) > 1 and random.random() < habits.two_intents
         first = (
@@ -262,7 +259,7 @@ class _Source:
             said = self._as_people_speak(random, said, unseen)
             if is_new(tuple(word for one in said for word in one.words)):
                 intents = {*first.label, *(second.label if second else ())}
-                return _Drawn(self.grammar, tuple(sorted(intents)), said)
+                return tuple(sorted(intents)), said
         return None
 
     def _other(self, random: Random, first: GrammarIntent) -> GrammarIntent | None:

@@ -208,7 +208,10 @@ def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
     return SystemCounts(
         first.gold,
         first.predicted,
-        tuple(_of_detail(one) for one in scorings),
+        tuple(
+            DetailCounts(one.rule, one.totals, _sorted(one.groups), samples(frame.counts for frame in one.frames))
+            for one in scorings
+        ),
         tuple(sorted(first.missing)),
         tuple(sorted(first.unknown)),
         tuple(sorted(first.unannotated)),
@@ -217,10 +220,6 @@ def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
         first.slots_told,
         tuple(sorted(frame.id for frame in first.frames if _surplus_blanks(frame, first.rule))),
     )
-
-
-def _of_detail(one: FrameScoring) -> DetailCounts:
-    return DetailCounts(one.rule, one.totals, _sorted(one.groups), samples(frame.counts for frame in one.frames))
 
 
 def samples(counts: Iterable[FrameCounts]) -> Samples:

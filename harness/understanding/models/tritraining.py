@@ -166,14 +166,13 @@ def tri_train(
     _demand(labelled, held_out, unlabelled, labels)
     examples = [(one.text, one.intents or ()) for one in labelled]
     work = _Work(examples, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
-    best: _Outcome | None = None
-    triads = []
-    for number in range(rule.triads):
+    best = work.triad(0)
+    triads = [best.triad]
+    for number in range(1, rule.triads):
         found = work.triad(number)
         triads.append(found.triad)
-        if best is None or found.triad.exact.count > best.triad.exact.count:
+        if found.triad.exact.count > best.triad.exact.count:
             best = found
-    assert best is not None
     on_held_out = work.vote([one.id for one in held_out], [one.text for one in held_out], best.held_out)
     counts = _counts(held_out, on_held_out)
     texts = {one.text for one in labelled}

@@ -140,8 +140,8 @@ def slot_f1(of: Cascade) -> float | None:
 def sections(of: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -> Iterator[Section]:
     """All but utterances. notes: names and texts on what was compared. ids: listed where they are counted."""
     basis = [
-        ("gold", shown(of.gold, LONGEST)),
-        ("heard", shown(of.heard, LONGEST)),
+        ("gold", shown(of.pairs.gold.path, LONGEST)),
+        ("heard", shown(of.pairs.heard.path, LONGEST)),
         ("utterances", f"{len(of.utterances):,}, compared without places"),
         ("chunking", chunking_in_words(of.rule)),
         ("concepts", details_in_words([of.rule])),
@@ -154,11 +154,11 @@ def sections(of: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -
         ("slot F1", f"{percent(slot_f1(of), 2)} by places on the reference; {_PLACES}"),
         ("frames", ", ".join(f"{len(of.of(fate)):,} {name}" for fate, name in FATES.items())),
     ]
-    silent = "counted as empty" if of.missing_is_silence else "unknown, not counted"
+    silent = "counted as empty" if of.pairs.missing_is_silence else "unknown, not counted"
     for name, utterances, how in (
-        ("no transcript", of.without_transcript, silent),
-        ("no gold", of.without_gold, "not counted"),
-        ("not annotated", of.unannotated, "not counted"),
+        ("no transcript", of.pairs.without_transcript, silent),
+        ("no gold", of.pairs.without_gold, "not counted"),
+        ("not annotated", of.pairs.unannotated, "not counted"),
     ):
         if utterances:
             pairs.append((name, f"{listed(utterances, ids)}: {how}"))
@@ -211,14 +211,14 @@ def cascade_json(of: Cascade) -> str:
         "format": FORMAT,
         "kind": KIND,
         "harness": __version__,
-        "gold": {"file": of.gold},
-        "heard": {"file": of.heard},
+        "gold": {"file": of.pairs.gold.path},
+        "heard": {"file": of.pairs.heard.path},
         "normalisation": of.words.normalisation,
         "rule": {**rule_json(of.rule), "detail": of.rule.detail.value, "places": False},
         "zero": zero_json(of.zero),
         "declared_labels": None if of.labels is None else list(of.labels),
         "utterances": len(of.utterances),
-        **picked(of, "without_transcript", "missing_is_silence", "without_gold", "unannotated"),
+        **picked(of.pairs, "without_transcript", "missing_is_silence", "without_gold", "unannotated"),
         "fates": {fate.value: len(of.of(fate)) for fate in FrameFate},
         "wer_interval": None if interval is None else list(interval),
         "slot_f1_by_places_on_reference": slot_f1(of),
@@ -227,7 +227,20 @@ def cascade_json(of: Cascade) -> str:
             column: [{"label": label, **_group_json(group)} for label, group in labels] for column, labels in of.groups
         },
         "groups_left_out": dict(of.too_many),
-        "frames": [_utterance_json(one) for one in of.utterances],
+        "frames": [
+            {
+                "id": one.id,
+                "fate": one.fate.value,
+                "said": one.before.gold.text,
+                "heard": one.heard.text,
+                "word_errors": one.words.errors,
+                "words": one.words.words,
+                "gold": _frame_json(one.before.gold),
+                "on_reference": _frame_json(one.before.predicted),
+                "on_transcript": _frame_json(one.after.predicted),
+            }
+            for one in of.utterances
+        ],
     }
     return json.dumps(found, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
@@ -243,20 +256,6 @@ def _group_json(group: CascadeGroup) -> Json:
 def _difference_json(one: MetricDifference) -> Json:
     found: Json = plain(one)
     return {"reference": found.pop("second"), "transcript": found.pop("first"), **found}
-
-
-def _utterance_json(one: CascadeUtterance) -> Json:
-    return {
-        "id": one.id,
-        "fate": one.fate.value,
-        "said": one.before.gold.text,
-        "heard": one.heard.text,
-        "word_errors": one.words.errors,
-        "words": one.words.words,
-        "gold": _frame_json(one.before.gold),
-        "on_reference": _frame_json(one.before.predicted),
-        "on_transcript": _frame_json(one.after.predicted),
-    }
 
 
 def _frame_json(utterance: Utterance) -> Json:

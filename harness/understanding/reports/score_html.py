@@ -10,13 +10,12 @@ from typing import Any
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
-from harness.base.table import Section
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
 from harness.understanding.comparison import FrameComparison
 from harness.understanding.counts import Rule, SlotItem, items
 from harness.understanding.figures import IntentFigures
-from harness.understanding.reports.score_text import FigureRow, Reported, between, difference_table, per_cent, sections
+from harness.understanding.reports.score_text import Reported, between, difference_table, per_cent, sections
 from harness.understanding.scoring import FrameScoring, ScoredFrame
 
 MOST_UTTERANCES = 2000
@@ -24,20 +23,6 @@ MOST_IDS = 30
 MATRIX = 16
 """Intents in the table of confusions: the most frequent ones."""
 TILES = ("emr", "sfa", "slot_f1", "slu_f1", "cer", "f1mh", "intent_accuracy")
-
-
-@dataclass(frozen=True, slots=True)
-class _System:
-    """A system on the page."""
-
-    label: str
-    name: str
-    of: Reported
-    sections: tuple[Section, ...]
-
-    @property
-    def tiles(self) -> list[FigureRow]:
-        return [row for row in (self.of.row(key) for key in TILES) if row is not None]
 
 
 def page(
@@ -52,19 +37,22 @@ def page(
     """
     if not systems:
         raise ValueError("the page has no system")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number, one in enumerate(systems, 1):
         name = plain_text(one.counts.predicted, 200)
         label = "predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40]
-        rows.append(_System(label, name, one, tuple(sections(one, MOST_IDS))))
-    shown = selection(scorings, [one.label for one in rows], most_utterances) if scorings else None
-    titles = {section.key: section.title for one in rows for section in one.sections}
+        tiles = [row for row in map(one.row, TILES) if row is not None]
+        rows.append(
+            {"label": label, "name": name, "of": one, "sections": list(sections(one, MOST_IDS)), "tiles": tiles}
+        )
+    shown = selection(scorings, [one["label"] for one in rows], most_utterances) if scorings else None
+    titles = {section.key: section.title for one in rows for section in one["sections"]}
     return filled_page(
         "harness.understanding.reports",
         "understanding.html",
         title=f"Understanding against {plain_text(systems[0].counts.gold, 200)}",
         systems=rows,
-        basis=rows[0].sections[0].parts[0],
+        basis=rows[0]["sections"][0].parts[0],
         titles={key: title for key, title in titles.items() if key != "basis"},
         comparisons=[_compared(one, rows) for one in comparisons],
         matrix_of=_matrix,
@@ -94,8 +82,8 @@ def _matrix(of: IntentFigures) -> tuple[list[str], list[tuple[str, list[tuple[in
     return [plain_text(name, 40) for name in names], rows
 
 
-def _compared(one: FrameComparison, rows: Sequence[_System]) -> dict[str, Any]:
-    labels = {row.of.counts.predicted: row.label for row in rows}
+def _compared(one: FrameComparison, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    labels = {row["of"].counts.predicted: row["label"] for row in rows}
     return {
         "first": labels.get(one.first, plain_text(one.first, 40)),
         "second": labels.get(one.second, plain_text(one.second, 40)),

@@ -19,7 +19,7 @@ from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, Rule, SlotCounts
 from harness.understanding.entities import EntityCounts
 from harness.understanding.figures import ZeroDivision
-from harness.understanding.reports.score_text import FigureRow, Reported, group_means, group_table
+from harness.understanding.reports.score_text import Reported, group_means, group_table
 from harness.understanding.scoring import DetailCounts, Groups, Samples, SystemCounts
 
 Json = dict[str, Any]
@@ -247,7 +247,11 @@ def _system(one: Reported) -> Json:
         "scores": [
             {
                 "detail": detail.rule.detail.value,
-                "figures": {row.key: _figure_json(row) for row in one.rows if row.detail in (None, detail.rule.detail)},
+                "figures": {
+                    row.key: picked(row, "value", "interval")
+                    for row in one.rows
+                    if row.detail in (None, detail.rule.detail)
+                },
                 "labels": [
                     {"intent": name, **of._asdict(), **plain(figure)} for name, of, figure in found.intents.labels
                 ],
@@ -274,10 +278,6 @@ def _system(one: Reported) -> Json:
             for tables in [[group_table(column, labels, detail, one) for column, labels in detail.groups]]
         ],
     }
-
-
-def _figure_json(row: FigureRow) -> Json:
-    return {"value": row.value, "interval": None if row.interval is None else list(row.interval)}
 
 
 def read_score_json(path: Path, name: str) -> ScoreFile:

@@ -203,18 +203,18 @@ def test_what_is_right_only_as_heard_is_told_too() -> None:
 def test_what_has_no_partner_is_told_and_counts_nowhere() -> None:
     gold = Corpus("gold", (*GOLD.utterances, Utterance("f", ("no", "idea"))))
     found = scored(joined(gold, heard(a="book nice on monday", f="no idea", z="what")))
-    assert found.without_transcript == ("b", "c", "d", "e")
-    assert (found.without_gold, found.unannotated) == (("z",), ("f",))
+    assert found.pairs.without_transcript == ("b", "c", "d", "e")
+    assert (found.pairs.without_gold, found.pairs.unannotated) == (("z",), ("f",))
     assert [one.id for one in found.utterances] == ["a"]
     assert found.total.words.words == 4
-    assert not found.missing_is_silence
+    assert not found.pairs.missing_is_silence
 
 
 def test_no_transcript_can_count_as_silence() -> None:
     found = scored(joined(GOLD, heard(a="book nice on monday"), missing_is_silence=True))
     assert len(found.utterances) == 5
-    assert found.without_transcript == ("b", "c", "d", "e")
-    assert found.missing_is_silence
+    assert found.pairs.without_transcript == ("b", "c", "d", "e")
+    assert found.pairs.missing_is_silence
     assert found.total.words.deletions == 1 + 3 + 4 + 2
     assert figures(found.total.transcript).intents.empty == 4
 
