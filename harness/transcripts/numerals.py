@@ -44,11 +44,8 @@ def cardinal(number: int) -> str:
 def ordinal(number: int) -> str:
     """English words of a place in a row: 21 is "twenty first"."""
     *head, last = cardinal(number).split()
-    return " ".join([*head, _ordinal_word(last)])
-
-
-def _ordinal_word(last: str) -> str:
-    return _ORDINALS[last] if last in _ORDINALS else f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
+    word = _ORDINALS[last] if last in _ORDINALS else f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
+    return " ".join([*head, word])
 
 
 def clock_time(hour: int, minute: int) -> str:

@@ -49,7 +49,8 @@ def recognised(trial: Trial, heard: str) -> Judged:
     `heard` is compared with and without a leading wake phrase of the device, and with the reference and each of its
     alternatives. The pair with the fewest errors per word counts, and the first of equals.
     """
-    return _judged(heard, trial.recognised, _phrases(trial), (trial.reference, *trial.alternatives))
+    phrases = trial.wake_phrases if trial.listening is None else (*trial.wake_phrases, trial.listening.phrase)
+    return _judged(heard, trial.recognised, phrases, (trial.reference, *trial.alternatives))
 
 
 @lru_cache(maxsize=1 << 10)
@@ -90,10 +91,6 @@ def same_words(text: str, other: str, rule: Recognised) -> bool:
 def _aligned(reference: Readings, said: Readings, rule: Recognised) -> tuple[AlignedWord, ...]:
     of, heard = comparable(reference, said) if rule.normalisation is Normalisation.SPOKEN else (reference, said)
     return align_readings(of, heard)
-
-
-def _phrases(trial: Trial) -> tuple[str, ...]:
-    return trial.wake_phrases if trial.listening is None else (*trial.wake_phrases, trial.listening.phrase)
 
 
 class HeardUnit(StrEnum):

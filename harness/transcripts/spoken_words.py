@@ -285,7 +285,7 @@ def _money(written: str, sign: str, language: str, tongue: _Tongue) -> list[str]
 
 
 def _german(hour: int, minute: int) -> list[str]:
-    name, following = _hour(hour, "de"), _said(hour % 12 + 1, "de")
+    name, following = ("ein" if hour == 1 else _said(hour, "de")), _said(hour % 12 + 1, "de")
     if minute == 0:
         return [f"{name} uhr", name, _said(hour, "de"), *(["mitternacht"] if hour % 24 == 0 else [])]
     said = _said(minute, "de")
@@ -335,10 +335,6 @@ def _spanish(hour: int, minute: int) -> list[str]:
     if minute > 30:
         found.append(f"{following} menos {_said(60 - minute, 'es')}")
     return found
-
-
-def _hour(hour: int, language: str) -> str:
-    return "ein" if hour == 1 else _said(hour, language)
 
 
 _CLOCKS: Mapping[str, Clock] = {"de": _german, "fr": _french, "es": _spanish}

@@ -211,7 +211,7 @@ def converted_blocks(
             numbers, lines, problems = _converted(block, file, form, encoding, place_edits, commented=commented)
             if seen is not None:
                 lines, repetitions = _told_apart(numbers, lines, block, file, seen)
-                problems = sorted([*problems, *repetitions], key=_line)
+                problems = sorted([*problems, *repetitions], key=lambda one: one.place.line if one.place else 0)
             yield ConvertedBlock(lines, problems, commented)
     except InputError as error:
         yield ConvertedBlock([], [error])
@@ -270,7 +270,3 @@ def _repetition(id_: str, where: str, place: Place) -> InputError:
     shown = id_ if len(id_) <= LONGEST_ID_SHOWN else f"{id_[:LONGEST_ID_SHOWN]}…"
     what = f"the id {shown} is there already, {f'at {where}' if where else 'on an earlier line'}"
     return InputError(what, place=place, remedy="Ids that differ in case only are one; give each line its own")
-
-
-def _line(problem: InputError) -> int:
-    return problem.place.line if problem.place else 0

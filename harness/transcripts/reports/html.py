@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
-from harness.base.table import Section
 from harness.base.whole_file import write_whole
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS
 from harness.model.numbers import percent
@@ -126,16 +126,6 @@ MOST_STEPS_IN_ALL = 150_000
 """Words that a page shows: about 15 MB, which a browser still opens at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownUtterance:
-    """An utterance with the systems that have it (by their place); place: in the order of the references, from 0."""
-
-    place: int
-    id: str
-    systems: tuple[int, ...]
-    utterances: tuple[ScoredUtterance, ...]
-
-
 class ShownUtterances:
     """The utterances of all scorings, by id; the first scoring's order, then those that only later ones have."""
 
@@ -159,15 +149,19 @@ class ShownUtterances:
     def left_out(self) -> int:
         return len(self.ids) - len(self._order)
 
-    def utterances(self) -> Iterator[ShownUtterance]:
-        """Most errors first (of all systems together), then the higher rate, then in order."""
+    def utterances(self) -> Iterator[tuple[int, str, list[int], list[ScoredUtterance]]]:
+        """Most errors first (of all systems together), then the higher rate, then in order.
+
+        Each has its place in the order of the references, from 0, and its id. The systems that have it are given by
+        their place, then the utterance in each of them.
+        """
         made = [
             one.utterances([row for row in rows[self._order].tolist() if row >= 0])
             for one, rows in zip(self._scorings, self._rows, strict=True)
         ]
         for place in self._order.tolist():
-            systems = tuple(index for index, rows in enumerate(self._rows) if rows[place] >= 0)
-            yield ShownUtterance(place, self.ids[place], systems, tuple(next(made[index]) for index in systems))
+            systems = [index for index, rows in enumerate(self._rows) if rows[place] >= 0]
+            yield place, self.ids[place], systems, [next(made[index]) for index in systems]
 
     def _rows_of(self, scoring: Scoring) -> NDArray[np.intp]:
         """The row of each id in a scoring, −1 where it has none."""
@@ -195,30 +189,6 @@ WIDTH = 2400
 LONGEST_NAME = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _PageSystem:
-    """A row of the systems."""
-
-    label: str
-    title: str
-    scored: Scored
-    sections: tuple[Section, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _PageUtterance:
-    """counts: of all systems together. kinds: letters of its errors, M where a hypothesis is missing, 0 without any."""
-
-    place: int
-    id: str
-    speaker: str
-    wer: str
-    counts: WordCounts
-    kinds: str
-    systems: tuple[tuple[str, WordCounts, bool], ...]
-    blocks: list[AlignedBlock]
-
-
 def write_html(systems: Sequence[Scored], path: Path, *, title: str, references: str = "") -> None:
     """Writes the page, whole or not at all; LogError when it cannot be written."""
     write_whole(path, page(systems, title, references).encode("utf-8"))
@@ -234,7 +204,7 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
     scorings = [one.scoring for one in systems]
     rows = _systems(systems)
     selection = ShownUtterances(scorings, most_utterances, MOST_STEPS)
-    utterances = [_utterance(one, rows) for one in selection.utterances()]
+    utterances = [_utterance(*one, rows) for one in selection.utterances()]
     return filled_page(
         "harness.transcripts.reports",
         "scoring.html",
@@ -243,7 +213,7 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
         systems=rows,
         system_scale=max(one.interval[1] if one.interval else one.scoring.totals.wer or 0.0 for one in systems) or 1.0,
-        titles={section.key: section.title for one in rows for section in one.sections},
+        titles={section.key: section.title for one in rows for section in one["sections"]},
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         by_groups=compared_by_groups([(one.scoring, one.groups) for one in systems]),
         least_speakers=LEAST_SPEAKERS,
@@ -254,7 +224,7 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
         speakers=sorted({_speaker(name) for one in scorings for name, _ in one.by_speaker}),
         selection=selection,
         utterances=utterances,
-        other_forms=any(_has_other_form(block) for one in utterances for block in one.blocks),
+        other_forms=any(_has_other_form(block) for one in utterances for block in one["blocks"]),
         per_cent=lambda value, digits=2: percent(value, digits),
         percent_interval=partial(percent_interval, digits=2),
         deviate=deviate,
@@ -263,13 +233,14 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
     )
 
 
-def _systems(systems: Sequence[Scored]) -> list[_PageSystem]:
+def _systems(systems: Sequence[Scored]) -> list[dict[str, Any]]:
     rows = []
     scale = max((group_scale(one.groups) for one in systems if one.groups), default=0.0)
     for number, one in enumerate(systems, 1):
         name = plain_text(one.scoring.title, LONGEST_NAME) or f"system {number}"
         label = "HYP" if len(systems) == 1 else f"{number} {Path(name).stem or name}"
-        rows.append(_PageSystem(label, name, one, (*sections(one, WIDTH, MOST_IDS, scale), confused(one.scoring))))
+        parts = [*sections(one, WIDTH, MOST_IDS, scale), confused(one.scoring)]
+        rows.append({"label": label, "title": name, "scored": one, "sections": parts})
     return rows
 
 
@@ -277,26 +248,33 @@ def _speaker(name: str) -> str:
     return plain_text(name, 80) or NO_SPEAKER
 
 
-def _utterance(shown: ShownUtterance, systems: Sequence[_PageSystem]) -> _PageUtterance:
-    labels = [systems[index].label for index in shown.systems]
-    counts = WordCounts.total(one.counts for one in shown.utterances)
+def _utterance(
+    place: int,
+    id_: str,
+    having: Sequence[int],
+    utterances: Sequence[ScoredUtterance],
+    systems: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    """Counts of all systems together. kinds: letters of its errors, M where a hypothesis is missing, 0 without any."""
+    labels = [systems[index]["label"] for index in having]
+    counts = WordCounts.total(one.counts for one in utterances)
     kinds = {
         "S": counts.substitutions,
         "D": counts.deletions,
         "I": counts.insertions,
-        "M": any(one.missing for one in shown.utterances),
+        "M": any(one.missing for one in utterances),
         "0": not counts.errors,
     }
-    return _PageUtterance(
-        shown.place,
-        plain_text(shown.id, LONGEST_NAME),
-        _speaker(shown.utterances[0].speaker),
-        percent(counts.wer, 0),
-        counts,
-        "".join(kind for kind, holds in kinds.items() if holds),
-        tuple((label, one.counts, one.missing) for label, one in zip(labels, shown.utterances, strict=True)),
-        blocks(shown.utterances, labels),
-    )
+    return {
+        "place": place,
+        "id": plain_text(id_, LONGEST_NAME),
+        "speaker": _speaker(utterances[0].speaker),
+        "wer": percent(counts.wer, 0),
+        "counts": counts,
+        "kinds": "".join(kind for kind, holds in kinds.items() if holds),
+        "systems": [(label, one.counts, one.missing) for label, one in zip(labels, utterances, strict=True)],
+        "blocks": blocks(utterances, labels),
+    }
 
 
 def _has_other_form(block: AlignedBlock) -> bool:
