@@ -14,6 +14,7 @@ import pytest
 import soundfile
 from click.testing import Result
 
+from harness.model.errors import PluginError
 from harness.offline.wake_log import differences
 from harness.offline.wake_log_reading import read
 from tests.conformance.offline.conftest import Sounds
@@ -251,12 +252,21 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
         ([*BOOM, "--continuous", "--shard", "1/2"], "--continuous cannot be used with --shard"),
         ([*BOOM, "-l", "nowhere/x.log"], "mkdir -p nowhere"),
         (["-t", "what is this", "-i", "i.txt"], "is neither an engine nor a model file"),
-        (["-t", "livekit:house.onnx", "-i", "i.txt"], "process:python3 examples/livekit_engine.py FILE.onnx"),
-        (["-t", "house.gram", "-c", "i.txt"], "process:python3 examples/grammar_engine.py FILE.gram"),
     ],
 )
 def test_what_is_wrong_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], said: str) -> None:
     assert said in refused("evaluate", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("task", "program"),
+    [("livekit:house.onnx", "livekit_engine.py FILE.onnx"), ("house.gram", "grammar_engine.py FILE.gram")],
+)
+def test_an_engine_that_was_removed_names_the_program_that_replaces_it(here: Path, task: str, program: str) -> None:
+    error = harness("evaluate", "-t", task, "-i", "i.txt").exception
+    assert isinstance(error, PluginError)
+    assert error.exit_code == 2
+    assert f"process:python3 examples/{program}" in error.remedy
     assert not list(here.glob("*.log*"))
 
 
