@@ -93,8 +93,8 @@ class Table(Generic[Row]):
         """Text for a terminal; most: rows to show."""
         columns = [Column(field.title, field.left, field.gives_way) for field in self.titled]
         made = list(text_table(columns, self.cells, width, ends=self.ends, most=most))
-        room = min(WIDEST_BAR, width - width_of(made[1]) - len(GAP))
-        if self.bars and room >= LEAST_BAR:
+        room = min(WIDEST_BAR, width - width_of(made[1]) - len(GAP)) if self.bars else 0
+        if room >= LEAST_BAR:
             drawn = [
                 [*cells, bar(plot[0], room)] for cells, plot in zip((*self.cells, *self.ends), self.plots, strict=True)
             ]
