@@ -340,10 +340,10 @@ def outcome_lines(
 
 def _changed(ids: tuple[str, ...]) -> str:
     shown = ", ".join(plain_text(one, 60) for one in ids[:MOST_IDS]) + ", …" * (len(ids) > MOST_IDS)
-    was = "was" if len(ids) == 1 else "were"
+    was, them = ("was", "it") if len(ids) == 1 else ("were", "them")
     told = f"{len(ids)} of them {was} labelled differently since: {shown}; the settled labels stay"
     again = f"harness annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
-    return f"{'':10}{told}. To settle again: {again}"
+    return f"{'':10}{told}. To settle {them} again: {again}"
 
 
 def outcome_object(

@@ -141,7 +141,7 @@ def open_for_writing(path: Path, content: Content[Any] = SESSION, wait_s: float 
         connection = sqlite3.connect(path, isolation_level=None, timeout=wait_s, check_same_thread=False)
     except sqlite3.Error as error:
         explain(error, path)
-    try:
+    with _closed_on_error(connection, path):
         if path.stat().st_size:
             _demand_no_journal(path)
             with _wary(connection, path):
@@ -161,13 +161,20 @@ def open_for_writing(path: Path, content: Content[Any] = SESSION, wait_s: float 
             connection.execute("COMMIT")
         demand_ours(connection, path, content)
         begin_chain(connection)
+    return connection
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """Closes a connection that cannot be used, and explains the error; LogFull, LogError."""
+    try:
+        yield
     except sqlite3.Error as error:
         connection.close()
         explain(error, path)
     except LogError:
         connection.close()
         raise
-    return connection
 
 
 def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content[Any] = SESSION) -> sqlite3.Connection:
@@ -190,7 +197,7 @@ def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content
         )
     except sqlite3.Error as error:
         explain(error, path)
-    try:
+    with _closed_on_error(connection, path):
         connection.execute("PRAGMA query_only=ON")
         with _wary(connection, path):
             blank = may_be_blank and _is_empty(connection)
@@ -203,12 +210,6 @@ def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content
         steps = _steps()
         next(steps)  # from here on it waits in its `try`
         connection.set_progress_handler(partial(next, steps), 100_000)
-    except sqlite3.Error as error:
-        connection.close()
-        explain(error, path)
-    except LogError:
-        connection.close()
-        raise
     return connection
 
 

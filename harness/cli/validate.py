@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.numbers import counted
 from harness.model.scenario import Scenario, TrialKind
+
+if TYPE_CHECKING:
+    from harness.model.bench import DeviceProfile
 
 EXIT_PROBLEMS = 2
 LONGEST_LINE = 2000
@@ -71,18 +74,19 @@ class ValidatedFiles:
             kind = kind_of(path)
             self.files.append((kind, path, read := readers[kind](path)))
             if kind is FileKind.DEVICE:
-                # Samples are a profile's tests: one that gives something else is a problem of the file.
-                from harness.devices.profiles.samples import check_samples
-
-                for result in check_samples(read):
-                    if result.wrong:
-                        what = (
-                            f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
-                        )
-                        remedy = f"Change the rules, or what it gives; see harness devices test {path}"
-                        self.note(InputError(what, place=Place(str(path), result.sample.line), remedy=remedy))
+                self._try_samples(path, read)
         except InputError as error:
             self.note(error)
+
+    def _try_samples(self, path: Path, profile: DeviceProfile) -> None:
+        """Samples are a profile's tests: one that gives something else is a problem of the file."""
+        from harness.devices.profiles.samples import check_samples
+
+        for result in check_samples(profile):
+            if result.wrong:
+                what = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
+                remedy = f"Change the rules, or what it gives; see harness devices test {path}"
+                self.note(InputError(what, place=Place(str(path), result.sample.line), remedy=remedy))
 
     def pair(self) -> None:
         """Checks every scenario on the bench if exactly one bench was given. Otherwise it checks only the voices."""

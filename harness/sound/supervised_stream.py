@@ -187,11 +187,11 @@ class SupervisedStream:
     def _live_one_life(self, lost: bool) -> tuple[str, bool]:
         """Runs one child to its end. Returns why it ended, and whether its stream ever ran."""
         try:
-            told = [f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}"]
+            options = [f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}"]
             if self._output.of > 1:
-                told.append(f"--output={self._output.number}/{self._output.of}")
+                options.append(f"--output={self._output.number}/{self._output.of}")
             self._child = child = ChildProcess(
-                python("harness.sound.child", self._what, *told), environment=environment_of(self._sound_server)
+                python("harness.sound.child", self._what, *options), environment=environment_of(self._sound_server)
             )
         except (DeviceError, OSError) as error:
             return str(error), False

@@ -226,10 +226,8 @@ class ComparedColumns:
     @property
     def share_interval(self) -> Interval | None:
         """95 %, exact or over clusters; None over nothing, or of one cluster."""
-        if self.clusters is not None:
-            return over_clusters(*self._by_cluster())
         counts, of = self._by_cluster()
-        return clopper_pearson(sum(counts), sum(of))
+        return clopper_pearson(sum(counts), sum(of)) if self.clusters is None else over_clusters(counts, of)
 
     def _by_cluster(self) -> tuple[list[int], list[int]]:
         counts = np.asarray(self.counts)

@@ -339,10 +339,10 @@ def _only(side: Evaluated, rows: Rows) -> Sequence[str]:
 def _differing(
     first: Evaluated, second: Evaluated, left: Rows, right: Rows
 ) -> Sequence[tuple[str, SpokenFile, SpokenFile]]:
-    def told(at: int) -> tuple[str, SpokenFile, SpokenFile]:
+    def differing_file(at: int) -> tuple[str, SpokenFile, SpokenFile]:
         return *first.spoken.told(int(left[at])), second.spoken.told(int(right[at]))[1]
 
-    return ToldLater(len(left), told)
+    return ToldLater(len(left), differing_file)
 
 
 def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys, FileKeys] | None) -> FalseAccepts:
