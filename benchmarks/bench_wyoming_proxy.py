@@ -26,7 +26,7 @@ from wyoming.event import Event, write_event
 
 from harness.devices.profiles.profile import load_profile
 from harness.devices.wyoming import Wyoming, WyomingMode, WyomingOptions
-from tests.conformance.mqtt_bench import free_port
+from tests.ports import free_port
 from tests.seen import Around, Seen, until
 
 CHUNK_S = 0.064

@@ -32,6 +32,8 @@ STALL_S = 0.05
 """The longest stall that a test bears, if its marker `keeps_time` names no other."""
 STARVED_S = 0.75
 """For so long, or for all of a shorter test, others may leave less than a processor to it."""
+CAUSE_CHARACTERS = 600
+"""Of a failure, in the last lines."""
 FIXTURE = "host_keeps_time"
 SAMPLES = "HARNESS_TEST_SAMPLES"
 
@@ -84,14 +86,14 @@ def _steal(samples: list[HostSample]) -> str:
 
 def read_samples(path: Path, begun_s: float, ended_s: float) -> list[HostSample]:
     """The samples that touch a span of time. Waits for the last of them; RuntimeError if the sampler has ended."""
-    deadline_s = time.monotonic() + 20.0
+    deadline_s = time.monotonic() + 60.0
     while True:
         lines = path.read_text(encoding="ascii").splitlines(keepends=True)
         rows = [json.loads(line) for line in lines if line.endswith("\n")]
         if rows and rows[-1]["to"] >= ended_s:
             break
         if time.monotonic() > deadline_s:
-            raise RuntimeError(f"host_sampler.py has written nothing to {path} for 20 s")
+            raise RuntimeError(f"host_sampler.py has written nothing to {path} for 60 s")
         time.sleep(0.05)
     return [
         HostSample(row["from"], row["to"], row["late"], row["lost"], row["took"])
@@ -102,7 +104,7 @@ def read_samples(path: Path, begun_s: float, ended_s: float) -> list[HostSample]
 
 @dataclass
 class Outcome:
-    """How a test ended. word: passed, failed, skipped or undecided. why: of the last two."""
+    """How a test ended. word: passed, failed, skipped or undecided. why: of the last three, on one line."""
 
     word: str = "passed"
     seconds: float = 0.0
@@ -164,9 +166,10 @@ class HostTime:
         outcome.seconds += report.duration
         outcome.timed = outcome.timed or getattr(report, "timed", False)  # a worker that crashed reports less
         if why := getattr(report, "undecided", ""):
-            outcome.word, outcome.why = ("undecided", why) if outcome.word != "failed" else ("failed", "")
+            if outcome.word != "failed":
+                outcome.word, outcome.why = "undecided", why
         elif report.failed:
-            outcome.word = "failed"
+            outcome.word, outcome.why = "failed", outcome.why or _cause(report)
         elif report.skipped and outcome.word == "passed":
             why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
             outcome.word, outcome.why = "skipped", str(why).removeprefix("Skipped: ")
@@ -212,6 +215,13 @@ class HostTime:
         for name, outcome in self.outcomes.items():
             if outcome.word == "undecided":
                 terminalreporter.write_line(f"UNDECIDED {name}: {outcome.why}")
+
+
+def _cause(report: pytest.TestReport) -> str:
+    """The phase and the error of a failure, with its place: the log that has it whole may be cut."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = f"{Path(crash.path).name}:{crash.lineno}: {crash.message}" if crash else str(report.longrepr)
+    return f"in its {report.when}: {' '.join(text.split())[:CAUSE_CHARACTERS]}"
 
 
 def is_timed(item: pytest.Item) -> bool:

@@ -237,7 +237,7 @@ class Monitor:
 
     def __init__(self, path: Path, process: subprocess.Popen[bytes]) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(10)
+        self._socket.settimeout(60)
         # QEMU makes the path a moment before it listens there: until then a connection is refused.
         _until(lambda: self._socket.connect_ex(str(path)) == 0, process, "QEMU does not start")
         self._lines = self._socket.makefile("rb")

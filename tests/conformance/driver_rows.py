@@ -36,13 +36,14 @@ from harness.model.stimulus import Waveform
 from tests.conformance.boards import posix_board
 from tests.conformance.esphome_far_end import EsphomeFarEnd
 from tests.conformance.hass_far_end import TOKEN, HassFarEnd
-from tests.conformance.mqtt_bench import Broker, free_port
+from tests.conformance.mqtt_bench import Broker
 from tests.conformance.picture_far_ends import RING, PictureServer
 from tests.conformance.sound_path import LAB, RATE_HZ, player
 from tests.conformance.text_far_ends import Program, Server
 from tests.conformance.web_far_ends import WebServer
 from tests.conformance.wyoming_far_ends import WyomingProgram
 from tests.known import known
+from tests.ports import free_port
 from tests.seen import Around, Seen
 
 

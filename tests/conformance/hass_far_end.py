@@ -119,7 +119,7 @@ class HassFarEnd:
     def _handle(self, link: ServerConnection) -> None:
         try:
             link.send(json.dumps({"type": "auth_required", "ha_version": "2025.9.4"}))
-            login = json.loads(link.recv(timeout=10))
+            login = json.loads(link.recv(timeout=60))
             self.logins.append(login["access_token"])
             if login["access_token"] != self.token:
                 link.send(json.dumps({"type": "auth_invalid", "message": "Invalid access token or password"}))

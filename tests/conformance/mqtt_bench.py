@@ -19,6 +19,7 @@ from harness.devices.mqtt.options import MqttOptions
 from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
 from harness.model.observation import DeviceState, Status, StimulusEnded, StimulusStarted, Wake
 from tests.known import known
+from tests.ports import free_port, listens
 from tests.seen import Around, Seen, until
 
 MAPPINGS = (
@@ -32,17 +33,6 @@ T = TypeVar("T")
 
 
 RULES = ("allow_anonymous true", "set_tcp_nodelay true")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Broker:

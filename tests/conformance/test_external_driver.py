@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.engine_runs import wait_for
-from tests.conformance.mqtt_bench import listens
 from tests.conformance.offline.said import say
 from tests.conformance.typed import HARNESS, Typed, typing_in
 from tests.known import known
+from tests.ports import free_port, listens
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tests" / "external_driver"
@@ -133,9 +133,7 @@ def test_files_are_given_to_it(typed: Typed, address: str, tmp_path: Path) -> No
 
 
 def test_the_page_does_what_it_says(typed: Typed, site: Path, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     for one in (site / "page").iterdir():
         if one.is_file():
             (tmp_path / one.name).write_text(one.read_text(encoding="utf-8").replace("7313", str(port)))

@@ -17,8 +17,8 @@ from zeroconf import ServiceInfo, Zeroconf
 from harness.model.observation import StimulusStarted
 from harness.model.record import AttemptStarted, Observed
 from tests.conformance.engine_runs import HARNESS, Runs, rows, watching
-from tests.conformance.mqtt_bench import free_port
 from tests.conformance.wyoming_far_ends import WyomingProgram
+from tests.ports import free_port
 from tests.seen import until
 
 KIND = "_wyoming._tcp.local."

@@ -14,8 +14,9 @@ import pytest
 from harness.devices.mqtt.options import MessageFraming
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, LogLine
-from tests.conformance.mqtt_bench import Broker, Watch, free_port, listens
+from tests.conformance.mqtt_bench import Broker, Watch
 from tests.conformance.mqtt_board import FramedBoard, clicks
+from tests.ports import free_port, listens
 from tests.seen import until
 
 

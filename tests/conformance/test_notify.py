@@ -17,7 +17,8 @@ from harness.model.record import NoteWritten
 from harness.session.engine.launch import start_engine
 from harness.session.engine.notify import deliver
 from tests.conformance.engine_runs import HERE, Runs, Watcher, records
-from tests.conformance.mqtt_bench import Broker, free_port
+from tests.conformance.mqtt_bench import Broker
+from tests.ports import free_port
 from tests.seen import until
 from tests.unit.session.engine.test_notify import Hook, hook
 

@@ -33,8 +33,8 @@ from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
 from tests.conformance.engine_runs import Runs, rows, wait_for
-from tests.conformance.mqtt_bench import free_port
 from tests.conformance.web_far_ends import WebServer
+from tests.ports import free_port
 from tests.seen import Around, Seen
 
 RECORDED = (Path(__file__).parents[1] / "data" / "ovos" / "session.jsonl").read_text(encoding="utf-8").splitlines()

@@ -15,7 +15,7 @@ import pytest
 from tests.command import harness
 from tests.conformance.esphome_far_end import EsphomeFarEnd
 from tests.conformance.hass_far_end import KITCHEN, TOKEN, HassFarEnd
-from tests.conformance.mqtt_bench import free_port
+from tests.ports import free_port
 
 NABU = {"name": "ok_nabu_v0.1", "phrase": "okay nabu", "languages": ["en"]}
 JARVIS = {"name": "hey_jarvis_v0.1", "languages": ["en"]}

@@ -19,8 +19,8 @@ from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
 from harness.model.observation import LinkBack, LinkLost, LogLine, Unread, Wake
 from tests.conformance.engine_runs import wait_for
-from tests.conformance.mqtt_bench import free_port
 from tests.conformance.web_far_ends import WebServer, echo_program
+from tests.ports import free_port
 from tests.seen import HELD, Around, Seen, share_held
 
 PROFILE = """\

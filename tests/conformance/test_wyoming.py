@@ -30,8 +30,8 @@ from harness.model.observation import (
     Unread,
     Wake,
 )
-from tests.conformance.mqtt_bench import free_port
 from tests.conformance.wyoming_far_ends import WyomingProgram
+from tests.ports import free_port
 from tests.seen import HELD, Around, Seen, share_held, until
 
 DETECTION = Event("detection", {"name": "ok_nabu", "timestamp": 1320})
@@ -115,7 +115,7 @@ def test_an_answer_whose_end_nobody_reports_ends_with_its_sound(proxied: Proxied
 
 
 def test_a_client_that_only_asks_who_is_there_loses_nothing(proxied: Proxied) -> None:
-    with socket.create_connection(("127.0.0.1", proxied.client.port), 5) as link, link.makefile("rwb") as file:
+    with socket.create_connection(("127.0.0.1", proxied.client.port), 60) as link, link.makefile("rwb") as file:
         write_event(Event("describe"), file)  # type: ignore[arg-type]
         file.flush()
         assert b'"info"' in file.readline()
@@ -168,17 +168,17 @@ def piped(tmp_path: Path) -> Iterator[Piped]:
 
 
 def connected(port: int) -> socket.socket:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         try:
-            return socket.create_connection(("127.0.0.1", port), 10)
+            return socket.create_connection(("127.0.0.1", port), 60)
         except ConnectionRefusedError:
             assert time.monotonic() < deadline
             time.sleep(0.02)
 
 
 def received(link: socket.socket, count: int) -> bytes:
-    link.settimeout(20)
+    link.settimeout(60)
     found = bytearray()
     while len(found) < count:
         piece = link.recv(65_536)

@@ -37,10 +37,10 @@ from harness.model.observation import (
 from harness.model.stimulus import Clip, Samples, Waveform
 from harness.session.log.clips import ClipShelf
 from harness.session.log.reader import read_clip
-from tests.conformance.mqtt_bench import free_port
 from tests.conformance.spoken import RATE_HZ, SAID, speech
 from tests.conformance.wyoming_far_ends import WyomingProgram
 from tests.heard import MOST_WRONG, word_error
+from tests.ports import free_port
 from tests.seen import HELD, Around, Seen, share_held, until
 
 RUN = {"start_stage": "asr", "end_stage": "tts", "restart_on_end": False}

@@ -10,7 +10,7 @@ import sys
 import threading
 from types import TracebackType
 
-from tests.conformance.mqtt_bench import listens
+from tests.ports import listens
 from tests.seen import until
 
 

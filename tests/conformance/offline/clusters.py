@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.conformance.offline.dask_process import PROGRAMS, run
+from tests.ports import free_port
 from tests.seen import until
 
 SCHEDULER, WORKER = PROGRAMS
@@ -24,9 +24,7 @@ class Cluster:
         self._folder = folder
         self._started: list[BaseProcess] = []
         self.workers: dict[str, BaseProcess] = {}
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.address = f"tcp://127.0.0.1:{port}"
         self.scheduler = self._start(
             "scheduler",

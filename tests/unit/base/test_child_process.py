@@ -170,7 +170,7 @@ def test_one_that_ignores_the_request_is_made_to_end(tmp_path: Path) -> None:
         "pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
     )
     child = start_detached([sys.executable, "-c", stubborn, str(told)], os.environ, tmp_path / "log")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not told.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -184,7 +184,7 @@ def test_one_that_was_killed_a_moment_ago_is_outlasted(tmp_path: Path) -> None:
     large = "import pathlib, sys, time; held = b'x' * 200_000_000; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
     for _ in range(3):
         child = start_detached([sys.executable, "-c", large, str(ready)], os.environ, tmp_path / "log")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not ready.exists():
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from importlib import metadata
@@ -18,6 +17,7 @@ from harness.base.host_check import Level
 from harness.cli import group
 from harness.cli.doctor import checks
 from harness.devices.serial import port as host_checks
+from tests.ports import free_port
 
 
 def doctor(*arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:
@@ -93,9 +93,7 @@ def test_a_port_that_another_program_has_open_is_named(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_is_not_there_fails(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     connection = f"{{driver: mqtt, address: '127.0.0.1:{port}'}}"
     file = bench(tmp_path, f"  one: {{profile: vh_board_mqtt, connection: {connection}}}\n")
     status, checks = doctor("--bench", file)

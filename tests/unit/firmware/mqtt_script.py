@@ -90,7 +90,7 @@ class Script:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _, said = self._process.communicate(timeout=20)
+        _, said = self._process.communicate(timeout=60)
         assert self._process.returncode == 0, said.decode()
 
     def tell(self, line: str) -> list[str]:

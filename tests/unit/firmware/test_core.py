@@ -125,6 +125,6 @@ def test_the_spotter_of_a_file_says_where_a_wrong_option_is(vh_spot: Path, tmp_p
 def test_a_number_that_is_none_is_refused(wrong: tuple[str, str], tmp_path: Path) -> None:
     board = built("posix") / "vh_board"
     command = [str(board), "--pty", str(tmp_path / "board"), *wrong]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert wrong[0] in done.stderr.partition("\n")[0]

@@ -224,7 +224,7 @@ class Wire:
         for line in script.at(time.monotonic()):
             if line == "connect":
                 self.close()
-                self._socket = socket.create_connection(("127.0.0.1", self._port), 5)
+                self._socket = socket.create_connection(("127.0.0.1", self._port), 60)
                 self._socket.settimeout(0.01)
             self.said.append(line)
         if self._socket is None:

@@ -175,7 +175,7 @@ def test_nobody_else_may_connect(session: Session) -> None:
 
 def raw(session: Session) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(5)
+    connection.settimeout(60)
     connection.connect(str(session.socket))
     return connection
 
