@@ -76,7 +76,7 @@ def test_a_run_from_hello_to_goodbye(runs: Runs) -> None:
 def test_a_running_engine_reports_to_the_watchdog_and_a_stuck_one_does_not(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     with tempfile.TemporaryDirectory(prefix="vh") as short, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(f"{short}/notify")
         systemd.settimeout(30)
@@ -93,7 +93,7 @@ def test_a_running_engine_reports_to_the_watchdog_and_a_stuck_one_does_not(
 
 
 def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     client = Watcher(place)
     client.wait_row(TrialFinished)
@@ -101,7 +101,7 @@ def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
     assert client.goodbye() == Goodbye(3, "stopped")
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
     before = len(records(folder, TrialFinished))
-    assert 0 < before < 60
+    assert 0 < before < 1200
     wait_for(lambda: not place.alive)
     again = Watcher(start_engine(folder), len(rows(folder)))
     again.wait_row(TrialFinished)
@@ -112,7 +112,7 @@ def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
 @pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
 @pytest.mark.usefixtures("host_keeps_time")
 def test_a_log_that_is_deleted_or_replaced_ends_the_run_and_resume_goes_on(runs: Runs, replaced: bool) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     client = Watcher(place)
     client.wait_row(TrialFinished)
@@ -152,7 +152,7 @@ def skipped(client: Watcher, folder: Path) -> bool:
 
 
 def test_commands_are_committed_before_they_are_answered(runs: Runs) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     client = Watcher(start_engine(folder))
     client.wait_row(TrialFinished)
     assert client.ask(Pause(some_id(), "ann", "the door")).ok
@@ -170,7 +170,7 @@ def test_commands_are_committed_before_they_are_answered(runs: Runs) -> None:
 
 
 def test_the_engine_outlives_clients_that_are_killed_or_hostile(runs: Runs) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     watcher = watching("attach", str(folder))
     known(watcher.stdout).readline()
@@ -185,7 +185,7 @@ def test_the_engine_outlives_clients_that_are_killed_or_hostile(runs: Runs) -> N
 
 
 def test_a_second_engine_is_not_started(runs: Runs) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     assert start_engine(folder) == place
     second = subprocess.run(
@@ -268,7 +268,7 @@ def test_a_device_that_shows_no_sign_of_life_is_not_counted_as_a_bad_one(runs: R
 
 
 def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     report = tmp_path / "junit.xml"
     watcher = watching("resume", str(folder), "--junit", str(report))
     assert watcher.stdout is not None
@@ -339,7 +339,7 @@ def engines_of(folder: Path) -> list[int]:
 
 
 def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     watcher = watching("resume", str(folder))
     wait_for(lambda: bool(engines_of(folder)), what="an engine")
     watcher.send_signal(signal.SIGINT)
@@ -351,7 +351,7 @@ def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
 
 
 def test_an_engine_whose_socket_was_removed_is_named_and_goes_on(runs: Runs, tmp_path: Path) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     shutil.rmtree(Path(place.socket).parent)
     found = cli("attach", folder, "--plain", folder=tmp_path)
@@ -374,7 +374,7 @@ def test_a_session_needs_its_scenario_no_more_and_nobody_who_watches(runs: Runs,
 
 
 def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     report = tmp_path / "junit.xml"
     watcher = watching("attach", str(folder), "--junit", str(report))
@@ -390,7 +390,7 @@ def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path)
 
 
 def test_an_engine_that_is_killed_is_told_to_whoever_watches(runs: Runs) -> None:
-    folder = runs.prepare("sixty.yaml")
+    folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     client = Watcher(place)
     client.wait_row(TrialFinished)

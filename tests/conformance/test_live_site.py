@@ -77,8 +77,8 @@ def test_a_run_with_a_hostile_title_is_shown_to_its_end_and_its_clip_plays(
 
 
 def test_a_killed_engine_is_not_shown_as_running(runs_here: Runs, ann: TestClient) -> None:
-    place = start_engine(runs_here.prepare("sixty.yaml"))
-    wait_for(lambda: "of 60 trials" in ann.get("/live").text, what="the session on the page")
+    place = start_engine(runs_here.prepare("lasting.yaml"))
+    wait_for(lambda: "of 1200 trials" in ann.get("/live").text, what="the session on the page")
     assert "NOT RUNNING" not in ann.get("/live").text
     kill(place)
     wait_for(lambda: "NOT RUNNING" in ann.get("/live").text, what="the kill on the page")

@@ -133,7 +133,7 @@ async def test_the_operator_is_asked_and_the_answer_is_evidence(runs: Runs) -> N
 
 
 async def test_a_response_is_judged_while_the_run_goes_on_and_undone(runs: Runs) -> None:
-    folder, place = begin(runs, "sixty.yaml")
+    folder, place = begin(runs, "lasting.yaml")
     app = dashboard(place)
     async with app.run_test(size=LARGE) as pilot:
         await until(pilot, lambda: found(folder, TrialFinished))
@@ -181,7 +181,7 @@ async def test_notes_a_rerun_after_the_last_trial_and_the_end(runs: Runs) -> Non
 
 
 async def test_pause_detach_come_back_and_abort(runs: Runs) -> None:
-    folder, place = begin(runs, "sixty.yaml")
+    folder, place = begin(runs, "lasting.yaml")
     first = dashboard(place)
     async with first.run_test(size=SMALL) as pilot:
         await until(pilot, lambda: found(folder, TrialFinished))
@@ -206,7 +206,7 @@ async def test_pause_detach_come_back_and_abort(runs: Runs) -> None:
 
 
 async def test_a_dashboard_killed_right_after_a_key_loses_nothing(runs: Runs) -> None:
-    folder, place = begin(runs, "sixty.yaml")
+    folder, place = begin(runs, "lasting.yaml")
     with closing(Attached("attach", str(folder))) as killed:
         wait_for(lambda: "responded" in killed.screen(), 90, "a finished trial on the screen")
         killed.type("j")
