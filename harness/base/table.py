@@ -211,7 +211,7 @@ class Notes:
 
     def lines(self, width: int, most: int | None = None) -> Iterator[str]:
         for name, text in self.pairs:
-            yield from note(name, text, width, self.at) if name else (shown(text, width),)
+            yield from note(name, text, width, self.at) if name else note("", shown(text), width, 0)
 
 
 Part = Table[Any] | CrossTable | Occurrences | Notes

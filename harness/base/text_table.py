@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -132,6 +132,23 @@ def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
         line += f" {part}" if begun else part
         begun = True
     yield line
+
+
+def named(name: str, lines: Iterable[str], at: int = NOTES) -> list[str]:
+    """Lines that begin at column `at`; the name stands before the first."""
+    return [padded("" if number else name, at) + line for number, line in enumerate(lines)]
+
+
+def shortened(lines: Sequence[str], most: int, where: str = "") -> list[str]:
+    """The first `most` lines, then the number of the others. where: what shows them (`; --csv lists all`)."""
+    left = len(lines) - most
+    return [*lines[:most], *([f"and {left:,} more{where}"] if left > 0 else [])]
+
+
+def separated(*blocks: Iterable[str]) -> Iterator[str]:
+    """The lines of all blocks, with an empty line between two; blocks without lines are left out."""
+    for number, block in enumerate(filter(None, map(list, blocks))):
+        yield from ("", *block) if number else block
 
 
 def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]:

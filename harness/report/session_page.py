@@ -114,7 +114,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
         recovery_words=recovery_words,
         figures=((*Category, *Derived)),
         name_of=name_of,
-        agreement=agreement,
+        agreement_sections=agreement.sections,
         most_ids=MOST_LISTED,
         admitted=Reading.ADMITTED,
     )

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
 from harness.base.gathering import gathered
 from harness.base.plain_json import picked, plain
-from harness.base.table import Field, Table
-from harness.base.text_table import shown
-from harness.model.judgment import Category
+from harness.base.table import Field, Notes, Occurrences, Part, Section, Table
+from harness.base.text_table import separated, shown
+from harness.model.judgment import Category, SubFlag
 from harness.model.numbers import NOTHING, counted, fixed, percent, seconds
-from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures, Votes, VotesFigures
+from harness.rating.figures.agreement import (
+    CATEGORIES,
+    AgreedItem,
+    AgreementFigures,
+    RaterFigures,
+    SubFlagAgreement,
+    Votes,
+    VotesFigures,
+)
 from harness.rating.guide import LABELS
 from harness.statistics.agreement import DOUBTFUL, CategoryAgreement, Figure, PairAgreement, confusions
 from harness.statistics.intervals import Share
@@ -177,43 +185,43 @@ def _share_column(key: str, title: str, text: Callable[[Share], str], name: str 
 
 
 WIDTH = 80
-LISTED_CONFUSIONS = 10
-LISTED_PAIRS = 15
+LISTED = 15
+"""Rows of categories, confusions and pairs in a text."""
 HIGH_RAW, LOW_ALPHA = 0.8, 0.4
 """Raw agreement above the first with alpha below the second: one category makes up most labels."""
+_AT = 15
+"""Where the texts of notes begin."""
 
 
 def lines(figures: AgreementFigures) -> Iterator[str]:
     """The report without disputed items."""
     names = ", ".join(shown(one, 30) for one in figures.sessions)
     yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
-    yield from counts_in_words(figures)
-    yield ""
-    yield from coefficients(figures).lines(WIDTH)
-    yield from care_in_words(figures)
+    listed = (section.lines(WIDTH, None if section.key == "raters" else LISTED) for section in sections(figures))
+    settle = ["Disputed items: add --disputed. Settle them: harness rate SESSION… --adjudicate"]
+    yield from separated(*listed, settle if figures.disputed else ())
+
+
+def sections(figures: AgreementFigures) -> Iterator[Section]:
+    """The report, for a text and for a page."""
+    first = (_sentences(_counts_in_words(figures)), _coefficients(figures), _sentences(_care_in_words(figures)))
+    yield Section("agreement", "Agreement of the raters", first)
     if figures.by_votes:
-        yield ""
-        yield from agreed(figures).lines(WIDTH)
-        yield from agreed_in_words(figures)
-    yield ""
-    yield from _raters(figures)
-    yield ""
-    yield from _care(figures.raters)
+        yield Section("votes", "How many raters agree", (agreed(figures), _agreed_in_words(figures)))
+    yield Section("raters", "Raters", list(_raters(figures)))
     if figures.agreement.shared:
-        yield ""
-        yield from said_again(figures).lines(WIDTH)
-        yield SAID_AGAIN
-        yield ""
-        yield from _confusions(figures)
+        again = Notes([("said again", "when one rater says it, how often another one says it, too")], _AT)
+        yield Section("confusions", "Categories", (_said_again(figures), again, _confusions(figures)))
     if figures.pairs:
-        yield ""
-        yield from _pairs(figures)
-    if any(one.both + one.one for _, one in figures.sub_flags):
-        yield ""
-        yield from _sub_flags(figures)
-    if figures.disputed:
-        yield ""
-        yield "Disputed items: add --disputed. Settle them: harness rate SESSION… --adjudicate"
+        least = sorted(figures.pairs, key=lambda pair: pair.agreed.value or 0.0)
+        yield Section("pairs", "Pairs of raters", [replace(_pairs_table(figures), rows=least)])
+    if flags := [(flag, counts) for flag, counts in figures.sub_flags if counts.both + counts.one]:
+        again = Notes([("set again", "of equal categories: when one rater sets it, how often the other one does")], _AT)
+        yield Section("sub-flags", "Sub-flags", (Table(_SUB_FLAGS, flags), again))
+
+
+def _sentences(sentences: Iterable[str]) -> Notes:
+    return Notes([("", sentence) for sentence in sentences])
 
 
 def disputed(figures: AgreementFigures) -> Iterator[str]:
@@ -257,7 +265,7 @@ def _together(item: AgreedItem) -> str:
     return " · ".join(told)
 
 
-def counts_in_words(figures: AgreementFigures) -> Iterator[str]:
+def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
     """What was judged, and what the coefficients are over."""
     table = figures.agreement
     raters = counted(len(figures.names), "rater")
@@ -271,7 +279,7 @@ def counts_in_words(figures: AgreementFigures) -> Iterator[str]:
         yield f"agreement over {table.shared} items with {table.shared_labels} labels of two raters or more"
 
 
-def coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
+def _coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
     """Raw agreement, alpha and AC1, with intervals."""
     table = figures.agreement
     rows = [("raw", percent(table.raw.value), percent_interval(table.raw.interval))]
@@ -281,7 +289,7 @@ def coefficients(figures: AgreementFigures) -> Table[tuple[str, str, str]]:
     return Table([Field("", title, itemgetter(at)) for at, title in enumerate(titles)], rows)
 
 
-def care_in_words(figures: AgreementFigures) -> Iterator[str]:
+def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
     """How to read the coefficients: why one is missing, and what they are over."""
     table = figures.agreement
     reasons = gathered(
@@ -314,43 +322,42 @@ def agreed(figures: AgreementFigures) -> Table[tuple[Votes, VotesFigures]]:
     return Table(fields, list(figures.by_votes.items()))
 
 
-def agreed_in_words(figures: AgreementFigures) -> Iterator[str]:
+def _agreed_in_words(figures: AgreementFigures) -> Notes:
     """What a consensus is, and what the table says of it."""
     labelled = [item for item in figures.items if item.gold is None and len(item.labels) > 1]
     decided = sum(item.consensus is not None for item in labelled)
     rounds = str(figures.model.rounds) if figures.model.converged else f"NOT converged after {figures.model.rounds}"
-    yield f"consensus on {decided} of {len(labelled)} with two labels or more"
-    yield "consensus: the category of most raters, two at least; none for a tie"
-    yield f"doubtful: first in a review; its order is that of Dawid-Skene ({rounds} rounds)"
+    pairs = [
+        ("", f"consensus on {decided} of {len(labelled)} with two labels or more"),
+        ("consensus", "the category of most raters, two at least; none for a tie"),
+        ("doubtful", f"first in a review; its order is that of Dawid-Skene ({rounds} rounds)"),
+    ]
     if not any(one.right.total for one in figures.by_votes.values()):
-        yield "How often a consensus is right is unknown: only known answers can show it."
+        pairs.append(("", "How often a consensus is right is unknown: only known answers can show it."))
+    return Notes(pairs, _AT)
 
 
 def _paradox(raw: Figure, alpha: Figure) -> bool:
     return raw.value is not None and alpha.value is not None and raw.value > HIGH_RAW and alpha.value < LOW_ALPHA
 
 
-def _raters(figures: AgreementFigures) -> Iterator[str]:
+def _raters(figures: AgreementFigures) -> Iterator[Part]:
     raters = figures.raters
-    yield from Table((_RATER, *_COUNTS), raters).lines(WIDTH)
+    for columns in (_COUNTS, _SHARES[3:6], (*_SHARES[6:], *_SHARES[:3])):
+        yield Table((_RATER, *columns), raters)
+    pairs = [
+        ("1st, 2nd half", "as the others say, in the order of judging"),
+        ("too fast", "answered in less time than the response lasts"),
+        ("read", "its transcript was shown"),
+    ]
     if any(one.outdated for one in raters):
-        yield "old: on responses that no longer count, since their trial was run again"
+        pairs.append(("old", "on responses that no longer count, since their trial was run again"))
     if figures.programs:
-        yield f"{_PROGRAM}a program; only people count in agreement, consensus and disputes"
+        pairs.append((_PROGRAM, "a program; only people count in agreement, consensus and disputes"))
+    yield Notes(pairs, _AT)
 
 
-def _care(raters: Sequence[RaterFigures]) -> Iterator[str]:
-    yield from Table((_RATER, *_SHARES[3:6]), raters).lines(WIDTH)
-    yield ""
-    yield from Table((_RATER, *_SHARES[6:], *_SHARES[:3]), raters).lines(WIDTH)
-    yield "1st, 2nd half: as the others say, in the order of judging. too fast: answered in"
-    yield "less time than the response lasts. read: its transcript was shown."
-
-
-SAID_AGAIN = "said again: when one rater says it, how often another one says it, too"
-
-
-def said_again(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgreement]]:
+def _said_again(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgreement]]:
     """Agreement on each category that somebody gave."""
     fields: tuple[Field[tuple[Category, CategoryAgreement]], ...] = (
         Field("", "category", lambda row: LABELS[row[0]]),
@@ -363,18 +370,12 @@ def said_again(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgree
     return Table(fields, [row for row in categories if row[1].labels])
 
 
-def _confusions(figures: AgreementFigures) -> Iterator[str]:
-    found = confusions(figures.agreement.confusion)
-    if not found:
-        yield "no item has different categories"
-        return
-    total = sum(often for _, _, often in found)
-    yield f"most frequent confusions, of {total} pairs of labels that differ"
-    for first, second, often in found[:LISTED_CONFUSIONS]:
-        yield f"{often:6}  {LABELS[CATEGORIES[first]]} / {LABELS[CATEGORIES[second]]}"
-    if len(found) > LISTED_CONFUSIONS:
-        rest = sum(often for _, _, often in found[LISTED_CONFUSIONS:])
-        yield f"{rest:6}  in {len(found) - LISTED_CONFUSIONS} other ways"
+def _confusions(figures: AgreementFigures) -> Occurrences:
+    rows = [
+        ((f"{LABELS[CATEGORIES[first]]} / {LABELS[CATEGORIES[second]]}",), often)
+        for first, second, often in confusions(figures.agreement.confusion)
+    ]
+    return Occurrences("most frequent confusions", rows)
 
 
 def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
@@ -393,20 +394,6 @@ def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
         Field("confusion", "", lambda pair: _cells(pair.confusion)),
     )
     return Table(fields, figures.pairs)
-
-
-def _pairs(figures: AgreementFigures) -> Iterator[str]:
-    least = sorted(figures.pairs, key=lambda one: one.agreed.value or 0.0)
-    yield from replace(_pairs_table(figures), rows=least[:LISTED_PAIRS]).lines(WIDTH)
-    if len(least) > LISTED_PAIRS:
-        yield f"and {len(least) - LISTED_PAIRS} pairs that agree more"
-
-
-def _sub_flags(figures: AgreementFigures) -> Iterator[str]:
-    yield "sub-flags of equal categories: when one rater sets it, how often the other one does"
-    for flag, one in figures.sub_flags:
-        if one.both + one.one:
-            yield f"  {flag.value:<24}{share(one.set_again)}"
 
 
 def _with_interval(of: Share) -> str:
@@ -430,4 +417,8 @@ _SHARES = (
     _share_column("as_the_others", "as the others say", _with_interval, "others"),
     _share_column("as_the_others_first_half", "1st half", _percent, "first_half"),
     _share_column("as_the_others_second_half", "2nd half", _percent, "second_half"),
+)
+_SUB_FLAGS: tuple[Field[tuple[SubFlag, SubFlagAgreement]], ...] = (
+    Field("", "sub-flag", lambda row: row[0].value),
+    Field("", "set again", lambda row: row[1].set_again, lambda row: share(row[1].set_again)),
 )
