@@ -192,9 +192,7 @@ class _Reporting:
         take, said = one.counting, []
         if one.trial.reference:
             said.append(f"asked: {plain_text(one.trial.reference)}")
-        verdict = take.deciding.verdict if take and take.deciding else None
-        if take and verdict is None and take.attempts:
-            verdict = take.attempts[-1].verdict
+        verdict = one.last_verdict
         if verdict and verdict.heard is not None:
             said.append(f"heard: {plain_text(verdict.heard)}")
         if verdict and verdict.latency:

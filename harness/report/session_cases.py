@@ -18,7 +18,7 @@ from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
 from harness.model.numbers import counted, fixed
-from harness.model.record import AttemptFinished, Clip
+from harness.model.record import Clip
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
 from harness.rating.figures.agreement import AgreedItem, AgreementFigures, agreement_figures
@@ -249,17 +249,10 @@ def _false_reject(one: Play, session: WholeSession, folder: SessionFolder, sound
 
 
 def _wrong(one: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
-    verdict, answer = last_verdict(one), one.latest_response
+    verdict, answer = one.last_verdict, one.latest_response
     attempts = counted(len(one.counting.attempts) if one.counting else 0, "attempt")
     words = _words(one.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
     lines = (f"{outcome_in_words(one)}, after {attempts}", *words)
     return ListedCase(
         case_title(one.trial.id, one.trial.device), lines, sounds.of(folder, answer.clip if answer else None)
     )
-
-
-def last_verdict(one: TrialProgress) -> AttemptFinished | None:
-    take = one.counting
-    if take is None or not take.attempts:
-        return None
-    return (take.deciding or take.attempts[-1]).verdict

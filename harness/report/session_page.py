@@ -39,7 +39,6 @@ from harness.report.session_cases import (
     aligned,
     case_title,
     cases_of,
-    last_verdict,
     misheard_in,
     moment_of,
 )
@@ -424,7 +423,7 @@ def _kind_of(play: Play) -> str:
 
 
 def _trial_row(one: TrialProgress) -> tuple[str, ...]:
-    verdict = last_verdict(one)
+    verdict = one.last_verdict
     conditions = ", ".join(f"{axis} {label}" for axis, label in one.trial.conditions)
     return (
         str(one.trial.number),

@@ -13,7 +13,7 @@ from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.plain_json import plain
 from harness.base.text_file import safe_csv
-from harness.base.text_table import Column, note, shown, text_table
+from harness.base.text_table import Column, note, shortened, shown, text_table
 from harness.base.whole_file import write_whole
 from harness.model import numbers
 from harness.model.numbers import counted
@@ -94,8 +94,7 @@ def facts_text(one: LevelChange) -> str:
     """What else differs from the session before."""
     told = [f"{shown(fact.what, 80)} {' → '.join(shown(value, 40) or '–' for value in fact.values)}"
             for fact in one.facts]  # fmt: skip
-    more = [f"{len(told) - _MOST_FACTS} more"] if len(told) > _MOST_FACTS else []
-    return "; ".join([*told[:_MOST_FACTS], *more]) or "nothing that sessions record"
+    return "; ".join(shortened(told, _MOST_FACTS)) or "nothing that sessions record"
 
 
 def lines(found: FollowedFolder, width: int) -> Iterator[str]:

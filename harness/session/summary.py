@@ -9,14 +9,14 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
-from harness.base.text_table import Column, fit, text_table
+from harness.base.text_table import Column, fit, named, shortened, text_table
 from harness.base.written import name_key
 from harness.model.choices import Grouping
 from harness.model.effect import EffectCheck, EffectEvidence, EffectWord
 from harness.model.errors import HarnessError
 from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import NOTHING, counted, percent, seconds
-from harness.model.record import EffectAnswered, Understood
+from harness.model.record import EffectAnswered
 from harness.model.scenario import Scenario
 from harness.model.trial import Outcome, Trial
 from harness.session.figures.limits import limits_so_far
@@ -24,7 +24,6 @@ from harness.session.figures.procedures import clause_rows
 from harness.session.figures.progress import Progress, Totals, normalisation_of, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (
-    AttemptProgress,
     HeardTrial,
     HeardWords,
     TrialProgress,
@@ -205,9 +204,7 @@ def interrupted_lines(progress: Progress) -> list[str]:
         for one in progress.trials
         if one.counting is not None and one.counting.outcome is Outcome.INTERRUPTED and one.counting.cause
     ]
-    more = [f"and {len(causes) - REASONS_SHOWN} more"] if len(causes) > REASONS_SHOWN else []
-    shown = [*causes[:REASONS_SHOWN], *more]
-    return [f"{'' if number else 'interrupted':21}{line}" for number, line in enumerate(shown)]
+    return named("interrupted", shortened(causes, REASONS_SHOWN))
 
 
 def ran_line(progress: Progress) -> str:
@@ -218,19 +215,18 @@ def ran_line(progress: Progress) -> str:
 
 def bench_lines(progress: Progress) -> list[str]:
     """Boards, power cycles, checks of the bench, and what of sound and reports was lost."""
-    lines: list[str] = []
-    for number, board in enumerate(progress.boards):
-        lines.append(f"{'' if number else 'boards':21}{described_in_words(board)}")
-    for number, (device, count, faults) in enumerate(progress.power_cycles):
-        named = f"{plain_text(device, 40)}: {count}, {faults} of them after a fault"
-        lines.append(f"{'' if number else 'power cycles':21}{named}")
-    lines += check_lines(progress)
-    if progress.overruns:
-        lines.append(f"sound                {progress.overruns} blocks were late or lost")
-    lines += [f"{'' if number else 'host':21}{line}" for number, line in enumerate(disturbance_lines(progress))]
-    if progress.unread:
-        lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices")
-    return lines
+    cycles = (
+        f"{plain_text(device, 40)}: {count}, {faults} of them after a fault"
+        for device, count, faults in progress.power_cycles
+    )
+    return [
+        *named("boards", map(described_in_words, progress.boards)),
+        *named("power cycles", cycles),
+        *check_lines(progress),
+        *named("sound", [f"{progress.overruns} blocks were late or lost"] if progress.overruns else ()),
+        *named("host", disturbance_lines(progress)),
+        *named("NOT READ", [f"{counted(progress.unread, 'line')} of devices"] if progress.unread else ()),
+    ]
 
 
 def disturbance_lines(progress: Progress) -> list[str]:
@@ -246,19 +242,18 @@ def disturbance_lines(progress: Progress) -> list[str]:
         for attempt in (one.counting.attempts if one.counting else ())
         if attempt.verdict is not None and attempt.verdict.disturbed
     ]
-    more = [f"and {len(reasons) - REASONS_SHOWN} more"] if len(reasons) > REASONS_SHOWN else []
-    return [*lines, *reasons[:REASONS_SHOWN], *more]
+    return [*lines, *shortened(reasons, REASONS_SHOWN)]
 
 
 def self_wake_lines(progress: Progress) -> list[str]:
     """A line for each device that reports wake events, in its own answers and in those of others."""
-    lines = []
-    for one in progress.self_wakes:
-        name = plain_text(one.device, 40)
-        for whose, found in (("its own", one.own), ("another's", one.others)):
-            if found.total:
-                lines.append(f"{name} woke in {whose} answers: {share_with_interval(found)}")
-    return [f"{'' if number else 'self-wakes':21}{line}" for number, line in enumerate(lines)]
+    lines = (
+        f"{plain_text(wakes.device, 40)} woke in {answers}: {share_with_interval(share)}"
+        for wakes in progress.self_wakes
+        for answers, share in (("its own answers", wakes.own), ("another's answers", wakes.others))
+        if share.total
+    )
+    return named("self-wakes", lines)
 
 
 def check_lines(progress: Progress) -> list[str]:
@@ -267,12 +262,13 @@ def check_lines(progress: Progress) -> list[str]:
     if not counts:
         return []
     ok, warned, refused = (sum(getattr(one, key) for one in counts) for key in ("ok", "warned", "refused"))
-    lines = [f"checks of the bench  {ok + warned + refused}: {ok} ok, {warned} warnings, {refused} refusals"]
-    for one in counts:
-        if bad := one.warned + one.refused:
-            share = f"{bad} of {one.ok + bad}"
-            lines.append(f"{'':21}{one.check}: {share} not ok; last: {plain_text(one.last_wrong, 200)}")
-    return lines
+    wrong = (
+        f"{one.check}: {bad} of {one.ok + bad} not ok; last: {plain_text(one.last_wrong, 200)}"
+        for one in counts
+        if (bad := one.warned + one.refused)
+    )
+    total = f"{ok + warned + refused}: {ok} ok, {warned} warnings, {refused} refusals"
+    return named("checks of the bench", (total, *wrong))
 
 
 def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequence[str]) -> list[str]:
@@ -280,8 +276,7 @@ def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequen
     asks = any(one.trial.listening is None for one in progress.trials) or not progress.trials
     lines = totals_lines(progress.totals) if asks else [finished_line(progress.totals)]
     lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
-    requests = request_pauses(progress.totals, wake)
-    lines += [f"{'' if number else 'requests':21}{line}" for number, line in enumerate(requests)]
+    lines += named("requests", request_pauses(progress.totals, wake))
     return [*lines, "", *figures] if figures else lines
 
 
@@ -362,9 +357,7 @@ def trial_table(trials: Sequence[TrialProgress], width: int | None = None) -> li
 
 def _trial_cells(one: TrialProgress, name: str) -> tuple[str, ...]:
     take, response = one.counting, one.answer
-    verdict = take.deciding.verdict if take and take.deciding else None
-    if verdict is None and take and take.attempts:
-        verdict = take.attempts[-1].verdict
+    verdict = one.last_verdict
     return (
         str(one.trial.number),
         name,
@@ -400,26 +393,15 @@ def frame_table(progress: Progress, width: int | None = None) -> list[str]:
     return list(_table(FRAME_HEADS, cells, (*FRAME_WIDTHS, left)))
 
 
-def _told_at_last(one: TrialProgress) -> AttemptProgress | None:
-    """The attempt of the take that counts by which a trial's frame is judged; None where none has ended."""
-    take = one.counting
-    return None if take is None or not take.attempts else take.deciding or take.attempts[-1]
-
-
-def understood_at_last(one: TrialProgress) -> Understood | None:
-    attempt = _told_at_last(one)
-    return attempt.verdict.understood if attempt and attempt.verdict else None
-
-
 def frame_in_words(one: TrialProgress) -> str:
     """The verdict on a trial's frame, with its parts; "" where it was not played."""
-    attempt, told = _told_at_last(one), understood_at_last(one)
-    if attempt is None or attempt.verdict is None or told is None:
+    verdict = one.last_verdict
+    if verdict is None or verdict.understood is None:
         return ""
-    found = compared(parts_of(one.trial, attempt.verdict))
-    if not found and told.intents is not None:
-        found = "nothing, as expected" if told.right else "nothing"
-    return f"{verdict_in_words(told)}{': ' if found else ''}{found}"
+    understood, found = verdict.understood, compared(parts_of(one.trial, verdict))
+    if not found and understood.intents is not None:
+        found = "nothing, as expected" if understood.right else "nothing"
+    return f"{verdict_in_words(understood)}{': ' if found else ''}{found}"
 
 
 # Totals

@@ -11,7 +11,6 @@ from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import TrialProgress, deciding_words
-from harness.session.summary import understood_at_last
 from harness.understanding.understood import written
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play
@@ -113,7 +112,7 @@ def _of_trial(one: TrialProgress) -> dict[str, Value]:
             "length_ms": _rounded_ms(verdict.length.value_s) if verdict.length else None,
         }
     if trial.expects is not None:
-        told = understood_at_last(one)
+        told = one.last_verdict.understood if one.last_verdict else None
         known = told is not None and told.intents is not None
         row["expected"] = plain_text(written(trial.expects.intents, trial.expects.slots))
         row["understood"] = plain_text(written(told.intents or (), told.slots)) if told and known else None

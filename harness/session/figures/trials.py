@@ -186,6 +186,14 @@ class TrialProgress:
         return self.response_of(take, take.deciding)
 
     @property
+    def last_verdict(self) -> AttemptFinished | None:
+        """Of the attempt that decided the take that counts, or else of its last one; None where none has ended."""
+        take = self.counting
+        if take is None or not take.attempts:
+            return None
+        return (take.deciding or take.attempts[-1]).verdict
+
+    @property
     def latest_response(self) -> FirstResponse | None:
         """The last stored response, for display but not for judging."""
         for take in reversed(self.takes):

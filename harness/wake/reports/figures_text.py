@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base.foreign import plain_text
+from harness.base.text_table import named, shortened
 from harness.model import numbers
 from harness.model.numbers import exact, fixed
 from harness.model.observation import Wake, weakness
@@ -55,8 +56,7 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"  wake delay         {text.delays(device.delays) if device.delays.measured else OF_NONE}"
     if device.double_wakes.count:
         yield f"  double wakes       {text.share_with_interval(device.double_wakes)}"
-    for number, recovery in enumerate(device.recoveries):
-        yield f"  {'' if number else 'recovery':18} {recovery_words(recovery)}"
+    yield from named("  recovery", map(recovery_words, device.recoveries))
     if device.probes.total:
         yield f"  probes             {device.probes.count} of {device.probes.total} heard"
     if device.commands.total:
@@ -186,9 +186,8 @@ def pairs_with_trials(pairs: Iterable[DevicePair]) -> Iterator[str]:
         yield f"{_pair(one)}; false accepts an hour, same rate: {numbers.p_is(one.rates_p)}"
         for name, trials in ((one.first, one.only_first), (one.second, one.only_second)):
             if trials:
-                shown = ", ".join(plain_text(trial, 60) for trial in trials[:MOST_TRIALS])
-                more = f" and {len(trials) - MOST_TRIALS} more" if len(trials) > MOST_TRIALS else ""
-                yield f"  only {plain_text(name, 40)}: {shown}{more}"
+                listed = shortened([plain_text(trial, 60) for trial in trials], MOST_TRIALS)
+                yield f"  only {plain_text(name, 40)}: {', '.join(listed)}"
 
 
 def ratio(value: Ratio) -> str:
