@@ -26,10 +26,11 @@ from harness.offline.reports.groups import gap_texts
 from harness.offline.reports.log import clip_warnings, interval_info, run_of, summary_line
 from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
+from harness.report.junit import limit_case
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Reason, Suite, as_xml
 from harness.report.session_cases import MOST_LISTED, PageSounds, SoundsIn
 from harness.statistics import text
-from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
+from harness.statistics.verdict import LimitVerdict, worst
 
 MOST_CASES = 2000
 """Of JUnit, for one evaluation."""
@@ -126,18 +127,13 @@ def _suites(engine: EvaluatedEngine) -> Iterator[Suite]:
     limits, name = _declared(_summary(engine)), engine.name
     declared = limits_of(limits, engine.counted)
     if declared:
-        yield Suite(f"{name}.limits", tuple(_limit_case(limit, f"{name}.limits") for limit in declared))
+        yield Suite(f"{name}.limits", tuple(limit_case(limit, limit.words, f"{name}.limits") for limit in declared))
     figures = dict(interval_info(engine.counted))
     totals = tuple((key, exact(value)) for key, value in engine.counted.totals.items())
     cases = list(_error_cases(engine, {limit.name for limit in declared}))
     left = len(cases) - MOST_CASES
     more = (("errors_not_listed", str(left)),) if left > 0 else ()
     yield Suite(f"{name}.files", tuple(cases[:MOST_CASES]), (*totals, *figures.items(), *more))
-
-
-def _limit_case(limit: DeclaredLimit, class_name: str) -> Case:
-    reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}") if limit.fails_run else None
-    return Case(limit.words, class_name, 0.0, reason, (f"wanted {limit.wanted_text}",))
 
 
 def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:

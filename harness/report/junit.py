@@ -136,7 +136,7 @@ class _Reporting:
             if one.of_test:
                 tests.append(_sequential(one, stopping, f"{self.name}.tests"))
             else:
-                limits.append(_limit(one, f"{self.name}.limits"))
+                limits.append(limit_case(one, one.name, f"{self.name}.limits"))
         if limits:
             yield Suite("limits", tuple(limits))
         if tests:
@@ -303,13 +303,14 @@ def _sequential(one: DeclaredLimit, stopping: Stopping, class_name: str) -> Case
     return Case(one.name, class_name, 0.0, reason, (one.sentence, *([declared] if declared else [])))
 
 
-def _limit(limit: DeclaredLimit, class_name: str) -> Case:
+def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
+    """Of a session or an evaluation, with the sentence that every surface shows."""
     reason = None
     if limit.verdict is LimitVerdict.OPEN:
         reason = Reason(CaseVerdict.SKIPPED, "open", "the run goes on and may still change it")
     elif limit.fails_run:
         reason = Reason(CaseVerdict.FAILURE, "limit", f"{limit.name}: {limit.sentence}")
-    return Case(limit.name, class_name, 0.0, reason, (limit.sentence,))
+    return Case(name, class_name, 0.0, reason, (limit.sentence,))
 
 
 def _of_outcome(outcome: Outcome | None, cause: str, said: Iterable[str]) -> Reason | None:
