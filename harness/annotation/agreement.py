@@ -13,7 +13,8 @@ from harness.annotation.ledger import Ledger
 from harness.annotation.view import labels_text, slot_texts
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
-from harness.base.text_table import Column, text_table
+from harness.base.table import Notes, Occurrences, Part, Table
+from harness.base.text_table import Column, separated
 from harness.model.annotation import Intents, LabelSet, Slots
 from harness.model.numbers import NOTHING, counted, percent
 from harness.model.understanding import Slot, Utterance
@@ -357,57 +358,60 @@ def pairs_of_annotators(
 
 
 LISTED = 15
+WIDTH = 120
 
 
 def agreement_lines(pairs: Sequence[PairOfAnnotators], together: AllAnnotators | None) -> Iterator[str]:
     """Every two, then all at once."""
+    parts = [part for pair in pairs for part in _of_pair(pair)]
     if not pairs:
-        yield "no utterance was labelled by two annotators"
-    for number, pair in enumerate(pairs):
-        if number:
-            yield ""
-        figures = pair.figures
-        yield f"{_name(pair.first)} and {_name(pair.second)}: {counted(figures.shared, 'utterance')} labelled by both"
-        yield _row("", "value", "95 % interval")
-        yield _row("same labels", *_share(figures.exact))
-        yield _row("mean Jaccard", *_figure(figures.jaccard))
-        yield _row("alpha, MASI", *_figure(figures.masi))
-        yield _row("alpha, whole sets", *_figure(figures.nominal))
-        if pair.slots is not None:
-            yield _row("slot F1", *_figure(pair.slots.exact))
-            yield _row("slot F1, overlapping", *_figure(pair.slots.overlapping))
-        if figures.exact.count == figures.exact.total == figures.shared:
-            yield "they agree on every utterance"
-        yield ""
-        yield from _labels(figures.labels)
-        if pair.slots is not None and pair.slots.concepts:
-            yield ""
-            columns = [Column("concept"), *map(Column, ("both", "1st", "2nd"))]
-            yield from text_table(columns, [(name, *map(str, of)) for name, *of in pair.slots.concepts], 120)
-        if figures.confusion:
-            yield ""
-            differing = sum(often for _, _, often in figures.confusion)
-            yield f"where they differ, {counted(differing, 'utterance')}: first / second"
-            for one, other, often in figures.confusion[:LISTED]:
-                yield f"{often:>6}  {_labelled(tuple(sorted(one)))} / {_labelled(tuple(sorted(other)))}"
-            rest = figures.confusion[LISTED:]
-            if rest:
-                yield f"{sum(often for _, _, often in rest):>6}  in {len(rest)} other combinations"
+        parts.append(Notes([("", "no utterance was labelled by two annotators")]))
     if together is not None and together.shared:
-        yield ""
         names = ", ".join(map(_name, together.annotators))
         many = counted(together.shared, "utterance")
-        yield f"all {len(together.annotators)} together ({names}): {many} labelled by two or more"
-        yield _row("alpha, MASI", *_figure(together.masi))
-        yield _row("alpha, whole sets", *_figure(together.nominal))
+        title = f"all {len(together.annotators)} together ({names}): {many} labelled by two or more"
+        parts += [Notes([("", title)]), _values(_alphas(together.masi, together.nominal))]
+    return separated(*(part.lines(WIDTH, LISTED if part.kind == "occurrences" else None) for part in parts))
 
 
-def _labels(labels: Sequence[LabelAgreement]) -> Iterator[str]:
+def _of_pair(pair: PairOfAnnotators) -> Iterator[Part]:
+    figures, slots = pair.figures, pair.slots
+    title = f"{_name(pair.first)} and {_name(pair.second)}: {counted(figures.shared, 'utterance')} labelled by both"
+    yield Notes([("", title)])
+    rows = [("same labels", *_share(figures.exact)), ("mean Jaccard", *_figure(figures.jaccard))]
+    rows += _alphas(figures.masi, figures.nominal)
+    if slots is not None:
+        rows += [("slot F1", *_figure(slots.exact)), ("slot F1, overlapping", *_figure(slots.overlapping))]
+    yield _values(rows)
+    if figures.exact.count == figures.exact.total == figures.shared:
+        yield Notes([("", "they agree on every utterance")])
     columns = [Column("label"), *map(Column, ("both", "1st", "2nd", "kappa")), Column("95 % interval", left=True)]
-    given = [one for one in labels if one.both + one.first + one.second]
-    rows = [(one.label, str(one.both), str(one.first), str(one.second), *_figure(one.kappa)) for one in given]
-    yield from text_table(columns, rows, 120)
-    yield "1st, 2nd: only that annotator gave it"
+    yield Table.of(
+        columns,
+        [
+            (one.label, str(one.both), str(one.first), str(one.second), *_figure(one.kappa))
+            for one in figures.labels
+            if one.both + one.first + one.second
+        ],
+    )
+    yield Notes([("", "1st, 2nd: only that annotator gave it")])
+    if slots is not None and slots.concepts:
+        columns = [Column("concept"), *map(Column, ("both", "1st", "2nd"))]
+        yield Table.of(columns, [(name, *map(str, of)) for name, *of in slots.concepts])
+    if figures.confusion:
+        sides = [
+            (tuple(_labelled(tuple(sorted(labels))) for labels in (first, second)), often)
+            for first, second, often in figures.confusion
+        ]
+        yield Occurrences("where they differ, first → second", sides)
+
+
+def _alphas(masi: Figure, nominal: Figure) -> list[tuple[str, str, str]]:
+    return [("alpha, MASI", *_figure(masi)), ("alpha, whole sets", *_figure(nominal))]
+
+
+def _values(rows: Sequence[tuple[str, str, str]]) -> Table[Sequence[str]]:
+    return Table.of([Column("agreement"), Column("value"), Column("95 % interval", left=True)], rows)
 
 
 def differing_lines(
@@ -472,10 +476,6 @@ def _share(of: Share) -> tuple[str, str]:
     if of.interval is None:
         return NOTHING, NOTHING
     return percent(of.value), f"{percent_interval(of.interval)} ({of.count} of {of.total})"
-
-
-def _row(name: str, value: str, interval: str) -> str:
-    return f"{name:<20}{value:>8}  {interval}".rstrip()
 
 
 def _name(name: str) -> str:

@@ -14,7 +14,7 @@ from harness.annotation.doubts import ProjectGuesses
 from harness.annotation.ledger import ProjectOutcome, State
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
-from harness.base.text_table import fit, shown, width_of
+from harness.base.text_table import Column, shown, text_table
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
@@ -34,7 +34,8 @@ from harness.model.annotation import (
 from harness.model.numbers import counted, fixed, percent, seconds
 from harness.model.understanding import Utterance, joined
 from harness.statistics.intervals import Share
-from harness.understanding.reports.distribution import LabelCounts, count_labels
+from harness.understanding.reports import distribution
+from harness.understanding.reports.distribution import Distribution, LabelCounts, count_labels
 from harness.understanding.reports.score_text import per_cent
 
 
@@ -194,22 +195,22 @@ def _by_split(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> 
     return {split: count_labels(those) for split, those in by_split.items()}
 
 
-TOTAL = "all"
+WIDTH = 120
 MOST_COMBINATIONS = 20
 
 
 def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
     """For people. labels: in the order of their set."""
-    width = max(width_of(name) for name, _, _ in rows(report)) + 2
-    for name, count, share in rows(report):
-        yield f"{fit(name, width)}{count:>8}" + (f"   {share}" if share else "")
+    counts = [Column(""), Column("utterances"), Column("share", left=True)]
+    yield from text_table(counts, [(name, f"{count:,}", share) for name, count, share in rows(report)], WIDTH)
     yield ""
     if report.facts:
         yield "last batch: " + shown(", ".join(f"{name} {value}" for name, value in report.facts))
     people = f"{_minutes(report.review_time_s)} at pages, {_minutes(report.hand_time_s)} by hand"
     yield f"CPU time of classifiers {seconds(report.cpu_s)}; people {people}"
     yield ""
-    yield from _distribution(report, labels)
+    splits = tuple((split or "-", counts) for split, counts in report.splits.items())
+    yield from distribution.lines(Distribution(splits, tuple(labels)), WIDTH, MOST_COMBINATIONS)
 
 
 def rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
@@ -268,24 +269,6 @@ def as_table(report: AnnotationReport, labels: Sequence[str]) -> list[list[str]]
         found += [["label", split, label, str(counts.labels.get(label, 0))] for label in labels]
         found += [["combination", split, joined(of), str(many)] for of, many in sorted(counts.sets.items())]
     return found
-
-
-def _distribution(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
-    whole = sum(report.splits.values(), LabelCounts())
-    columns = [*((split or "-", counts) for split, counts in report.splits.items()), (TOTAL, whole)]
-    width = max([len("combinations"), *(min(40, width_of(label)) for label in labels)]) + 2
-    yield fit("final labels", width) + "".join(f"{shown(name, 9):>10}" for name, _ in columns)
-    for label in labels:
-        yield fit(label, width) + "".join(f"{counts.labels.get(label, 0):>10}" for _, counts in columns)
-    yield fit("two or more", width) + "".join(f"{counts.several:>10}" for _, counts in columns)
-    yield fit("no final ones", width) + "".join(f"{counts.unannotated:>10}" for _, counts in columns)
-    several = sorted(((many, of) for of, many in whole.sets.items() if len(of) > 1), key=lambda one: (-one[0], one[1]))
-    if several:
-        yield ""
-        yield "combinations"
-        yield from (f"{many:>8}  {shown(joined(of), 200)}" for many, of in several[:MOST_COMBINATIONS])
-        if len(several) > MOST_COMBINATIONS:
-            yield f"{len(several) - MOST_COMBINATIONS} more (all with --csv)"
 
 
 def _of(count: int, total: int, what: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -54,7 +53,7 @@ def status(
 
             guessed = of_project(room.utterances, room.shares, room.ledger, room.label_set, room.project.seed)
         about = room.project, room.label_set.id, found, guessed
-    _print([json.dumps(outcome_object(*about))] if as_json else outcome_lines(*about))
+    print_lines([json.dumps(outcome_object(*about))] if as_json else outcome_lines(*about))
 
 
 @verb("report")
@@ -80,7 +79,7 @@ def report(
     if printed.as_csv:
         standard_output().write(safe_csv(as_table(found, labels)))
     else:
-        _print([json.dumps(as_json(found, labels))] if printed.as_json else lines(found, labels))
+        print_lines([json.dumps(as_json(found, labels))] if printed.as_json else lines(found, labels))
 
 
 @verb("agreement")
@@ -123,11 +122,11 @@ def agreement(
             standard_output().write(safe_csv(of_annotators.span_rows(room.utterances, ledger)))
         elif as_json:
             told = {"project": room.project.id, **of_annotators.agreement_object(found, together)}
-            _print([json.dumps(told)])
+            print_lines([json.dumps(told)])
         elif differing:
-            _print(of_annotators.differing_lines(found, room.utterances, ledger))
+            print_lines(of_annotators.differing_lines(found, room.utterances, ledger))
         else:
-            _print(of_annotators.agreement_lines(found, together))
+            print_lines(of_annotators.agreement_lines(found, together))
     if min_alpha is not None:
         from harness.statistics.agreement import Figure
         from harness.statistics.verdict import alpha_limit
@@ -135,8 +134,3 @@ def agreement(
         alphas = {f"{plain_text(one.first, 64)} and {plain_text(one.second, 64)}": one.figures.masi for one in found}
         alphas = alphas or {"annotators": Figure(None, why_not="no utterance was labelled by two annotators")}
         demand_limits(alpha_limit(f"alpha of {names}", min_alpha, alpha) for names, alpha in alphas.items())
-
-
-def _print(lines: Iterable[str]) -> None:
-
-    print_lines(lines)

@@ -201,16 +201,12 @@ def _table(
     """of_all: add a column with the share of all annotated utterances."""
     of_all = of_all and not shares
     heads = [title, *(shown(name, 16) for name in found.names), ALL, *(["share"] * of_all)]
-    listed = rows[:most] if most else rows
     body = []
-    for name, cells in listed:
+    for name, cells in rows:
         texts = [percent(found.share(one, at), 2) if shares else f"{one:,}" for at, one in enumerate(cells)]
         body.append((name, *texts, *([percent(found.share(cells[-1], -1), 2)] * of_all)))
     closing = [(*end, *([""] * of_all)) for end in ends]
-    yield from text_table(list(map(Column, heads)), body, width, ends=closing)
-    if len(listed) < len(rows):
-        rest = sum(cells[-1] for _, cells in rows[len(listed) :])
-        yield f"… and {len(rows) - len(listed):,} more, {rest:,} in all (--max-rows 0 lists them)"
+    return text_table(list(map(Column, heads)), body, width, ends=closing, most=most or None)
 
 
 def as_json(found: Distribution, files: Sequence[str]) -> dict[str, Any]:
