@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.base.text_table import shown, width_of
 from harness.cli.options import argument, many, option, verb
-from harness.cli.streams import Readable, in_colour, readable, width
+from harness.cli.streams import Readable, heading, in_colour, readable, width
 from harness.cli.understanding.options import FrameLimits, FramesAsked, Targets, frames_options, target_options
 from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, Which
 from harness.model.errors import InputError, Place
@@ -191,10 +190,8 @@ def _write(
     def lines() -> Iterator[str]:
         for number, one in enumerate(systems):
             if len(systems) > 1:
-                title = f"── {shown(one.counts.predicted, max(8, columns - 8))} "
-                heading = title + "─" * (columns - width_of(title))
                 yield from ([""] if number else [])
-                yield f"\x1b[1m{heading}\x1b[0m" if in_colour(sys.stdout) else heading
+                yield heading(one.counts.predicted, columns, in_colour(sys.stdout))
             yield from system_lines(one, columns, confusions=confusions)
         yield from comparison_lines(comparisons, columns)
         yield from notes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.base.table import Field, Table
+from harness.base.table import Field, Notes, Table
 from harness.base.text_file import safe_csv
-from harness.base.text_table import note
+from harness.base.text_table import separated
 from harness.model.numbers import NOTHING, exact, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, det_cells, figures_json
@@ -73,12 +73,9 @@ COST: tuple[Field[EngineRow], ...] = (
 
 def engine_lines(table: EnginesTable, width: int) -> Iterator[str]:
     """Two tables with their notes: accuracy, then delays and cost."""
-    for of in (accuracy(table), Table(COST, table.rows)):
-        yield ""
-        yield from of.lines(width)
+    parts = (accuracy(table), Table(COST, table.rows), Notes(list(notes(table))))
     yield ""
-    for title, text in notes(table):
-        yield from note(title, text, width)
+    yield from separated(*(part.lines(width) for part in parts))
 
 
 def notes(table: EnginesTable) -> Iterator[tuple[str, str]]:

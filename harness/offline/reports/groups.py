@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.base.table import Field, Table
-from harness.base.text_table import note, shown
+from harness.base.table import Field, Notes, Section, Table
+from harness.base.text_table import shown
 from harness.model.numbers import NOTHING, number, percent, probability
 from harness.offline.figures.groups import FileBreakdown, FileGroup
 from harness.statistics.comparison import Counted, difference_text
@@ -39,19 +39,17 @@ def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
             Field("", "95 % interval", lambda one: number_interval(one.accepts_interval), gives_way=4),
             Field("", "p", lambda one: probability(one.accepts_p), gives_way=3),
         ]
-    yield ""
-    yield from Table(fields, of.groups).lines(width, most=_MOST_GROUPS)
-    yield ""
+    pairs: list[tuple[str, str]] = []
     if rejects:
         clusters = (
             f"{shown(of.clustered_by, 40)} as a whole, unknown ones as one"
             if of.clustered_by
             else f"each {trials[:-1]} by itself"
         )
-        yield from note("intervals of FR", clusters, width)
-    yield from note("p", "of the difference from all other groups together, corrected for all groups (Holm)", width)
-    for title, text in gap_texts(of):
-        yield from note(title, text, width)
+        pairs.append(("intervals of FR", clusters))
+    pairs.append(("p", "of the difference from all other groups together, corrected for all groups (Holm)"))
+    yield ""
+    yield from Section("", "", (Table(fields, of.groups), Notes([*pairs, *gap_texts(of)]))).lines(width, _MOST_GROUPS)
 
 
 def gap_texts(of: FileBreakdown) -> Iterator[tuple[str, str]]:

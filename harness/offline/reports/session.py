@@ -8,7 +8,7 @@ from dataclasses import asdict
 from harness.base.foreign import plain_text
 from harness.base.table import Field, Table
 from harness.base.text_file import safe_csv
-from harness.base.text_table import shown
+from harness.base.text_table import separated, shortened, shown
 from harness.model.numbers import NOTHING, counted, exposure, fixed, number, p_is, probability
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
@@ -39,21 +39,21 @@ def lines(
 ) -> Iterator[str]:
     """One device against the engine. most: number of differing trials to show; the rest are counted."""
     yield f"device {shown(found.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
-    for kind, name in NAMES.items():
-        counts = found.counts(kind)
-        if counts.total:
-            yield from _table(counts, name, found.difference(kind))
-    yield from _conditions(found)
-    if found.ambient.segments:
-        yield from _ambient(found.ambient)
-    yield from _delays(found)
-    yield from _differing(found, most)
-    yield from _left_out(found)
-    yield from _meaning(found, continuous)
+    yield ""
+    yield from separated(
+        *(_table(found.counts(kind), name, found.difference(kind)) for kind, name in NAMES.items()),
+        _conditions(found),
+        _ambient(found.ambient),
+        _delays(found),
+        _differing(found, most),
+        _left_out(found),
+        _meaning(found, continuous),
+    )
 
 
 def _table(counts: Discordance, name: str, difference: Difference | None) -> Iterator[str]:
-    yield ""
+    if not counts.total:
+        return
     yield f"  {counts.total} {name}"
     yield f"    {'':14}{'offline woke':>14}{'did not':>10}{'':4}live"
     woke, not_woke = counts.both + counts.only_first, counts.only_second + counts.neither
@@ -65,15 +65,14 @@ def _table(counts: Discordance, name: str, difference: Difference | None) -> Ite
 
 
 def _conditions(found: DeviceComparison) -> Iterator[str]:
-    if not found.conditions:
-        return
-    yield ""
-    yield from (f"  {line}" for line in Table(CONDITIONS, found.conditions).lines(CONDITIONS_WIDTH))
+    if found.conditions:
+        yield from (f"  {line}" for line in Table(CONDITIONS, found.conditions).lines(CONDITIONS_WIDTH))
 
 
 def _ambient(found: AmbientCounts) -> Iterator[str]:
     counts = found.counts
-    yield ""
+    if not found.segments:
+        return
     yield f"  false accepts in {counted(found.segments, 'ambient segment')}, on the same audio"
     yield f"    live     {_rate(counts.both + counts.only_first, found.live_s)}, of proven exposure, after review"
     yield f"    offline  {_rate(counts.both + counts.only_second, found.offline_s)}"
@@ -86,7 +85,6 @@ def _ambient(found: AmbientCounts) -> Iterator[str]:
 def _delays(found: DeviceComparison) -> Iterator[str]:
     if not found.live_delays.total:
         return
-    yield ""
     yield f"  wake delay, {counted(found.live_delays.total, 'trial')} that both woke to"
     yield f"    live                 {_quantiles(found.live_delays)}"
     yield f"    offline              {_quantiles(found.offline_delays)}"
@@ -97,7 +95,6 @@ def _differing(found: DeviceComparison, most: int) -> Iterator[str]:
     differing = [one for one in found.trials if one.differs]
     if not differing:
         return
-    yield ""
     yield f"  {counted(len(differing), 'trial')} on which they differ"
     for one in differing[:most]:
         yield from _trial(one)
@@ -119,18 +116,13 @@ def _trial(one: ComparedTrial) -> Iterator[str]:
 
 
 def _left_out(found: DeviceComparison) -> Iterator[str]:
-    if not found.left_out:
-        return
-    yield ""
-    yield f"  {counted(len(found.left_out), 'trial')} left out"
-    for trial_id, why in found.left_out[:10]:
-        yield f"    {shown(trial_id, 80)}: {shown(why, 300)}"
-    if len(found.left_out) > 10:
-        yield f"    and {len(found.left_out) - 10} more"
+    lines = [f"{shown(trial_id, 80)}: {shown(why, 300)}" for trial_id, why in found.left_out]
+    if lines:
+        yield f"  {counted(len(lines), 'trial')} left out"
+    yield from (f"    {line}" for line in shortened(lines, 10))
 
 
 def _meaning(found: DeviceComparison, continuous: bool) -> Iterator[str]:
-    yield ""
     if found.through_air:
         yield "  Live, the sound went through the air. If device and engine run the same model, the difference shows"
         yield "  the effect of loudspeaker, room and microphones. If not, it also contains that of the models."

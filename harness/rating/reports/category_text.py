@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.base.table import CrossTable, Notes, Part, Section, Table
-from harness.base.text_table import Column, shown
+from harness.base.text_table import Column, separated, shortened, shown
 from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category
 from harness.model.numbers import NOTHING, TOO_FEW, counted, hundredths, number, p_is, percent, points, seconds
@@ -73,20 +73,14 @@ def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
     figures = report.figures
     yield shown(f"categories of first responses, {counted(len(report.sessions), 'session')}{_only(report)}", width)
     yield ""
-    yield from funnel(figures)
-    yield ""
-    yield from eleven(figures).lines(width)
-    yield ""
-    yield from notes(figures).lines(width)
-    if disputed := report.of(Fate.DISPUTED):
-        yield ""
-        yield from _disputed(disputed, width)
-    for section in sections(report):
-        yield ""
-        yield from section.lines(width, MOST_ROWS)
-    for comparison in report.comparisons:
-        yield ""
-        yield from _comparison(comparison, width)
+    yield from separated(
+        funnel(figures),
+        eleven(figures).lines(width),
+        notes(figures).lines(width),
+        _disputed(report.of(Fate.DISPUTED), width),
+        *(section.lines(width, MOST_ROWS) for section in sections(report)),
+        *(_comparison(comparison, width) for comparison in report.comparisons),
+    )
 
 
 def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
@@ -169,13 +163,11 @@ def _cells(figures: CategoryFigures, of: Figure) -> tuple[str, ...]:
     return str(a.count), hundredths(a.value), share_span(a), str(b.count), hundredths(b.value)
 
 
-def _disputed(trials: Iterable[RatedTrial], width: int) -> Iterator[str]:
-    held = list(trials)
-    yield f"disputed ({len(held)}): not counted until settled"
-    for one in held[:MOST_LISTED]:
-        yield shown(f"  {one.trial.id} ({one.trial.device}): {given(one)}", width)
-    if len(held) > MOST_LISTED:
-        yield f"  and {len(held) - MOST_LISTED} more, which the JSON has"
+def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
+    if trials:
+        yield f"disputed ({len(trials)}): not counted until settled"
+    lines = [f"{one.trial.id} ({one.trial.device}): {given(one)}" for one in trials]
+    yield from (shown(f"  {line}", width) for line in shortened(lines, MOST_LISTED, ", which the JSON has"))
 
 
 def _only(report: CategoryReport) -> str:
@@ -315,10 +307,9 @@ def _comparison(found: CategoryComparison, width: int) -> Iterator[str]:
         yield f"  all eleven   {all_in_words(found)}"
         if found.apart:
             yield f"  they differ on {counted(len(found.apart), *QUERY)}, the widest first:"
-            for one in found.apart[:MOST_DIFFERING]:
-                yield shown(f"    {points(one.apart):>7} {one.query_id}: {differing_in_words(one)}", width)
-            if len(found.apart) > MOST_DIFFERING:
-                yield f"    and {len(found.apart) - MOST_DIFFERING} more, which the JSON has"
+            lines = [f"{points(one.apart):>7} {one.query_id}: {differing_in_words(one)}" for one in found.apart]
+            listed = shortened(lines, MOST_DIFFERING, ", which the JSON has")
+            yield from (shown(f"    {line}", width) for line in listed)
     yield f"  left over    {found.first_unpaired} of {first}, {found.second_unpaired} of {second}"
 
 

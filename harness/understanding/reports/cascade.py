@@ -12,7 +12,7 @@ from harness import __version__
 from harness.base.pages import filled_page
 from harness.base.plain_json import picked, plain
 from harness.base.table import Field, Notes, Section, Table
-from harness.base.text_table import shown
+from harness.base.text_table import separated, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.numbers import percent, points
 from harness.model.understanding import Utterance, joined
@@ -172,10 +172,7 @@ def sections(of: Cascade, notes: Sequence[tuple[str, str]] = (), ids: int = 5) -
 
 def lines(of: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), most: int = LISTED) -> Iterator[str]:
     """The whole report. notes: as of `sections`. most: broken utterances to list; 0 for all."""
-    for number, section in enumerate(sections(of, notes)):
-        if number:
-            yield ""
-        yield from section.lines(width, MOST_ROWS)
+    yield from separated(*(section.lines(width, MOST_ROWS) for section in sections(of, notes)))
     for fate, title in ((FrameFate.BROKEN, "Broken by recognition"), (FrameFate.REVALUED, "Other slot values")):
         changed = of.of(fate)
         if changed:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.plain_json import plain
 from harness.base.table import Field, Notes, Occurrences, Section, Table
-from harness.base.text_table import shown
+from harness.base.text_table import separated, shown
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
@@ -276,10 +276,8 @@ NOTES = 14
 
 def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
     """The report on one system. confusions: rows; 0 for all."""
-    for number, section in enumerate(sections(system)):
-        if number:
-            yield ""
-        yield from section.lines(width, (confusions or None) if section.key == "confusions" else MOST_ROWS)
+    most = {"confusions": confusions or None}
+    return separated(*(section.lines(width, most.get(section.key, MOST_ROWS)) for section in sections(system)))
 
 
 def sections(system: Reported, ids: int = 5) -> Iterator[Section]:
