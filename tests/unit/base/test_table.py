@@ -78,6 +78,6 @@ def test_a_section_on_a_page_has_the_same_cells_escaped() -> None:
     for text in (
         "<td class=n>&lt;12&gt;", "left:25.00%;width:50.00%", "<b>1 of 2</b><br><small>0–1</small>",
         "<h4>confusions: 1,207 in all, 2 different</h4>", "<bdi>to</bdi> → <bdi>&lt;two&gt;</bdi>",
-        "<dt>missing<dd><bdi>2 (a_1, a_2); left out</bdi>", r"<dd class=alone><bdi>level: -8 at \etimes</bdi>",
+        "<dt>missing<dd><bdi>2 (a_1, a_2); left out</bdi>", r"<p class=legend><bdi>level: -8 at \etimes</bdi>",
     ):  # fmt: skip
         assert text in page
