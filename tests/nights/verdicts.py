@@ -249,11 +249,12 @@ def _limits(recount: Recount, counts: Json, devices: Json, limits: Json, stoppin
         "max_interrupted": counts["by_outcome"].get("interrupted", 0),
     }
     verdicts: Json = {}
+    wants_upper = limits.get("max_false_reject_upper") is not None  # most of the time that limits take
     for name, of in devices.items():
         hours, accepts = of["exposure_s"] / 3600, of["after_review"]
         values |= {
             f"max_false_reject_share[{name}]": share((of["wake_trials"] - of["hits"], of["wake_trials"])),
-            f"max_false_reject_upper[{name}]": upper_share(recount.devices[name]),
+            f"max_false_reject_upper[{name}]": upper_share(recount.devices[name]) if wants_upper else None,
             f"max_false_accepts_per_hour[{name}]": share((accepts, hours)),
             f"max_false_accepts_upper_per_hour[{name}]": share((stats.chi2.ppf(0.975, 2 * accepts + 2) / 2, hours)),
             f"min_exposure_hours[{name}]": hours,

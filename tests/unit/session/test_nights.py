@@ -1,4 +1,7 @@
-"""Nights drawn from seeds, held against what the devices did; `make soak` plays ten thousand."""
+"""Nights drawn from seeds, held against what the devices did; `make soak` plays ten thousand.
+
+Of the faults in tests/nights/planted.md that nights find at all, the slowest takes 101 of them.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from tests.nights.night import played
 TREE = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("first", range(0, 300, 50))
-def test_three_hundred_nights(first: int) -> None:
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_the_first_of_the_nights(first: int) -> None:
     outcomes = [nights.play(seed) for seed in range(first, first + 50)]
     wrong = {outcome.seed: outcome.what[:3] for outcome in outcomes if outcome.what}
     assert not wrong, f"{wrong}: python -m tests.nights --seeds {next(iter(wrong))}"
@@ -50,7 +53,7 @@ def four_digests() -> str:
 
 @pytest.mark.parametrize(
     "surroundings",
-    [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", "TZ": "Asia/Kathmandu"}, {"PYTHONHASHSEED": "3", "LC_ALL": "C"}],
+    [{"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"}, {"PYTHONHASHSEED": "2", "LC_ALL": "C"}],
 )
 def test_equal_seeds_are_equal_nights(surroundings: dict[str, str], four_digests: str) -> None:
     command = [sys.executable, "-m", "tests.nights", "--seeds", "44:48", "--digest", "--processes", "1"]

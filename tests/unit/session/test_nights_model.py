@@ -264,7 +264,9 @@ def is_wake(entry: Entry) -> bool:
     return isinstance(entry.record, Observed) and isinstance(entry.record.observation, Wake)
 
 
-@pytest.mark.parametrize("first", range(0, 1000, 100))
+@pytest.mark.parametrize(
+    "first", [*range(0, 300, 100), *(pytest.param(first, marks=pytest.mark.soak) for first in range(300, 1000, 100))]
+)
 def test_drawn_sessions(first: int) -> None:
     for seed in range(first, first + 100):
         # Sounds may follow each other so fast that the window of one lies in the next.
