@@ -6,13 +6,13 @@ import json
 import os
 import pty
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.cli import group
 from harness.cli.json_schema import json_schema
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
@@ -197,14 +197,18 @@ def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
     ],
 )
 def test_on_a_terminal_init_asks_and_every_answer_is_an_option(
-    answers: str, options: tuple[str, ...], tmp_path: Path
+    answers: str, options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = pty.openpty()
-    program = [sys.executable, "-c", "from harness.cli import main; main()", "init", str(tmp_path / "asked")]
-    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs) as running:
-        os.close(theirs)
-        os.write(ours, answers.encode())
-        assert running.wait(60) == 0, os.read(ours, 65536).decode()
+    os.write(ours, answers.encode())
+    with (
+        open(theirs, encoding="utf-8") as stdin,
+        open(theirs, "w", encoding="utf-8", closefd=False) as shown,
+        monkeypatch.context() as patched,
+    ):
+        for name, stream in (("stdin", stdin), ("stdout", shown), ("stderr", shown)):
+            patched.setattr(sys, name, stream)
+        assert not group.main(["init", str(tmp_path / "asked")], "harness", standalone_mode=False)
     os.close(ours)
     assert harness("init", tmp_path / "given", *options).exit_code == 0
     written = [{path.name: path.read_bytes() for path in (tmp_path / one).iterdir()} for one in ("asked", "given")]
