@@ -21,6 +21,7 @@ from harness.base.plugins import Group, names
 from harness.base.typed_table import ColumnContent
 from harness.cli import group
 from harness.cli.json_schema import json_schema
+from harness.cli.questions import QUESTIONS
 from harness.model.choices import FileKind
 from harness.model.procedure import EDITIONS, ProcedureName
 from harness.model.record import Record
@@ -64,12 +65,23 @@ TITLES = {
 
 def pages() -> Iterator[tuple[str, str]]:
     """Each page's name and text."""
+    yield "questions.md", questions_page()
     yield "commands.md", commands_page()
     yield "exports.md", exports_page()
     for kind in FileKind:
         yield f"keys-{kind.value.replace('_', '-')}.md", keys_page(kind)
     for name in ProcedureName:
         yield f"procedure-{name.value.replace('_', '-')}.md", procedure_page(name)
+
+
+def questions_page() -> str:
+    lines = ["# Questions and commands", "", "Which command answers which question? `harness help` prints the same."]
+    for heading, rows in QUESTIONS.items():
+        lines += ["", f"## {heading}", "", "| question | command |", "|---|---|"]
+        for question, words in rows.items():
+            name = f"harness {words}"
+            lines.append(f"| {cell(question)} | [`{name}`](commands.md#{anchor(name)}) |")
+    return "\n".join(lines) + "\n"
 
 
 def commands_page() -> str:

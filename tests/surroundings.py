@@ -41,7 +41,7 @@ devices monitor PATH | devices move st/bench.yaml a 1 | devices power st/bench.y
 devices test PATH | rate s1 | rate s1 --plain | rate PATH | categories s1 | agreement s1
 judgments export s1 --csv - | judgments import s1 r.trn | judgments import s1 PATH | invite ann
 evaluate -t energy -i PATH | evaluate -t energy -i - | mix PATH --background PATH --output new | engines
-merge PATH --log new.log | report PATH | report s1 -o new.html | compare s1 s2 | compare PATH PATH
+merge PATH --log new.log | report PATH | report page s1 -o new.html | compare s1 s2 | compare PATH PATH
 offline s1 --task energy | plan --fr 5% --fa 1 | score -r r.trn -h r.trn | score -r PATH -h r.trn
 score -r - -h r.trn | snor r.trn --to lsn | snor --to lsn | snor PATH --to lsn | understanding score s1
 understanding score -r PATH -h PATH | understanding merge PATH | understanding distribution PATH
@@ -52,7 +52,7 @@ annotate propose PATH | annotate review PATH | annotate status PATH | annotate r
 annotate agreement PATH | annotate import PATH PATH | annotate export PATH --output new | lab up --room none
 lab down | lab log | lab status | calibrate st/bench.yaml x | sound check --speaker x --microphone y | sound list
 sound record PATH -o new --talker x | sound recordings PATH | voices list | voices say hi --output new.wav
-schema | schema --kind device --out new | validate PATH
+schema | schema --kind device --out new | validate PATH | check sound --speaker x --microphone y
 """
 IMPORTED = (
     "harness.session.engine.prepare", "harness.report.session", "harness.rating.files.rounds", "harness.web.server",
@@ -222,7 +222,9 @@ def main(*, sample: bool) -> int:
         for where, command, words, surroundings in _combinations(sample=sample):
             plain = partial(run, command.replace("PATH", "missing").split(), SURROUNDINGS[PLAIN], root)
             tried += 1
-            left_out -= {f"harness {' '.join(words[:count])}" for count in (1, 2)}
+            named = " ".join(cli.FORMER.get(word, word) if at == 0 else word for at, word in enumerate(words)).split()
+            for tried_words in (words, named):
+                left_out -= {f"harness {' '.join(tried_words[:count])}" for count in (1, 2, 3)}
             if wrong := run(words, surroundings, root).broken(where, plain):
                 broken += 1
                 sys.stdout.write(f"{where}: harness {command}: {wrong}\n")

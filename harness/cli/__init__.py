@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
@@ -22,82 +22,113 @@ from harness.base.leaving import ASKED_TO_END, leave_soon
 from harness.cli.streams import open_streams, output_fault
 from harness.model.errors import HarnessError, InputError, Place
 
-SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
-    "Start": {
-        "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),
-        "init": ("harness.cli.init", "Write a commented starter scenario and bench, also for a board of yours."),
+VERBS: dict[str, dict[str, tuple[str, str]]] = {
+    "init": {"demo": ("harness.cli.demo", "Run the demonstration in the virtual lab.")},
+    "check": {
+        "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
         "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
-        "help": ("harness.cli:help_", "Show what a command does, as `harness COMMAND --help`."),
-    },
-    "Run": {
         "rehearse": (
             "harness.cli.rehearse",
             "Simulate a scenario: its duration, and whether its limits can be decided.",
         ),
-        "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
-        "run": ("harness.cli.run", "Run a scenario on a bench."),
+        "sound": ("harness.cli.sound:check", "Check the sound path with chirps."),
+    },
+    "run": {
         "resume": ("harness.cli.run:resume", "Resume a session that was cut off."),
         "attach": ("harness.cli.run:attach", "Watch and steer a session that is running."),
+    },
+    "report": {
+        "page": ("harness.cli.report", "Write a page about sessions or evaluations, or sum up a log."),
         "show": ("harness.cli.show", "Print the trials and results of a session."),
-        "trend": ("harness.cli.trend", "Follow the measures of nightly sessions; find where they change."),
-        "effects": ("harness.cli.effects", "List effects that nobody has observed yet; record observations."),
-        "memory": ("harness.cli.memory", "Estimate how long devices remember a dialogue, from memory trials."),
-        "export": ("harness.cli.export", "Write a session's results as a wake-evaluation log or as JUnit."),
-    },
-    "Keep": {
-        "pack": ("harness.cli.archive:pack", "Pack a session into one file that can be checked."),
-        "unpack": ("harness.cli.archive:unpack", "Unpack a packed session into a new folder, and check it."),
-        "redact": ("harness.cli.purge:redact", "Make spans of a clip silent, with a reason; all numbers stay."),
-        "purge": ("harness.cli.purge", "Remove the clips of sessions to make room; all numbers stay."),
-    },
-    "Devices": {"devices": ("harness.cli.devices", "List device profiles, test them, monitor a device.")},
-    "Rate": {
-        "rate": ("harness.cli.rate", "Judge first responses: in the terminal, in plain lines, or in a browser."),
-        "categories": ("harness.cli.categories", "Count the categories of first responses; compare two devices."),
-        "agreement": ("harness.cli.agreement", "Report how far raters agree, and their consensus."),
-        "judgments": (
-            "harness.cli.judgments",
-            "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere.",
-        ),
-        "invite": ("harness.cli.invite", "Invite raters or annotators to their site."),
-    },
-    "Evaluate offline": {
-        "evaluate": ("harness.cli.evaluate", "Run a wake engine or a recogniser over lists of files; write the log."),
-        "mix": ("harness.cli.mix", "Plant phrases in hours of background, with labels."),
-        "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
-        "merge": ("harness.cli.merge", "Merge the shards of an evaluation."),
-        "report": ("harness.cli.report", "Summarise a wake-evaluation log, of ours or of the original tool."),
         "compare": (
             "harness.cli.compare",
             "Compare sessions with a first one (builds, boards, settings), or two evaluations of files.",
         ),
+        "trend": ("harness.cli.trend", "Follow the measures of nightly sessions; find where they change."),
+        "export": ("harness.cli.export", "Write a session's results as a wake-evaluation log or as JUnit."),
+        "categories": ("harness.cli.categories", "Count the categories of first responses; compare two devices."),
+        "agreement": ("harness.cli.agreement", "Report how far raters agree, and their consensus."),
+        "effects": ("harness.cli.effects", "List effects that nobody has observed yet; record observations."),
+        "memory": ("harness.cli.memory", "Estimate how long devices remember a dialogue, from memory trials."),
+    },
+    "rate": {
+        "invite": ("harness.cli.invite", "Invite raters or annotators to their site."),
+        "judgments": (
+            "harness.cli.judgments",
+            "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere.",
+        ),
+    },
+    "evaluate": {
+        "mix": ("harness.cli.mix", "Plant phrases in hours of background, with labels."),
+        "merge": ("harness.cli.merge", "Merge the shards of an evaluation."),
+        "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
         "offline": ("harness.cli.offline", "Run an engine on a session's stimuli: what did the acoustic path cost?"),
         "plan": ("harness.cli.plan", "Calculate the hours and utterances that a claim needs."),
     },
-    "Transcripts": {
-        "score": ("harness.cli.score", "Score transcripts against references, word by word."),
-        "snor": ("harness.cli.snor", "Convert .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr."),
-    },
-    "Understanding": {
-        "understanding": ("harness.cli.understanding", "Score intents and slots; train and use a model of them."),
+    "score": {"snor": ("harness.cli.snor", "Convert .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr.")},
+    "understand": {
         "annotate": ("harness.cli.annotate", "Annotate utterances with intents: proposals, review, agreement."),
+        "score": (
+            "harness.cli.understanding.score:score",
+            "Score predictions, or the devices of a session, against gold.",
+        ),
+        "merge": ("harness.cli.understanding.score:merge", "Add the counts of scored shards."),
+        "distribution": ("harness.cli.understanding.corpora:distribution", "Count the labels of a corpus by split."),
+        "generate": (
+            "harness.cli.understanding.corpora:generate",
+            "Generate an annotated corpus from a grammar and a seed.",
+        ),
+        "split": ("harness.cli.understanding.corpora:split", "Split a corpus into parts for training, dev and test."),
+        "train": (
+            "harness.cli.understanding.models:train",
+            "Train an understander on a folder of annotated utterances.",
+        ),
+        "predict": (
+            "harness.cli.understanding.models:predict",
+            "Turn texts into intents and slots with a trained model.",
+        ),
+        "bench": ("harness.cli.understanding.models:bench", "Train and score several understanders on a corpus."),
+        "cascade": ("harness.cli.understanding.cascade", "Measure how much recognition errors lower understanding."),
     },
-    "Lab": {
+    "admin": {
         "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
-        "calibrate": ("harness.cli.calibrate", "Measure a loudspeaker's level in the room with a sound level meter."),
-        "sound": ("harness.cli.sound", "List sound devices, check the sound path with a chirp, record talkers."),
         "voices": ("harness.cli.voices", "List the voices that are installed, or hear one."),
+        "devices": ("harness.cli.devices", "List device profiles, test them, monitor a device."),
+        "sound": ("harness.cli.sound", "List sound devices, check the sound path with a chirp, record talkers."),
+        "calibrate": ("harness.cli.calibrate", "Measure a loudspeaker's level in the room with a sound level meter."),
+        "pack": ("harness.cli.archive:pack", "Pack a session into one file that can be checked."),
+        "unpack": ("harness.cli.archive:unpack", "Unpack a packed session into a new folder, and check it."),
+        "redact": ("harness.cli.purge:redact", "Make spans of a clip silent, with a reason; all numbers stay."),
+        "purge": ("harness.cli.purge", "Remove the clips of sessions to make room; all numbers stay."),
         "schema": ("harness.cli.schema", "Print or write the JSON Schemas for editors."),
     },
 }
-"""Section of the help: its verbs, each with its module and what it does."""
+"""Entry → the verbs below it, each with its module and what it does."""
+ENTRIES = {
+    "init": ("harness.cli.init", "Write a first scenario and bench, also for your board; demo."),
+    "check": ("harness.cli.validate", "Check files, this computer and the sound path before a run."),
+    "run": ("harness.cli.run", "Run a scenario on a bench; resume or watch a session."),
+    "report": ("harness.cli.report", "Write a page about sessions; show, compare, trend, export."),
+    "rate": ("harness.cli.rate", "Judge first responses, invite raters, move judgments."),
+    "evaluate": ("harness.cli.evaluate", "Run a wake engine or a recogniser over lists of files."),
+    "score": ("harness.cli.score", "Score transcripts against references, word by word."),
+    "understand": ("", "Score intents and slots, train models, annotate utterances."),
+    "admin": ("", "Prepare devices, voices and the lab; pack or purge sessions."),
+}
+"""The commands that the help lists: the module of the verb itself, "" without one, and what the entry is for."""
+FORMER = {
+    **{name: f"{entry} {name}" for entry, verbs in VERBS.items() if entry != "understand" for name in verbs},
+    "understanding": "understand",
+    "annotate": "understand annotate",
+}
+"""Names of verbs before there were entries → their names now. They work; no list has them."""
 START = """\
 voice-harness measures how well a voice device hears and answers.
 
-  1. demo     a three-minute tour; needs no hardware
-  2. init     write a scenario and a bench for your devices
-  3. doctor   check this computer
-  4. help     list all commands
+  1. init demo      a three-minute tour; needs no hardware
+  2. init           write a scenario and a bench for your devices
+  3. check doctor   check this computer
+  4. help           find the command that answers your question
 """
 LONGEST_TOLD = 2000
 
@@ -133,18 +164,23 @@ INTERRUPTED = 130  # the status that shells report after Ctrl-C
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Show the help of a command: `harness help run` is `harness run --help`."""
+    """Show which command answers which question. With a command: show its help, as `harness COMMAND --help`."""
+    if not words:
+        from harness.cli.questions import answers
+
+        click.echo(answers(ctx.make_formatter()), nl=False)
+        return
     assert ctx.parent is not None
-    above = ctx.parent
-    for word in words:
-        found = above.command.get_command(above, word) if isinstance(above.command, click.Group) else None
-        if found is None:
-            known = above.command.list_commands(above) if isinstance(above.command, click.Group) else []
-            near = difflib.get_close_matches(word, known, n=1)
-            raise click.UsageError(
-                f"There is no command {word!r}." + (f" Did you mean {near[0]!r}?" if near else ""), ctx
-            )
-        above = click.Context(found, info_name=word, parent=above)
+    above, rest = ctx.parent, list(words)
+    while rest:
+        if not isinstance(above.command, click.Group):
+            raise click.UsageError(f"There is no command {rest[0]!r}.", ctx)
+        try:
+            name, command, rest = above.command.resolve_command(above, rest)
+        except click.UsageError as error:
+            raise click.UsageError(error.message, ctx) from None
+        assert command is not None
+        above = click.Context(command, info_name=name, parent=above)
     click.echo(above.get_help())
 
 
@@ -152,18 +188,13 @@ class Verbs(click.Group):
     """Commands by name, imported on use. An unknown name gets the nearest known one as a suggestion.
 
     verbs: name → (module, line in the list). The module defines `command`; `module:name` names another object.
-    sections: heading → the commands below it in the list. Default: one section.
     """
 
-    def __init__(
-        self,
-        verbs: dict[str, tuple[str, str]],
-        sections: Mapping[str, Collection[str]] | None = None,
-        **attributes: Any,
-    ) -> None:
+    former: Mapping[str, str] = {}
+
+    def __init__(self, verbs: Mapping[str, tuple[str, str]], **attributes: Any) -> None:
         super().__init__(**attributes)
         self._verbs = verbs
-        self._sections = sections or {"Commands": verbs}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._verbs)
@@ -178,30 +209,72 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self._verbs and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self._verbs, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+        known = {**self.former, **{name: name for name in self._verbs}}
+        if args and args[0] not in known and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], known, n=1)
+            hint = f" Did you mean {known[near[0]]!r}?" if near else ""
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, self._verbs))
-        for heading, names in self._sections.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name.ljust(width), self._verbs[name][1]) for name in names])
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self._verbs.items()])
+
+
+class Below(Verbs):
+    """The verbs below an entry that is a verb too. An error says how to name a file that a verb has the name of."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.UsageError, InputError) as error:
+            name = ctx.invoked_subcommand or ""
+            if not os.path.lexists(name):
+                raise
+            hint = f"{name!r} was read as a command. For the file of that name, write ./{name}"
+            if isinstance(error, click.UsageError):
+                raise click.UsageError(f"{error.format_message()} {hint}", error.ctx) from None
+            error.remedy = f"{error.remedy}. {hint}" if error.remedy else hint
+            raise
+
+
+class Program(Verbs):
+    """The entries. Every verb is also found by its former name."""
+
+    former: Mapping[str, str] = FORMER | {"help": "help"}
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "help":
+            return help_
+        entry, _, name = FORMER.get(cmd_name, cmd_name).partition(" ")
+        if entry not in ENTRIES:
+            return None
+        if name:
+            return Verbs(VERBS[entry]).get_command(ctx, name)
+        module, line = ENTRIES[entry]
+        if not module:
+            return Verbs(VERBS[entry], name=entry, help=line)
+        from harness.cli.entry import EntryVerb  # here, since it imports what the list of commands does not need
+
+        verb = super().get_command(ctx, entry)
+        assert verb is not None
+        return EntryVerb(verb, VERBS[entry])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if len(args) > 1 and args[1] in VERBS.get(args[0], {}) and ENTRIES[args[0]][0]:
+            return args[0], Below(VERBS[args[0]], name=args[0]), args[1:]
+        return super().resolve_command(ctx, args)
 
 
 @click.command(
-    cls=Verbs,
-    verbs={name: verb for verbs in SECTIONS.values() for name, verb in verbs.items()},
-    sections=SECTIONS,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Program, verbs=ENTRIES, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, "-V", "--version", prog_name="voice-harness")
 @click.pass_context
 def group(ctx: click.Context) -> None:
-    """A live test harness for voice devices.
+    """A live test harness for voice devices. To find a command by what you want to know: harness help
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 a device, engine or file fault.
     """
@@ -214,7 +287,7 @@ def group(ctx: click.Context) -> None:
     choices = {"1": "demo", "2": "init", "3": "doctor", "4": "help"}
     chosen = click.prompt("Choose 1–4, or press Enter to leave", default="", show_default=False).strip()
     if verb := choices.get(chosen, chosen if chosen in choices.values() else ""):
-        group(["--help"] if verb == "help" else [verb], prog_name="harness")
+        group([verb], prog_name="harness")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""All commands of the program, verbs and their verbs."""
+"""All commands of the program, verbs and their verbs, each by its former name too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def commands(group: click.Group, name: str = "harness") -> Iterator[tuple[str, c
     """Each with the words that call it."""
     yield name, group
     context = click.Context(group)
-    for verb in group.list_commands(context):
+    for verb in [*group.list_commands(context), *getattr(group, "former", ())]:
         command = group.get_command(context, verb)
         assert command is not None
         if isinstance(command, click.Group):

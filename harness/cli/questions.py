@@ -1,0 +1,74 @@
+"""Which command answers which question: the text of `harness help`, and a page of the reference."""
+
+from __future__ import annotations
+
+import click
+
+QUESTIONS = {
+    "Start": {"What does a test look like?": "init demo", "How do I test my device?": "init"},
+    "Before a run": {
+        "Are my files right?": "check",
+        "Is this computer ready?": "check doctor",
+        "Does sound arrive at the microphone?": "check sound",
+        "How long will it take, and can it decide?": "check rehearse",
+        "How many hours and utterances do I need?": "evaluate plan",
+    },
+    "Run": {
+        "How well does the device hear and answer?": "run",
+        "How do I resume a run that was cut off?": "run resume",
+        "How is the run doing?": "run attach",
+    },
+    "Results of sessions": {
+        "What happened in a session?": "report show",
+        "What do I give to those who decide?": "report page",
+        "Is the new build worse?": "report compare",
+        "Since when is it worse?": "report trend",
+        "How do I process results elsewhere?": "report export",
+        "Which responses were right, which wrong?": "report categories",
+        "Do the raters agree?": "report agreement",
+        "Did the device do what it said?": "report effects",
+        "How long does it remember a dialogue?": "report memory",
+    },
+    "People": {
+        "Is this response right?": "rate",
+        "How do raters reach the site?": "rate invite",
+        "How do I move judgments between programs?": "rate judgments",
+    },
+    "Recordings and transcripts": {
+        "How good is a wake engine or recogniser?": "evaluate",
+        "Which engines are there?": "evaluate engines",
+        "How do I make test audio with labels?": "evaluate mix",
+        "How do I join the parts of an evaluation?": "evaluate merge",
+        "What did the room cost, what the engine?": "evaluate offline",
+        "What is the word error rate?": "score",
+        "How do I convert .sro transcriptions?": "score snor",
+    },
+    "Intents and slots": {
+        "How well are intents and slots understood?": "understand score",
+        "How do I label utterances?": "understand annotate",
+        "How do I train and compare models?": "understand bench",
+        "What do recognition errors cost?": "understand cascade",
+    },
+    "Equipment and storage": {
+        "Which devices can I test?": "admin devices",
+        "Which sound devices are there?": "admin sound",
+        "Which voices can speak?": "admin voices",
+        "How loud is the loudspeaker?": "admin calibrate",
+        "How do I test without hardware?": "admin lab",
+        "How do I hand a session over?": "admin pack",
+        "How do I open a session that was packed?": "admin unpack",
+        "How do I remove speech from a clip?": "admin redact",
+        "How do I free disk space?": "admin purge",
+        "How does an editor check my files?": "admin schema",
+    },
+}
+"""Heading → question → the words of the command."""
+
+
+def answers(formatter: click.HelpFormatter) -> str:
+    """The questions below their headings, each with its command."""
+    formatter.write_text("Which command answers which question? For its options, add --help.")
+    for heading, rows in QUESTIONS.items():
+        with formatter.section(heading):
+            formatter.write_dl([(question.ljust(44), f"harness {words}") for question, words in rows.items()], 46)
+    return formatter.getvalue()

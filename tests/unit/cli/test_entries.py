@@ -1,0 +1,95 @@
+"""Nine entries hold every verb; each verb is found by the name that it had before there were entries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner, Result
+
+from harness.cli import ENTRIES, FORMER, VERBS, group
+from harness.cli.questions import QUESTIONS
+from tests.unit.cli.walking import commands
+
+ALL = dict(commands(group))
+
+
+@pytest.mark.parametrize("former", [name for name in FORMER if not isinstance(ALL[f"harness {name}"], click.Group)])
+def test_a_former_name_calls_the_same_verb(former: str) -> None:
+    assert ALL[f"harness {former}"] is ALL[f"harness {FORMER[former]}"]
+
+
+def harness(*words: str) -> Result:
+    return CliRunner().invoke(group, words, prog_name="harness")
+
+
+def usage(*words: str) -> str:
+    return harness(*words, "--help").output.splitlines()[0]
+
+
+def test_a_usage_line_has_the_words_that_called_the_verb() -> None:
+    assert usage("report", "show") == "Usage: harness report show [OPTIONS] SESSION"
+    assert usage("show") == "Usage: harness show [OPTIONS] SESSION"
+    assert usage("understanding", "split").startswith("Usage: harness understanding split ")
+    assert usage("understand", "annotate", "new").startswith("Usage: harness understand annotate new ")
+    assert "Usage: harness report show " in harness("report", "show").output
+    assert harness("help", "report", "show").output == harness("report", "show", "--help").output
+
+
+def test_an_entry_is_a_verb_unless_its_next_word_is_one() -> None:
+    assert usage("run") == "Usage: harness run [OPTIONS] SCENARIO"
+    assert "\nCommands:\n  resume  " in harness("run", "--help").output
+    assert harness("check").output == harness("validate").output.replace("harness validate", "harness check")
+    assert harness("check", "missing.yaml").output == harness("validate", "missing.yaml").output
+    assert harness("report", "a", "show").output == harness("report", "page", "a", "show").output
+    assert "Missing argument 'SCENARIO'" in harness("run").output
+    assert harness("run", "a.yaml", "b.yaml", "--bench", "b.yaml").exit_code == 2
+    assert "unexpected extra argument" in harness("run", "a.yaml", "b.yaml", "--bench", "b.yaml").output
+
+
+def test_a_file_with_the_name_of_a_verb_is_written_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "./" not in harness("report", "show").output
+    (tmp_path / "show").mkdir()
+    (tmp_path / "validate").write_text("no: scenario\n")
+    assert "write ./show" in harness("report", "show").output
+    assert "write ./show" in message(harness("report", "show", "gone"))
+    assert "write ./validate" in harness("check", "validate").output
+    assert "validate:1:1: " in harness("check", "./validate").output
+    assert "./" not in message(harness("show", "gone"))
+    (tmp_path / "lab").mkdir()
+    assert "./" not in harness("admin", "lab", "up", "x").output
+
+
+def message(result: Result) -> str:
+    return str(result.exception)
+
+
+def test_a_mistyped_verb_is_suggested_by_its_name_below_an_entry() -> None:
+    assert "Did you mean 'check validate'?" in harness("valdate").output
+    assert "Did you mean 'show'?" in harness("help", "report", "shwo").output
+
+
+def test_the_shell_completes_the_entries_and_the_verbs_below_them() -> None:
+    def completed(*words: str) -> list[str]:
+        shell = ShellComplete(group, {}, "harness", "_HARNESS_COMPLETE")
+        return [one.value for one in shell.get_completions(list(words), "")]
+
+    assert completed() == list(ENTRIES)
+    assert completed("admin")[:3] == ["lab", "voices", "devices"]
+    assert completed("score") == ["snor"]
+
+
+def test_help_names_the_command_that_answers_a_question() -> None:
+    lines = harness("help").output.splitlines()
+    asked = {question: words for rows in QUESTIONS.values() for question, words in rows.items()}
+    for question, words in asked.items():
+        assert f"harness {words}" in ALL
+        assert any(line.startswith(f"  {question}  ") and line.endswith(f"  harness {words}") for line in lines)
+    below = {f"{entry} {name}" for entry, verbs in VERBS.items() if entry != "understand" for name in verbs}
+    assert below - {"check validate"} <= set(asked.values())
+    assert max(map(len, lines)) <= 80
