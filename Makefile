@@ -34,7 +34,7 @@ $(DEMO): setup/demo.lock pyproject.toml setup/packages-demo.txt setup/install.sh
 	touch $@
 
 demo: $(DEMO)
-	$(BIN)/harness demo
+	$(BIN)/harness init demo
 
 test: setup
 	$(TEST)

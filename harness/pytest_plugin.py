@@ -77,7 +77,7 @@ class ScenarioRun:
             report = report_of(reader.entries(), read_scenario(folder), later_rows(folder))
         ends = [case.reason.type for case in report.suites[0].cases if case.reason is not None]
         if EndReason.STOPPED.value in ends or "not_finished" in ends:
-            pytest.exit(f"the run was stopped. Resume: harness resume {folder}", pytest.ExitCode.INTERRUPTED)
+            pytest.exit(f"the run was stopped. Resume: harness run resume {folder}", pytest.ExitCode.INTERRUPTED)
         return report
 
 

@@ -109,7 +109,7 @@ def procedure_page(name: ProcedureName) -> str:
             intro,
             "",
             f"Write `procedure: {{name: {name.value}, edition: …}}` in the scenario. Editions: {editions}.",
-            "The report and `harness show` then print this table with the session's own values, for each device.",
+            "The report and `harness report show` then print this table with the session's values, for each device.",
             "",
             "| clause | wanted | key of the scenario | result |",
             "|---|---|---|---|",
@@ -127,7 +127,7 @@ def procedure_page(name: ProcedureName) -> str:
 
 
 def exports_page() -> str:
-    """The forms of `harness export`, with the columns and kinds of rows from the code."""
+    """The forms of `harness report export`, with the columns and kinds of rows from the code."""
     contents = {ColumnContent.TEXT: "text", ColumnContent.WHOLE: "whole number", ColumnContent.NUMBER: "number"}
     columns = [f"| `{name}` | {contents[content]} | {cell(means)} |" for name, content, means in TRIAL_COLUMNS]
     kinds = []

@@ -64,7 +64,7 @@ class AnnotationFolder:
         if not self.project.is_file():
             raise LogError(
                 f"{self.path} is not an annotation project: it has no {self.project.name}",
-                remedy="Make one with: harness annotate new",
+                remedy="Make one with: harness understand annotate new",
             )
         return self
 

@@ -57,12 +57,13 @@ def material(
     labelled = [one for one in labelled if not label_set.refusal(one.intents or ())]
     unlabelled = tuple(replace(one, intents=None) for one in texts if one.id in open_ and one.id not in final)
     if not unlabelled:
-        raise InputError("every utterance is labelled", remedy="Show the progress: harness annotate status")
+        raise InputError("every utterance is labelled", remedy="Show the progress: harness understand annotate status")
     if len(labelled) < LEAST_LABELLED:
         raise InputError(
             f"{len(labelled)} utterances are labelled, but tri-training needs at least {LEAST_LABELLED} (the method's"
             " authors labelled 1,551)",
-            remedy="Label some first: harness annotate review PROJECT, or import labels: harness annotate import",
+            remedy="Label some first: harness understand annotate review PROJECT, or import labels: "
+            "harness understand annotate import",
         )
     sets = {one.intents for one in labelled}
     if len(sets) < LEAST_SETS:

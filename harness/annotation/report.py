@@ -318,14 +318,15 @@ def outcome_lines(
         target = f"target {percent(project.target_error, 2)}"
         yield f"a classifier would label the other {rest} with an estimated error of {error} ({target})"
         if guessed.error <= project.target_error:
-            yield f"the target is reached: harness annotate propose {plain_text(project.id, 100)} --method classifier"
+            again = f"harness understand annotate propose {plain_text(project.id, 100)} --method classifier"
+            yield f"the target is reached: {again}"
 
 
 def _changed(ids: tuple[str, ...]) -> str:
     shown = ", ".join(plain_text(one, 60) for one in ids[:MOST_IDS]) + ", …" * (len(ids) > MOST_IDS)
     was, them = ("was", "it") if len(ids) == 1 else ("were", "them")
     told = f"{len(ids)} of them {was} labelled differently since: {shown}; the settled labels stay"
-    again = f"harness annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
+    again = f"harness understand annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
     return f"{'':10}{told}. To settle {them} again: {again}"
 
 

@@ -85,10 +85,10 @@ def lab_state() -> LabState:
             pids=tuple(sorted(found["pids"].items())),
         )
     except FileNotFoundError as error:
-        raise LabError("the virtual lab is not running", remedy="Start it: harness lab up") from error
+        raise LabError("the virtual lab is not running", remedy="Start it: harness admin lab up") from error
     except (KeyError, ValueError, AttributeError) as error:
         raise LabError(
-            f"{path} is damaged: {error}", remedy="Restart the lab: harness lab down, then harness lab up"
+            f"{path} is damaged: {error}", remedy="Restart the lab: harness admin lab down, then harness admin lab up"
         ) from error
 
 
@@ -130,7 +130,7 @@ class SessionFolder:
         if self.rescue.is_file():
             raise LogError(
                 f"{self.database} was deleted, moved or replaced in an earlier run; its rows are in {self.rescue.name}",
-                remedy=f"Continue with them: harness resume {self.path}",
+                remedy=f"Continue with them: harness run resume {self.path}",
             )
         if not self.database.is_file():
             raise LogError(

@@ -95,7 +95,7 @@ SESSION: Content[Record] = Content(
     "a session",
     "a session log",
     "Use the version of the tool that session.json names",
-    "See all damage with: harness show SESSION --check",
+    "See all damage with: harness report show SESSION --check",
     RECORDS,
     lambda record: record.judgment.id if isinstance(record, JudgmentGiven) else None,
 )

@@ -4,7 +4,7 @@ A line ends with a line feed, a carriage return, or both. Uses memory for one bl
 
 Comma-separated text is written so that a spreadsheet shows it unchanged and never evaluates it. A cell that begins with
 = + - @, a tab or a line end gets a leading apostrophe. One that begins with an apostrophe gets another one, so that
-removing one restores every text (`harness judgments import` does). A signed number is not a formula.
+removing one restores every text (`harness rate judgments import` does). A signed number is not a formula.
 
 All tables of others are read by `CsvRows`. Cells are separated by commas, in a .tsv file by tabs. The first line can
 declare another separator, as spreadsheets do: `sep=;`. One that is not declared is not guessed.

@@ -1,4 +1,4 @@
-"""`harness agreement`: how far raters agree, their statistics, and disputed items."""
+"""`harness report agreement`: how far raters agree, their statistics, and disputed items."""
 
 from __future__ import annotations
 

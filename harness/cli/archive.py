@@ -1,4 +1,4 @@
-"""`harness pack` and `harness unpack`: a session as one file."""
+"""`harness admin pack` and `harness admin unpack`: a session as one file."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def pack(
 ) -> None:
     """Pack each session into one file: log, clips, inputs and judgments, with the SHA-256 of each file.
 
-    Checks the hash chain first, as `harness show --check` does, and refuses a session that is damaged or running.
-    The same session gives the same bytes.
+    Checks the hash chain first, as `harness report show --check` does, and refuses a session that is damaged or
+    running. The same session gives the same bytes.
 
     SESSION: its folder, or its name below ./sessions.
     """
@@ -90,7 +90,7 @@ def unpack(
 
     Refuses an archive that is cut short, altered or hostile, and leaves nothing behind then.
 
-    FILE: an archive that `harness pack` wrote.
+    FILE: an archive that `harness admin pack` wrote.
     """
     from harness.session.archive import UnpackLimits, suffix_of
     from harness.session.archive import unpack as unpacked

@@ -1,4 +1,4 @@
-"""`harness calibrate`: what a digital level of a loudspeaker or a microphone is in the room, by a sound level meter."""
+"""`harness admin calibrate`: what a digital level of a loudspeaker or microphone is in the room, by a meter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness categories`: how often first responses fall into each category, by device, class and condition."""
+"""`harness report categories`: how often first responses fall into each category, by device, class and condition."""
 
 from __future__ import annotations
 

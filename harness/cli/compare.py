@@ -1,4 +1,4 @@
-"""`harness compare`: compare sessions with a first one, or two evaluations of files."""
+"""`harness report compare`: compare sessions with a first one, or two evaluations of files."""
 
 from __future__ import annotations
 

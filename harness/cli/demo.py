@@ -1,4 +1,4 @@
-"""`harness demo`: the tour that `make demo` runs, in its own virtual lab."""
+"""`harness init demo`: the tour that `make demo` runs, in its own virtual lab."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def command(
     finally:
         if place is not None and not _is_over(place):
             lab.leave()
-            click.echo(f"The run continues. To watch it: harness attach {place.folder}")
+            click.echo(f"The run continues. To watch it: harness run attach {place.folder}")
         else:
             lab.end()
         if keep_lab:
@@ -73,4 +73,4 @@ def _is_over(place: EnginePlace) -> bool:
 
 
 def _down() -> str:
-    return f"HARNESS_LAB={os.environ['HARNESS_LAB']} harness lab down"
+    return f"HARNESS_LAB={os.environ['HARNESS_LAB']} harness admin lab down"

@@ -1,4 +1,4 @@
-"""`harness devices`: lists device profiles, runs their samples, and shows what a profile makes of a device."""
+"""`harness admin devices`: lists device profiles, runs their samples, and shows what a profile makes of a device."""
 
 from __future__ import annotations
 
@@ -170,7 +170,9 @@ def test(
     from harness.devices.profiles.profile import load_profile, profile_paths
 
     if (profile is None) is not every:
-        raise InputError("either a profile or --all is required", remedy="List the profiles: harness devices list")
+        raise InputError(
+            "either a profile or --all is required", remedy="List the profiles: harness admin devices list"
+        )
     if every and (reach.given or reach.driver):
         raise InputError("--all cannot watch a device", remedy="Name the profile of this device instead of --all")
     if every:

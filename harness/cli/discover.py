@@ -1,4 +1,4 @@
-"""`harness devices discover`: devices on the network and serial ports, each with the command that sets it up."""
+"""`harness admin devices discover`: devices on the network and serial ports, each with the command that sets it up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ no device announced itself within {seconds:g} s. Check that
   - the device is on, and on the same network as this host (not a guest network or another VLAN)
   - no firewall blocks UDP port 5353, and the access point passes multicast on
   - the device announces itself: the message bus of OpenVoiceOS does not (harness init --ovos HOST)
-A longer search: harness devices discover --seconds 30"""
+A longer search: harness admin devices discover --seconds 30"""
 
 
 @verb("discover")

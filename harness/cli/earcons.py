@@ -1,4 +1,4 @@
-"""`harness devices learn-earcon`: records a device's chime, which the microphone finds later."""
+"""`harness admin devices learn-earcon`: records a device's chime, which the microphone finds later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness effects`: whether queries had the wanted effect, as people observe it."""
+"""`harness report effects`: whether queries had the wanted effect, as people observe it."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def command(
 ) -> None:
     """List effects of queries that are still open, and record what an operator observed.
 
-    Effects that the device itself reported are known already: see `harness show`. You can answer while the session
-    runs or at any time later. A later answer overrules an earlier one.
+    Effects that the device itself reported are known already: see `harness report show`. You can answer while the
+    session runs or at any time later. A later answer overrules an earlier one.
 
     SESSION: a session's folder, or its name below ./sessions.
 

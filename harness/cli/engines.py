@@ -1,4 +1,4 @@
-"""`harness engines`: engines for offline evaluation, with their models, settings, operating points and licences."""
+"""`harness evaluate engines`: offline engines, with their models, settings, operating points and licences."""
 
 from __future__ import annotations
 

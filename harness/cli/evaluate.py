@@ -127,7 +127,7 @@ _ASKED = together(
     vad=flag("Remove silence before the recogniser.", "-a"),
     resume=flag("Resume an interrupted evaluation."),
     force=flag("Overwrite an existing log."),
-    shard=option("Run shard I of N only; `harness merge` joins the shards.", callback=_shard, metavar="I/N"),
+    shard=option("Run shard I of N only; `harness evaluate merge` joins the shards.", callback=_shard, metavar="I/N"),
     resample=flag("Resample files with another sample rate (default: reject them)."),
     continuous=flag("Keep the engine's state from one out-of-vocabulary file to the next."),
     lead_in_ref=option("Which edge of a detection must follow the lead-in.", default=LeadInRef.END),

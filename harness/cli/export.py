@@ -1,4 +1,4 @@
-"""`harness export`: the results of a session in the forms that other programs read."""
+"""`harness report export`: the results of a session in the forms that other programs read."""
 
 from __future__ import annotations
 
@@ -210,7 +210,8 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
     if not any(one.first.heard is not None for one in heard):
         who = "no device" if device is None else f"no device called {plain_text(device, 80)!r}"
         raise InputError(
-            f"{who} reported what it heard in this session", remedy="See the transcripts: harness show SESSION --wer"
+            f"{who} reported what it heard in this session",
+            remedy="See the transcripts: harness report show SESSION --wer",
         )
     with disk_errors(f"{folder} cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)

@@ -180,7 +180,7 @@ class Setup:
 
     def _monitor(self, profile: str) -> str:
         arguments = DEVICES[self.kind].monitor.format(at=shlex.quote(self.at), board=self.board)
-        return f"harness devices monitor {profile} {arguments}"
+        return f"harness admin devices monitor {profile} {arguments}"
 
     def next_steps(self, folder: Path) -> list[str]:
         """Commands to run next, in order."""
@@ -188,14 +188,20 @@ class Setup:
         run = f"harness run {scenario} --bench {bench}"
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
-                return [f"harness validate {scenario} {bench}", "harness lab up", run]
+                return [f"harness check validate {scenario} {bench}", "harness admin lab up", run]
             case BenchKind.SOUND:
-                return ["harness sound list", f"harness doctor --bench {bench}", f"harness validate {folder}", run]
+                return [
+                    "harness admin sound list",
+                    f"harness check doctor --bench {bench}",
+                    f"harness check validate {folder}",
+                    run,
+                ]
             case kind if DEVICES[kind].shipped:
-                return [f"harness doctor --bench {bench}", run]
-        test = f"harness devices test {profile}"
+                return [f"harness check doctor --bench {bench}", run]
+        test = f"harness admin devices test {profile}"
         return [
-            self._monitor(str(profile)), test, f"harness validate {folder}", f"harness doctor --bench {bench}", run
+            self._monitor(str(profile)), test,
+            f"harness check validate {folder}", f"harness check doctor --bench {bench}", run,
         ]  # fmt: skip
 
 
@@ -221,8 +227,8 @@ def command(
     """Write a commented starter scenario and bench into FOLDER (default: here).
 
     On a terminal, without options, the command asks which kind of bench you have. It never overwrites a file. To find
-    devices and the options for each, run `harness devices discover`. The command asks an ESPHome device, a Wyoming
-    satellite or Home Assistant for the wake phrase.
+    devices and the options for each, run `harness admin devices discover`. The command asks an ESPHome device, a
+    Wyoming satellite or Home Assistant for the wake phrase.
     """
     ctx = click.get_current_context()
     given = [name for name in NEEDS if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]

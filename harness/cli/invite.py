@@ -1,4 +1,4 @@
-"""`harness invite`: links with which raters and annotators log in to their sites."""
+"""`harness rate invite`: links with which raters and annotators log in to their sites."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ def command(
     listed: bool = flag("List the invitations.", "--list"),
     revoke: tuple[str, ...] = many("End an invitation at once; repeatable.", metavar="RATER"),
 ) -> None:
-    """Invite raters to `harness rate --web`, annotators to `harness annotate review`, or visitors to a live site.
+    """Invite raters (`harness rate --web`), annotators (`harness understand annotate review`), or visitors of a run.
 
     Prints one link per person, once. Send each link in private. RATER: the pseudonym of a rater or annotator, stored
     with every judgment or label. A new invitation replaces the earlier link. The file holds only hashes of tokens.
     """
     if not (raters or listed or revoke):
-        raise InputError("no rater is named", remedy="Name one: harness invite RATER…, or use --list or --revoke RATER")
+        raise InputError(
+            "no rater is named", remedy="Name one: harness rate invite RATER…, or use --list or --revoke RATER"
+        )
     if adjudicator and coordinator:
         raise InputError("--adjudicator and --coordinator exclude each other", remedy="Invite them under two names")
     invitations = Invitations(path)

@@ -1,4 +1,4 @@
-"""`harness judgments`: export judgments, and import judgments made elsewhere."""
+"""`harness rate judgments`: export judgments, and import judgments made elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness lab up | down | status | log`."""
+"""`harness admin lab up | down | status | log`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def up(
     lab = Lab()
     began_s = time.monotonic()
     if not lab.up(settings, room):
-        click.echo("The virtual lab is already running. To stop it: harness lab down")
+        click.echo("The virtual lab is already running. To stop it: harness admin lab down")
         return
     if lab.started != PARTS:
         click.echo(f"Started again: {', '.join(lab.started)}. The rest of the virtual lab was running.")
@@ -76,7 +76,7 @@ def log(
 
     path = Lab().log_path(part)
     if not path.exists():
-        raise LabError(f"the log {path} does not exist", remedy="Start the lab: harness lab up")
+        raise LabError(f"the log {path} does not exist", remedy="Start the lab: harness admin lab up")
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]:
         click.echo(plain_text(line, limit=1000))
 

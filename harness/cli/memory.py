@@ -1,4 +1,4 @@
-"""`harness memory`: how long devices remember, from sessions with memory trials."""
+"""`harness report memory`: how long devices remember, from sessions with memory trials."""
 
 from __future__ import annotations
 

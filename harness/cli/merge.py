@@ -1,4 +1,4 @@
-"""`harness merge`: join the shards of an evaluation."""
+"""`harness evaluate merge`: join the shards of an evaluation."""
 
 from __future__ import annotations
 

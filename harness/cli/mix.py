@@ -1,4 +1,4 @@
-"""`harness mix`: plant phrases in hours of background, with labels."""
+"""`harness evaluate mix`: plant phrases in hours of background, with labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness offline`: run an engine on a session's stimuli, and compare it with the devices' live results."""
+"""`harness evaluate offline`: run an engine on a session's stimuli, and compare it with the devices' live results."""
 
 from __future__ import annotations
 

@@ -389,7 +389,9 @@ class EnginesAsked:
         known = [{one.name for one in engine_class(task_of(text).engine).settings} for text in self.tasks]
         for name, _ in (*settings, *self.files):
             if not any(name in names for names in known):
-                raise InputError(f"none of the engines has the setting {name!r}", remedy="Run: harness engines ENGINE")
+                raise InputError(
+                    f"none of the engines has the setting {name!r}", remedy="Run: harness evaluate engines ENGINE"
+                )
         return [
             task_of(text, [one for one in settings if one[0] in names], [one for one in self.files if one[0] in names])
             for text, names in zip(self.tasks, known, strict=True)
@@ -456,5 +458,5 @@ def site_options(who: str) -> Any:
     whose, visitors = ("live", "visitors") if who == "live" else (f"{who}'", who)
     own = {one.name: one for one in fields(Site) if _DECLARED in one.metadata}
     own["public_url"] = option(f"With --web: address that {visitors} use, if it differs.", metavar="URL")
-    served = f"Serve the {whose} site; `harness invite` makes the links to log in."
+    served = f"Serve the {whose} site; `harness rate invite` makes the links to log in."
     return together(web=flag("Does nothing: the site is always served." if who == "annotators" else served), **own)

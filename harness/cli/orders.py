@@ -1,4 +1,4 @@
-"""`harness devices move` and `power`: try a stand or a power switch of a bench, without a session."""
+"""`harness admin devices move` and `power`: try a stand or a power switch of a bench, without a session."""
 
 from __future__ import annotations
 

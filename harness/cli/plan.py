@@ -1,4 +1,4 @@
-"""`harness plan`: hours and utterances for a claim, a sequential test, or a comparison of two systems."""
+"""`harness evaluate plan`: hours and utterances for a claim, a sequential test, or a comparison of two systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness purge` and `redact`: remove clips, or make spans of them silent, and keep all numbers."""
+"""`harness admin purge` and `redact`: remove clips, or make spans of them silent, and keep all numbers."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def command(
     if site.web and (plain or listing or adjudicate or rater is not None or sound_device or silent):
         raise InputError(
             "--web cannot be combined with --rater, --adjudicate, --list, --plain, --sound-device or --silent",
-            remedy="Raters log in with their links. Invite adjudicators with: harness invite --adjudicator RATER",
+            remedy="Raters log in with their links. Invite adjudicators with: harness rate invite --adjudicator RATER",
         )
     if names and not (adjudicate or site.web):
         raise InputError("--names works only with --adjudicate or --web", remedy="Add --adjudicate, or --web")

@@ -314,7 +314,7 @@ class _PlainSitting:
         except LogError as error:
             return f"cannot play the recording: {error}"
         except HarnessError as error:
-            where = "; other devices: harness sound list" if isinstance(error, DeviceError) else ""
+            where = "; other devices: harness admin sound list" if isinstance(error, DeviceError) else ""
             return f"cannot play: {error}{where}"
         return ""
 

@@ -1,4 +1,4 @@
-"""`harness rehearse`: a scenario against simulated devices, before the room is booked."""
+"""`harness check rehearse`: a scenario against simulated devices, before the room is booked."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ def command(
     LOG with -o: logs of `harness evaluate`, with LOG.jsonl beside each. Several are compared on one page. Score
     curves need the stored scores: evaluate with --report, --sweep or --cache.
 
-    LOG: a log of `harness evaluate`, of `harness export --wake-log`, or of the original tool; - for standard input.
-    A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints console lines,
+    LOG: a log of `harness evaluate`, of `harness report export --wake-log`, or of the original tool; - for standard
+    input. A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints console lines,
     intervals, and totals that do not add up.
 
     Exit status: 0 written, or the totals agree with the lines · 2 the input cannot be read · 3 the totals disagree.
@@ -60,7 +60,7 @@ def command(
         return
     if output is not None:
         if json_wanted:
-            raise InputError("--json applies to a log only", remedy="For a session: harness export --json")
+            raise InputError("--json applies to a log only", remedy="For a session: harness report export --json")
         from harness.cli.sessions import session_folder
         from harness.report.session_cases import SoundsIn
         from harness.report.session_page import write_report

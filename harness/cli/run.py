@@ -64,7 +64,7 @@ class WatchAsked:
         if self.report is not None and self.no_watch:
             raise InputError(
                 "--junit is written when the run ends, and --no-watch does not wait for that",
-                remedy="Write it afterwards: harness export SESSION --junit FILE",
+                remedy="Write it afterwards: harness report export SESSION --junit FILE",
             )
 
     @property
@@ -97,8 +97,8 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
     if place.alive and not Path(place.socket).exists():
         raise EngineError(
             f"the engine (pid {place.pid}) is still running, but its socket {place.socket} was removed",
-            remedy=f"See the results so far: harness show {place.folder}. "
-            f"To reconnect, stop the engine (kill {place.pid}), then: harness resume {place.folder}",
+            remedy=f"See the results so far: harness report show {place.folder}. "
+            f"To reconnect, stop the engine (kill {place.pid}), then: harness run resume {place.folder}",
         )
     try:
         return _show(place, view, history=history)
@@ -106,12 +106,12 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
         # Ctrl-C before the view could handle it. The user may not have seen the session's name yet.
         if view is RunView.DASHBOARD:
             raise EngineError(
-                "you left; the run continues", remedy=f"Reattach: harness attach {place.folder}"
+                "you left; the run continues", remedy=f"Reattach: harness run attach {place.folder}"
             ) from interrupt
         if place.alive:
             os.kill(place.pid, signal.SIGTERM)
         raise EngineError(
-            "you left; the engine is stopping", remedy=f"Resume: harness resume {place.folder}"
+            "you left; the engine is stopping", remedy=f"Resume: harness run resume {place.folder}"
         ) from interrupt
 
 
@@ -198,7 +198,7 @@ class _Watch:
             os.kill(self._place.pid, signal.SIGTERM)
 
     def _remedy(self) -> str:
-        return f"Resume: harness resume {self._place.folder}"
+        return f"Resume: harness run resume {self._place.folder}"
 
     @staticmethod
     def _say(text: str) -> None:
@@ -279,12 +279,13 @@ def demand_lab(folder: Path, *, start: bool) -> None:
             raise LabError(
                 error.what,
                 place=Place(bench.path),
-                remedy=f"Start it: harness lab up; then: harness resume {folder}. Or let harness run start it: --yes",
+                remedy=f"Start it: harness admin lab up; then: harness run resume {folder}. "
+                "Or let harness run start it: --yes",
             ) from error
         from harness.lab.lab import Lab  # here, since it takes long to import
         from harness.lab.sound_server import ROOMS
 
-        click.echo("Starting the virtual lab. To stop it later: harness lab down", err=True)
+        click.echo("Starting the virtual lab. To stop it later: harness admin lab down", err=True)
         Lab().up(room=bench.room if bench.room in ROOMS else None)
 
 
@@ -294,7 +295,7 @@ def _demand_alone(site: Site, asked: WatchAsked) -> None:
     if site.web and (asked.plain or asked.as_json or asked.report is not None or asked.no_watch):
         raise InputError(
             "--web cannot be combined with --plain, --json, --junit or --no-watch",
-            remedy="Watch in a second terminal: harness attach --plain",
+            remedy="Watch in a second terminal: harness run attach --plain",
         )
 
 
@@ -312,7 +313,9 @@ def command(
     sessions: Path = sessions_option,
     seed: int | None = option("Random seed for the order and for simulated devices. Default: the scenario's."),
     asked: WatchAsked = together(**VIEW, **JUNIT, **NO_WATCH),
-    only_prepare: bool = flag("Plan the session, print its folder and return. `harness resume` plays it.", "--prepare"),
+    only_prepare: bool = flag(
+        "Plan the session, print its folder and return. `harness run resume` plays it.", "--prepare"
+    ),
     attended: bool | None = option(
         "Whether an operator answers questions. Default: what the bench says, else while the dashboard is open.",
         "--attended/--unattended",
@@ -380,7 +383,7 @@ def resume(
 
     In the dashboard you can also open a complete session, to judge its responses or play trials again.
 
-    SESSION: its folder, or its name below ./sessions. If it is running, you watch it, as with `harness attach`.
+    SESSION: its folder, or its name below ./sessions. If it is running, you watch it, as with `harness run attach`.
 
     The exit status covers the whole session, even when nothing is left to play.
 
@@ -405,7 +408,7 @@ def resume(
             raise InputError(f"{folder} was aborted", remedy="Start a new session: harness run")
         complete = standing.ended is EndReason.COMPLETED and not standing.pending()
         if complete and (site.web or asked.view is not RunView.DASHBOARD):
-            click.echo(f"nothing is left to play. See the results: harness show {folder}")
+            click.echo(f"nothing is left to play. See the results: harness report show {folder}")
             _write_report(asked.report, folder)
             sys.exit(_verdict(folder))
         if not trust:
@@ -469,5 +472,5 @@ def _running(session: str) -> EnginePlace:
     folder = session_folder(session)
     found = find(folder)
     if found is None:
-        raise EngineError(f"{folder} is not running", remedy=f"Resume it: harness resume {folder}")
+        raise EngineError(f"{folder} is not running", remedy=f"Resume it: harness run resume {folder}")
     return found

@@ -1,4 +1,4 @@
-"""`harness schema`: the JSON Schemas of our files, for editors."""
+"""`harness admin schema`: the JSON Schemas of our files, for editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness show`: prints the content of a session log."""
+"""`harness report show`: prints the content of a session log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness snor`: .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr, as a filter."""
+"""`harness score snor`: .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr, as a filter."""
 
 from __future__ import annotations
 

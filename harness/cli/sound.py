@@ -1,4 +1,4 @@
-"""`harness sound`: list sound devices, and check that sound travels from a loudspeaker to a microphone."""
+"""`harness admin sound`: list sound devices, and check that sound travels from a loudspeaker to a microphone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
         click.echo(json.dumps([asdict(device) for device in devices]))
         return
     if not devices:
-        click.echo("No sound device was found. For the virtual lab: harness lab up, then --sound-server virtual_lab")
+        click.echo(
+            "No sound device was found. For the virtual lab: harness admin lab up, then --sound-server virtual_lab"
+        )
         return
     columns = (Column("name"), Column("in"), Column("out"), Column("default rate"))
     rows = [(one.name, str(one.inputs), str(one.outputs), f"{one.rate_hz} Hz") for one in devices]
@@ -62,8 +64,8 @@ def list_recordings(
 ) -> None:
     """Read recordings completely, and list those that a run would reject, each with the reason.
 
-    PATHS are sound files, or folders that are searched with their subfolders. `harness validate` does the same for
-    the recordings of a scenario.
+    PATHS are sound files, or folders that are searched with their subfolders. `harness check validate` does the same
+    for the recordings of a scenario.
 
     Exit status: 0 all can be played · 2 some cannot, or no recording was found.
     """
@@ -171,7 +173,7 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
     if name is None:
         raise InputError(
             "the bench has no microphone that records" if bench is not None else "no microphone is named",
-            remedy="Give --microphone; harness sound list has the names",
+            remedy="Give --microphone; harness admin sound list has the names",
         )
     return name, sound_server or (bench.sound_server if bench is not None else "system")
 

@@ -1,4 +1,4 @@
-"""`harness trend`: measures of nightly sessions in their order, and where they change."""
+"""`harness report trend`: measures of nightly sessions in their order, and where they change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness validate`: check scenarios, benches, device profiles and other files; plays nothing."""
+"""`harness check validate`: check scenarios, benches, device profiles and other files; plays nothing."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ValidatedFiles:
         for result in check_samples(profile):
             if result.wrong:
                 what = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
-                remedy = f"Change the rules, or what it gives; see harness devices test {path}"
+                remedy = f"Change the rules, or what it gives; see harness admin devices test {path}"
                 self.note(InputError(what, place=Place(str(path), result.sample.line), remedy=remedy))
 
     def pair(self) -> None:

@@ -1,4 +1,4 @@
-"""`harness voices`: list the installed voices, and speak a text into a file."""
+"""`harness admin voices`: list the installed voices, and speak a text into a file."""
 
 from __future__ import annotations
 

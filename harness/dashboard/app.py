@@ -274,9 +274,9 @@ def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:
     where = plain_text(str(folder), 400)
     view = app.watch_.view()
     if view.gone is not None:
-        sys.stdout.write(f"The engine has ended ({view.gone}). Continue with: harness resume {where}\n")
+        sys.stdout.write(f"The engine has ended ({view.gone}). Continue with: harness run resume {where}\n")
     elif view.goodbye is not None:
-        sys.stdout.write(f"The session has ended. See its results: harness show {where}\n")
+        sys.stdout.write(f"The session has ended. See its results: harness report show {where}\n")
     else:
-        sys.stdout.write(f"Detached; the session continues. Return with: harness attach {where}\n")
+        sys.stdout.write(f"Detached; the session continues. Return with: harness run attach {where}\n")
     return GONE_EXIT_CODE if status is None else status

@@ -533,7 +533,7 @@ class EsphomeDevice(TextStream):
         deadline_s = threads.monotonic() + SETTING_LIMIT_S
         while (link := self._far_end) is None:
             if threads.monotonic() > deadline_s or self._stop.wait(STEP_S):
-                raise DeviceError(f"{self.id} is lost: {self._why}", remedy="Switch it on, then harness resume")
+                raise DeviceError(f"{self.id} is lost: {self._why}", remedy="Switch it on, then harness run resume")
         return cast(EsphomeLink, link)
 
     def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:

@@ -25,10 +25,10 @@ MOST_OUTPUTS = 64
 class LoudspeakerOptions:
     """The keys of a loudspeaker in a bench file.
 
-    sound_device: Name of the device, or a unique part of it (`harness sound list`).
+    sound_device: Name of the device, or a unique part of it (`harness admin sound list`).
     frames_per_buffer: Samples per callback. Use 2400 on a busy computer.
     gain_db: Gain for everything that it plays, at most 0.
-    equaliser: Gains in dB at frequencies in Hz, such as "125:-3 250:0" (`harness calibrate --equalise`). Default: none.
+    equaliser: Gains in dB at Hz, such as "125:-3 250:0" (`harness admin calibrate --equalise`). Default: none.
     output: Output of the device that the loudspeaker is connected to, from 1. 0: every output gets the sound.
     outputs: Number of outputs of the device, if `output` is given.
     """

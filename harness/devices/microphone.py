@@ -34,7 +34,7 @@ _METER_BLOCKS = 10
 class MicrophoneOptions:
     """YAML keys of a microphone.
 
-    sound_device: Name of the recording device, as `harness sound list` prints it.
+    sound_device: Name of the recording device, as `harness admin sound list` prints it.
     speech_detector: Entry point of `harness.speech_detectors`.
     keep_s: Time for which sound is kept for clips.
     min_speech_ms: Shorter sounds do not count as speech.

@@ -52,7 +52,9 @@ class Answerer:
             self.recogniser.transcribe_later(silence, answers.put)
             answer = answers.get(timeout=2 * LOAD_LIMIT_S)
             if isinstance(answer, HarnessError):
-                raise DeviceError(f"the recogniser does not work: {answer}", remedy="See harness doctor") from answer
+                raise DeviceError(
+                    f"the recogniser does not work: {answer}", remedy="See harness check doctor"
+                ) from answer
 
     def answer(self, words: str) -> str:
         return self._answer.replace("{text}", words)
@@ -148,6 +150,8 @@ class ServerUse:
 def demand_answerer(recogniser: str, voice: str, answer: str) -> None:
     """PluginError, InputError or VoiceError when the recogniser or the voice is not on this host."""
     if recogniser and not load(Group.RECOGNISERS, recogniser).installed():
-        raise InputError(f"the packages of the recogniser {recogniser} are not installed", remedy="See harness doctor")
+        raise InputError(
+            f"the packages of the recogniser {recogniser} are not installed", remedy="See harness check doctor"
+        )
     if answer:
         Answerer("", voice, answer)

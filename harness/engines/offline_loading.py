@@ -70,7 +70,7 @@ def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tu
         raise InputError(
             f"{text!r} is neither an engine nor a model file",
             remedy="Name an engine and a model, such as microwakeword:okay_nabu, or a file that ends in "
-            ".tflite or .onnx; `harness engines` lists the installed engines",
+            ".tflite or .onnx; `harness evaluate engines` lists the installed engines",
         )
     known = engine_class(engine).settings
     by_name, values, loaded = {one.name: one for one in known}, dict(given), dict(files)

@@ -43,7 +43,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
-    """One line of `harness lab status`. pid and uptime are None for a part that is not running."""
+    """One line of `harness admin lab status`. pid and uptime are None for a part that is not running."""
 
     name: str
     pid: int | None
@@ -203,7 +203,7 @@ class Lab:
     @staticmethod
     def _refuse_others(state: Mapping[str, object], settings_path: Path | None, room: str | None) -> None:
         """Settings or a room named by the user must match the running lab: another lab would spoil a measurement."""
-        remedy = "Stop it first: harness lab down. Or run a second lab: set HARNESS_LAB to another folder"
+        remedy = "Stop it first: harness admin lab down. Or run a second lab: set HARNESS_LAB to another folder"
         if settings_path is not None and _sha256(settings_path) != state.get("settings_sha256"):
             has = state.get("settings") or "the default settings"
             if has == str(settings_path.resolve()):

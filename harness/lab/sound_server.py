@@ -174,7 +174,7 @@ class LabSoundServer:
     def adopt(self, pid: int) -> None:
         """Takes over a daemon that another process started on this folder, to configure and stop it."""
         if not self._is_ours(pid):
-            raise LabError(f"process {pid} is not the sound server of {self.folder}", remedy="harness lab up")
+            raise LabError(f"process {pid} is not the sound server of {self.folder}", remedy="harness admin lab up")
         self.pid = pid
         self._child = None
 
@@ -228,7 +228,7 @@ class LabSoundServer:
                 return int(leg["index"])
         raise LabError(
             f"the sound server has no path from {mouth} to {ear}",
-            remedy="Restart the lab: harness lab down, then harness lab up",
+            remedy="Restart the lab: harness admin lab down, then harness admin lab up",
         )
 
     def _listed(self, what: str) -> list[dict[str, Any]]:
@@ -248,7 +248,8 @@ class LabSoundServer:
             )
         except subprocess.TimeoutExpired as error:
             raise LabError(
-                "the sound server does not answer", remedy="Restart the lab: harness lab down, then harness lab up"
+                "the sound server does not answer",
+                remedy="Restart the lab: harness admin lab down, then harness admin lab up",
             ) from error
         except subprocess.CalledProcessError as error:
             raise LabError(f"the sound server rejected {' '.join(arguments)}: {error.stderr.strip()}") from error

@@ -389,7 +389,7 @@ class WorkerPool:
         if (self._failed_starts >= STARTS and not self.workers) or self.facts is None:
             raise EngineError(
                 f"the engine of {self._evaluation.task.name} cannot be loaded: its process {why}",
-                remedy="Try it on one file; `harness engines` lists its requirements",
+                remedy="Try it on one file; `harness evaluate engines` lists its requirements",
             )
         if self._failed_starts < STARTS:
             self._start()

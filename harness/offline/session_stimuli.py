@@ -103,7 +103,7 @@ def read_stimuli(folder: Path) -> SessionStimuli:
     if found is None or not found.devices:
         raise InputError(
             "the session has no wake, command or ambient trials",
-            remedy="There is nothing to compare; look at it with harness show",
+            remedy="There is nothing to compare; look at it with harness report show",
         )
     return found
 
@@ -124,7 +124,7 @@ def hear(
     if not isinstance(engine, ScoresSound | SpotsPhrases):
         raise InputError(
             "this engine is a recogniser and does not detect wake phrases",
-            remedy="Choose a wake engine: harness engines",
+            remedy="Choose a wake engine: harness evaluate engines",
         )
     plays = stimuli.plays(devices)
     renders = renderer()

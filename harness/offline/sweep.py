@@ -35,7 +35,7 @@ def demand_scores(facts: EngineFacts, evaluation: Evaluation) -> SpotRule:
     if facts.rule is None:
         raise InputError(
             f"{evaluation.task.engine} reports no scores, so its thresholds cannot be swept",
-            remedy="Run it once per value of its sensitivity setting, and compare the logs: harness compare",
+            remedy="Run it once per value of its sensitivity setting, and compare the logs: harness report compare",
         )
     if evaluation.continuous or facts.carries_state:
         with_what = "with --continuous" if evaluation.continuous else f"with {evaluation.task.engine}"

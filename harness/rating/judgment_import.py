@@ -130,7 +130,7 @@ class _Plan:
         if self._bad >= MOST_TOLD:
             return ""
         found = extractOne(word, list(known), score_cutoff=50)
-        return f"Did you mean {found[0]!r}?" if found else "List them with: harness show SESSION --trials"
+        return f"Did you mean {found[0]!r}?" if found else "List them with: harness report show SESSION --trials"
 
     def _put(self, row: WrittenJudgment, place: _Place, responses: _Responses) -> None:
         rater = known_name(person_name(row.text("rater"), "rater name"), self._raters)

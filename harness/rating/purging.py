@@ -104,7 +104,7 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
     session = SessionFolder(folder).demand()
     with disk_errors(f"{session.clips / name} cannot be redacted"), alone(session):
         if damage := check(folder).damage:
-            raise LogError(f"{folder} is damaged: {damage[0]}", remedy="See: harness show SESSION --check")
+            raise LogError(f"{folder} is damaged: {damage[0]}", remedy="See: harness report show SESSION --check")
         with LogReader(folder) as reader:
             rows = {clip.name: entry.record for entry in reader.entries() if (clip := clip_of(entry.record))}
         if name not in rows:
@@ -113,7 +113,9 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
             )
         if isinstance(rows[name], StimulusStored):
             what = f"{name} is a stimulus, which a resumed run plays again"
-            raise InputError(what, remedy="Change the recording before the run, or remove all sound: harness purge")
+            raise InputError(
+                what, remedy="Change the recording before the run, or remove all sound: harness admin purge"
+            )
         if gone := removals(folder).get(name):
             raise InputError(f"the sound of {name} {gone}", remedy="There is nothing to redact")
         samples, rate_hz = soundfile.read(session.clips / name, dtype="int16")

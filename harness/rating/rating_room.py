@@ -314,7 +314,7 @@ class RatingRoom:
         if not self.items:
             raise InputError(
                 "there is no first response to judge",
-                remedy="List the trials with: harness show SESSION --trials. If you use filters, remove one",
+                remedy="List the trials with: harness report show SESSION --trials. If you use filters, remove one",
             )
         self._propose = None if round_.proposals is None else self._proposer(round_.proposals)
 

@@ -151,7 +151,7 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
             rows += _rows(at, " → ".join(dict.fromkeys(devices)), one, other, axes)
         if len(rows) == before:
             what = f"A and {letter(at)} have no device with results in common"
-            raise InputError(what, remedy="See the devices of each: harness show SESSION")
+            raise InputError(what, remedy="See the devices of each: harness report show SESSION")
     return SessionComparison(tuple(sessions), _judged(rows), tuple(dict.fromkeys(warnings)))
 
 

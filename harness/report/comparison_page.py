@@ -85,7 +85,7 @@ def _bench(folder: Path) -> object:
     except (ValueError, KeyError, TypeError) as error:
         path = SessionFolder(folder).resolved
         raise LogError(
-            f"{path} cannot be read: {error}", remedy="Check the session: harness show SESSION --check"
+            f"{path} cannot be read: {error}", remedy="Check the session: harness report show SESSION --check"
         ) from error
 
 

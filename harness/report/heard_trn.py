@@ -1,7 +1,8 @@
 """What devices heard as NIST trn files, so that any scorer can score a session again.
 
 The files hold the compared words, normalised: each transcript, and the reference or alternative that fits it best.
-The speaker is the voice. The groups files hold what `harness show --wer` groups by. See docs/reference/sessions.md.
+The speaker is the voice. The groups files hold what `harness report show --wer` groups by. See
+docs/reference/sessions.md.
 """
 
 from __future__ import annotations

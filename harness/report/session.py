@@ -122,7 +122,7 @@ class WholeSession:
         for entry in later:
             figures.add_later(entry)
         if started is None:
-            raise InputError("the session has no plan", remedy="Check it: harness show SESSION --check")
+            raise InputError("the session has no plan", remedy="Check it: harness report show SESSION --check")
         listening = {trial.id for trial in started.trials if trial.listening is not None}
         uncounted: dict[str, Outcome] = {
             one: how for one, how in endings.items() if how is not Outcome.COUNTED and one in listening
@@ -144,7 +144,8 @@ class WholeSession:
         """The named device, or all; InputError when it is unknown, or there are none."""
         if not self.devices:
             raise InputError(
-                "the session has no wake, command or ambient trials", remedy="Nothing to export; try: harness show"
+                "the session has no wake, command or ambient trials",
+                remedy="Nothing to export; try: harness report show",
             )
         if device is None:
             return self.devices

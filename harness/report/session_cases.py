@@ -89,7 +89,7 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class SessionRatings:
-    """A session with judgments: its categories and the agreement of its raters, as of `harness agreement`."""
+    """A session with judgments: its categories and the agreement of its raters, as of `harness report agreement`."""
 
     session: RatedSession
     categories: CategoryFigures

@@ -1,4 +1,4 @@
-"""What the devices of a session understood, scored as by `harness understanding score SESSION`."""
+"""What the devices of a session understood, scored as by `harness understand score SESSION`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Measures of many sessions in the order of their start, by scenario and device, with the change points of each.
 
-What a session says of a measure is what `harness compare` counts (`comparison.tried_in`).
+What a session says of a measure is what `harness report compare` counts (`comparison.tried_in`).
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class EquipmentKeys(Keys):
         "Where it stands; the matrix selects loudspeakers by position. A loudspeaker's default is its name."
     )
     calibration: Text | None = optional(
-        "File of the calibration of a loudspeaker or the microphone, relative to the bench; `harness calibrate` "
+        "File of the calibration of a loudspeaker or the microphone, relative to the bench; `harness admin calibrate` "
         "writes it."
     )
 
@@ -256,7 +256,7 @@ class BenchKeys(Keys):
         le=0,
     )
     checks: ChecksKeys | None = optional(
-        "What `harness doctor` and a run check of the devices and the sound of this bench. Default: nothing."
+        "What `harness check doctor` and a run check of the devices and the sound of this bench. Default: nothing."
     )
     notify: list[NotifyKeys] = preset([], "Where a run sends messages when it pauses, fails or ends.")
     loudspeakers: dict[Id, EquipmentKeys] = preset({}, "Loudspeakers by name; the first is the default.")

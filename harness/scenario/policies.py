@@ -33,10 +33,10 @@ _WORDS = "refuse, warn or off."
 
 
 class ChecksKeys(Keys):
-    """Checks of the devices and the sound, by `harness doctor` and between the trials of a run."""
+    """Checks of the devices and the sound, by `harness check doctor` and between the trials of a run."""
 
     every_min: float | None = optional(
-        "A run checks before its first trial and at this interval, min. Default: only `harness doctor` checks.",
+        "A run checks before its first trial and at this interval, min. Default: only `harness check doctor` checks.",
         ge=0.1,
         le=10_080,
     )

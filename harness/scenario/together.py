@@ -456,7 +456,7 @@ def _problems_of_noise(
     if noise.level_dbfs is None:
         for one in (speech, *used):
             if one.calibration is None:
-                remedy = f"Run: harness calibrate {bench.path} {one.id}. Or write level_dbfs in the noise"
+                remedy = f"Run: harness admin calibrate {bench.path} {one.id}. Or write level_dbfs in the noise"
                 yield f"{what}, but the level of {one.id!r} at the device is not known", remedy
         places = {one.calibration.at for one in (speech, *used) if one.calibration}
         if len(places) > 1:
@@ -490,7 +490,7 @@ def _check_levels(scenario: Scenario, bench: Bench, found: Findings) -> None:
             assert speaker is not None, bench.id
             for what, problem in _unplayable(bench, speaker, level, in_spl, noise, today):
                 lower = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
-                remedy = lower if "above" in problem else f"Run: harness calibrate {bench.path} {speaker.id}"
+                remedy = lower if "above" in problem else f"Run: harness admin calibrate {bench.path} {speaker.id}"
                 if (at, what) not in told:
                     found.add(at, f"{what}: {problem}", remedy)
                 told.add((at, what))

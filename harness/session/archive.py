@@ -102,7 +102,8 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
         found = check(folder)
         if found.damage:
             raise LogError(
-                f"{folder} is damaged: {found.damage[0]}", remedy="See all damage with: harness show SESSION --check"
+                f"{folder} is damaged: {found.damage[0]}",
+                remedy="See all damage with: harness report show SESSION --check",
             )
         files = tuple(_measured(folder, name) for name in _names(folder))
         manifest = PackManifest(__version__, found.rows, found.clips or 0, found.sealed, files)

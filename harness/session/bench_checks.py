@@ -197,7 +197,7 @@ class BenchCheck:
         if microphone is None or self._microphone is None:
             return
         least_db = self._checks.above_noise_db_min
-        remedy = "Check its power and volume, and that both are in the same room: harness sound check"
+        remedy = "Check its power and volume, and that both are in the same room: harness check sound"
         for part in self._bench.loudspeakers:
             if why := self._why_lost(part.id) or self._why_lost(microphone.id):
                 yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: not tried: {why}", remedy)
@@ -270,7 +270,9 @@ class BenchCheck:
         wanted_gb = self._bench.min_free_gb + need_gb
         says = f"{fixed(free_gb, 1)} GB are free at {self._folder}; {fixed(wanted_gb, 1)} GB are wanted"
         says += f" ({fixed(need_gb, 1)} GB for the trials left, {exact(self._bench.min_free_gb)} GB min_free_gb)"
-        yield self._result(CheckName.DISK, free_gb < wanted_gb, says, "Make room: harness purge removes old clips")
+        yield self._result(
+            CheckName.DISK, free_gb < wanted_gb, says, "Make room: harness admin purge removes old clips"
+        )
 
     def _wall_clock(self) -> Iterator[Check]:
         before_s, self._offset_s = self._offset_s, wall_offset_s()
@@ -293,7 +295,7 @@ class BenchCheck:
             says = f"{part.id}: {why or f'its calibration counts until {part.calibration.expires_on}'}"
             if why and not unfit(part, part.calibration, today):
                 says = f"{part.id}: its calibration expires on {part.calibration.expires_on}, within {days} days"
-            yield self._result(CheckName.CALIBRATION, bool(why), says, "Calibrate again: harness calibrate")
+            yield self._result(CheckName.CALIBRATION, bool(why), says, "Calibrate again: harness admin calibrate")
 
 
 def _test_sound(part: Equipment) -> Waveform:

@@ -297,8 +297,8 @@ def next_steps(progress: Progress, folder: Path | None) -> list[str]:
     name = _as_typed(folder)
     lines = ["", f"session folder: {name}"]
     if progress.left:
-        lines.append(f"resume:         harness resume {name}")
-    lines.append(f"results:        harness show {name}")
+        lines.append(f"resume:         harness run resume {name}")
+    lines.append(f"results:        harness report show {name}")
     if progress.totals.judged < progress.totals.to_judge:
         lines.append(f"judge:          harness rate {name}")
     return lines

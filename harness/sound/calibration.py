@@ -38,7 +38,7 @@ SAME_DB = 0.05
 
 
 class CalibrationKeys(Keys):
-    """The calibration of a loudspeaker or a microphone, as `harness calibrate` writes it."""
+    """The calibration of a loudspeaker or a microphone, as `harness admin calibrate` writes it."""
 
     calibration: Text = Field(description="Name of the loudspeaker or the microphone.")
     sound_device: Text = Field(description="Sound device that played or recorded.")
@@ -154,7 +154,7 @@ def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None
     parts = [*loudspeakers, *([microphone] if microphone else [])]
     for one in parts:
         if wrong := unfit(one, one.calibration, today) if one.calibration else "it is not calibrated":
-            remedy = f"Run harness calibrate for {one.id}, and name the file in its entry"
+            remedy = f"Run harness admin calibrate for {one.id}, and name the file in its entry"
             found.add(at, f"the level of {one.id!r} is not known: {wrong}", remedy, key=True)
     places = {one.calibration.at: one.id for one in parts if one.calibration}
     if len(places) > 1:

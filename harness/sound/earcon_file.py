@@ -59,9 +59,11 @@ def read_earcons(path: Path) -> Earcons:
         try:
             sounds.append(EarconSound(meaning, str(sound), hashlib.sha256(sound.read_bytes()).hexdigest()))
         except OSError as error:
-            findings.add((meaning.value,), f"{name}: {error.strerror}", "Learn it again: harness devices learn-earcon")
+            findings.add(
+                (meaning.value,), f"{name}: {error.strerror}", "Learn it again: harness admin devices learn-earcon"
+            )
     if not sounds and not findings.problems:
-        findings.add((), "no chime is named", "Learn one: harness devices learn-earcon")
+        findings.add((), "no chime is named", "Learn one: harness admin devices learn-earcon")
     findings.refuse()
     digest = hashlib.sha256(content).hexdigest()
     return Earcons(str(path.absolute()), digest, tuple(sounds), keys.threshold)

@@ -161,7 +161,7 @@ def _refused(path: str, detail: str) -> InputError:
     place, remedy = Place(path), f"Copy or export {Path(path).name} again"
     if not detail.startswith(("truncated", "damaged")):
         return InputError(detail, place=place, remedy=remedy)
-    rescue = f"keep what can be decoded: harness sound recordings {shlex.quote(path)} --rescue FOLDER"
+    rescue = f"keep what can be decoded: harness admin sound recordings {shlex.quote(path)} --rescue FOLDER"
     return InputError(f"the recording is {detail}", place=place, remedy=f"{remedy}, or {rescue}")
 
 

@@ -117,13 +117,13 @@ class SupervisedStream:
         if not self._ran:
             failure = self._failure or SoundError(
                 f"the sound server did not open {self._device!r}",
-                remedy="List the available devices: harness sound list",
+                remedy="List the available devices: harness admin sound list",
             )
             self.close()
             raise failure
         if not self.flowing.wait(SETTLE_LIMIT_S):
             self.close()
-            raise SoundError(f"the device was opened, but {silent}", remedy="harness sound list")
+            raise SoundError(f"the device was opened, but {silent}", remedy="harness admin sound list")
 
     def close(self) -> None:
         """Ends the child and the watching thread within 1.5 s, in any state."""

@@ -98,7 +98,7 @@ class Invitations:
         key = self._invited().site_key
         if not key:
             raise InputError(
-                "nobody is invited yet", place=Place(str(self.path)), remedy="Invite raters: harness invite RATER"
+                "nobody is invited yet", place=Place(str(self.path)), remedy="Invite raters: harness rate invite RATER"
             )
         return bytes.fromhex(key)
 

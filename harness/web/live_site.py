@@ -145,7 +145,7 @@ class LiveSession:
         if self.gone is not None and self.place.alive:
             return "LOST", f"no connection to the engine: {self.gone}"
         if self.gone is not None or not self.place.alive:
-            return "NOT RUNNING", f"the engine was killed or has crashed. Resume: harness resume {self.folder}"
+            return "NOT RUNNING", f"the engine was killed or has crashed. Resume: harness run resume {self.folder}"
         if self._state is None:
             return StateWord.PREPARING.value, ""
         return self._state.word.value, self._state.reason

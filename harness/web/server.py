@@ -119,7 +119,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
         raise InputError(
             "nobody is invited, or all invitations have ended",
             place=Place(str(options.invitations)),
-            remedy="Invite raters: harness invite RATER",
+            remedy="Invite raters: harness rate invite RATER",
         )
     listening = _listen(options)
     tokens: dict[str, str] = {}

@@ -256,7 +256,7 @@ def test_commands_and_a_kill_in_the_middle_of_an_injection(there: Bench) -> None
         session.playing("soak.r1.s0001", "radio")
         kill(session.place)
         assert session.process.wait(20) == 3
-        assert "harness resume" in session.screen()
+        assert "harness run resume" in session.screen()
         session.resume()
         session.playing("soak.r1.s0002", "radio")
         session.process.send_signal(signal.SIGINT)

@@ -129,7 +129,7 @@ def test_a_log_that_is_deleted_or_replaced_ends_the_run_and_resume_goes_on(runs:
     wait_for(lambda: not place.alive)
     shown = subprocess.run([*HARNESS, "show", str(folder)], capture_output=True, text=True, timeout=60)
     assert shown.returncode == 3
-    assert "harness resume" in shown.stderr
+    assert "harness run resume" in shown.stderr
     resumed = subprocess.run([*HARNESS, "resume", str(folder), "--plain"], capture_output=True, text=True, timeout=180)
     assert resumed.returncode == 0, resumed
     assert "Its rows were rescued" in resumed.stderr
@@ -223,7 +223,7 @@ def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> 
     assert "3 of 3: 3 responded" in found.stdout
     assert found.stdout.isascii() or "\x1b" not in found.stdout
     (session,) = (tmp_path / "sessions").iterdir()
-    assert f"harness show sessions/{session.name}" in found.stdout
+    assert f"harness report show sessions/{session.name}" in found.stdout
     shown = cli("show", session.name, folder=tmp_path)
     assert "3 of 3: 3 responded" in shown.stdout
     assert cli("show", session.name, "--check", folder=tmp_path).stdout.endswith(" clips: whole\n")
@@ -264,7 +264,7 @@ def test_a_device_that_shows_no_sign_of_life_is_not_counted_as_a_bad_one(runs: R
     assert found.returncode == 3, found.stdout + found.stderr
     assert "no sign of life" in found.stdout
     assert "interrupted" in found.stdout
-    assert "harness resume" in found.stdout
+    assert "harness run resume" in found.stdout
 
 
 def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path)
     output, errors = watcher.communicate(timeout=300)
     assert watcher.returncode == 3, shown + output
     assert "stopping the run" in errors
-    assert f"harness resume {folder}" in output
+    assert f"harness run resume {folder}" in output
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
     assert b'<error type="stopped"' in report.read_bytes()
 
@@ -345,7 +345,7 @@ def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
     watcher.send_signal(signal.SIGINT)
     _, errors = watcher.communicate(timeout=300)
     assert watcher.returncode == 3, errors
-    assert f"harness resume {folder}" in errors
+    assert f"harness run resume {folder}" in errors
     assert "Traceback" not in errors
     wait_for(lambda: not engines_of(folder), what="the engine's end")
 
@@ -385,7 +385,7 @@ def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path)
     watcher.send_signal(signal.SIGINT)
     _, errors = watcher.communicate(timeout=300)
     assert watcher.returncode == 130
-    assert f"harness resume {folder}" in errors
+    assert f"harness run resume {folder}" in errors
     assert b'<error type="not_finished"' in report.read_bytes()
 
 
@@ -396,4 +396,4 @@ def test_an_engine_that_is_killed_is_told_to_whoever_watches(runs: Runs) -> None
     client.wait_row(TrialFinished)
     kill(place)
     wait_for(lambda: bool(client.closed))
-    assert "harness resume" in client.closed[0]
+    assert "harness run resume" in client.closed[0]

@@ -166,7 +166,7 @@ def test_a_timer_rings_by_itself_until_stop(talk: Talk) -> None:
 def test_other_settings_than_those_it_has_are_refused_while_it_is_up(talk: Talk, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text("assistant: lively\n", encoding="utf-8")
-    with pytest.raises(InputError, match="harness lab down"):
+    with pytest.raises(InputError, match="harness admin lab down"):
         Lab().up(other)
     with pytest.raises(InputError, match="living_room"):
         Lab().up(room="anechoic")

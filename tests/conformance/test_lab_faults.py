@@ -94,7 +94,7 @@ def test_an_engine_that_is_killed_anywhere_is_gone_on_with(runs: LabRuns, words:
         kill(watcher.place)
         killed_wall_s.append(time.time())
         wait_for(lambda watcher=watcher: bool(watcher.closed), what="the end of the feed")
-        assert "harness resume" in watcher.closed[0]
+        assert "harness run resume" in watcher.closed[0]
     last = runs.start(folder)
     assert last.goodbye(ENGINE_STARTS_S).exit_code == 0
     found = assert_whole(folder)

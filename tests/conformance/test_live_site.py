@@ -82,7 +82,7 @@ def test_a_killed_engine_is_not_shown_as_running(runs_here: Runs, ann: TestClien
     assert "NOT RUNNING" not in ann.get("/live").text
     kill(place)
     wait_for(lambda: "NOT RUNNING" in ann.get("/live").text, what="the kill on the page")
-    assert "harness resume" in ann.get(_one(ann)).text
+    assert "harness run resume" in ann.get(_one(ann)).text
 
 
 def test_a_search_that_fails_is_shown_and_goes_on(ann: TestClient) -> None:

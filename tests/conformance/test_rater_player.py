@@ -152,4 +152,4 @@ def test_without_a_lab_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("HARNESS_LAB", str(tmp_path))
     with listening(None) as player, pytest.raises(SoundError) as caught:
         player.play(noise(0.2))
-    assert "harness lab up" in caught.value.remedy
+    assert "harness admin lab up" in caught.value.remedy

@@ -347,7 +347,12 @@ async def test_the_end_tells_the_counts_and_what_waits(tmp_path: Path) -> None:
         text = screen_text(pilot)
         waiting = [item for item in app.room.items if item.waits_for_effect]
         assert waiting
-        for words in ("harness agreement", "harness effects", f"{12 - len(waiting)} of 12", "w judge held"):
+        for words in (
+            "harness report agreement",
+            "harness report effects",
+            f"{12 - len(waiting)} of 12",
+            "w judge held",
+        ):
             assert words in text
         assert "a timer of ten minutes runs" in text
         await press(pilot, "w")

@@ -255,7 +255,7 @@ async def test_a_lost_engine_is_a_banner(tmp_path: Path, size: tuple[int, int]) 
     async with opened(double(tmp_path), size) as (engine, app, pilot):
         engine.die()
         await until(pilot, shows(pilot, "The engine is gone"))
-        await until(pilot, shows(pilot, "harness resume"))
+        await until(pilot, shows(pilot, "harness run resume"))
         await pilot.press("p")
         await until(pilot, shows(pilot, "refused, the engine is not running"))
         await pilot.press("ctrl+q")

@@ -133,7 +133,7 @@ def test_an_interrupted_run_leaves_a_valid_session_and_prints_its_folder(lab: Pa
         run.kill()
     (folder,) = sessions(lab)
     assert f"harness session: sessions/{folder.name}" in rest, said + rest
-    assert f"harness resume sessions/{folder.name}" in rest
+    assert f"harness run resume sessions/{folder.name}" in rest
     assert run.returncode == pytest.ExitCode.INTERRUPTED
     deadline = time.monotonic() + 60
     while (folder / "engine.json").exists() and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""`harness annotate`: label utterances with intents."""
+"""`harness understand annotate`: label utterances with intents."""
 
 from __future__ import annotations
 

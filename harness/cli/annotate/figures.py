@@ -1,4 +1,4 @@
-"""`harness annotate status`, `report` and `agreement`: progress of a project, effort, and agreement."""
+"""`harness understand annotate status`, `report` and `agreement`: progress of a project, effort, and agreement."""
 
 from __future__ import annotations
 

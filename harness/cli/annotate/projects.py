@@ -1,4 +1,4 @@
-"""`harness annotate new`, `import` and `export`: make a project, import labels, export the final labels."""
+"""`harness understand annotate new`, `import` and `export`: make a project, import labels, export the final labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def open_project(folder: Path) -> AnnotationRoom:
     from harness.annotation.project import AnnotationRoom
 
     if not (folder / "project.json").is_file():
-        raise InputError(f"{folder} is not an annotation project", remedy="Make one with: harness annotate new")
+        raise InputError(
+            f"{folder} is not an annotation project", remedy="Make one with: harness understand annotate new"
+        )
     return AnnotationRoom(folder)
 
 
@@ -116,7 +118,7 @@ def new(
     click.echo(f"made {shown}: {labelled}")
     for one in imported:
         _say_imported(one)
-    click.echo(f"next: harness annotate review {shown}")
+    click.echo(f"next: harness understand annotate review {shown}")
 
 
 def _order(asked: WorkOrder | None) -> WorkOrder:
@@ -212,11 +214,13 @@ def export(
             first = plain_text(left[0].id, 60)
             raise InputError(
                 f"{len(left)} of {counted(len(wanted), 'utterance')} have no final labels, such as {first}",
-                remedy="Continue with harness annotate review, or add --final-only, --proposed or --mark",
+                remedy="Continue with harness understand annotate review, or add --final-only, --proposed or --mark",
             )
         corpus = Corpus(str(project), with_labels(wanted, found, by_machine, marked=mark))
         if not corpus.utterances:
-            raise InputError("no utterance has final labels", remedy="Continue with: harness annotate review")
+            raise InputError(
+                "no utterance has final labels", remedy="Continue with: harness understand annotate review"
+            )
         match form:
             case "jsonl":
                 write_jsonl(corpus, out)

@@ -1,4 +1,4 @@
-"""`harness annotate propose`: proposals by tri-training for unlabelled utterances."""
+"""`harness understand annotate propose`: proposals by tri-training for unlabelled utterances."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def command(
     """Train three classifiers on the labelled utterances, and propose labels for the rest where two of them agree.
 
     If the label set has concepts, slots are proposed too. The proposals are saved as one batch at the end; an
-    interrupted run saves nothing. Review them with `harness annotate review`. Background:
+    interrupted run saves nothing. Review them with `harness understand annotate review`. Background:
     docs/explanation/tri-training.md
 
     Exit status: 0 proposed · 2 wrong usage or input, or too few labels · 3 the project cannot be read or written.
@@ -93,7 +93,7 @@ def command(
         _keep(room, row)
     for line in training_lines(found):
         click.echo(line)
-    click.echo(f"next: harness annotate review {plain_text(str(project), 300)}")
+    click.echo(f"next: harness understand annotate review {plain_text(str(project), 300)}")
 
 
 def _by_one(project: Path, seed: int) -> None:
@@ -109,14 +109,17 @@ def _by_one(project: Path, seed: int) -> None:
     with closing(open_project(project)) as room:
         found = of_project(room.utterances, room.shares, room.ledger, room.label_set, seed)
         if not found.guesses:
-            remedy = "Label some first: harness annotate review PROJECT"
+            remedy = "Label some first: harness understand annotate review PROJECT"
             raise InputError("there is nothing to propose, or too few labels to learn from", remedy=remedy)
         _keep(room, batch_of_guesses(found, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time()))
         target = room.project.target_error
     click.echo(f"learnt from {found.learned}, proposed for {counted(len(found.guesses), 'utterance')}")
     click.echo(f"estimated error of these: {percent(found.error, 2)} (target {percent(target, 2)})")
     shown = plain_text(str(project), 300)
-    click.echo(f"next: harness annotate review {shown}, or harness annotate export {shown} --proposed --output FILE")
+    click.echo(
+        f"next: harness understand annotate review {shown}, "
+        f"or harness understand annotate export {shown} --proposed --output FILE"
+    )
 
 
 def _keep(room: AnnotationRoom, row: Proposed) -> None:

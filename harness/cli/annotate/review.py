@@ -1,4 +1,4 @@
-"""`harness annotate review`: serves the annotators' site, where proposals are reviewed and the rest is labelled."""
+"""`harness understand annotate review`: the annotators' site, where proposals are reviewed and the rest is labelled."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(
     Adjudicators see labels without names.
 
     From another computer: ssh -L 8765:127.0.0.1:8765 HOST, then open the link there. Invite more people with
-    `harness invite`. How-to: docs/how-to/annotate-utterances.md
+    `harness rate invite`. How-to: docs/how-to/annotate-utterances.md
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
     """

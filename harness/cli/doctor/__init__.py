@@ -1,4 +1,4 @@
-"""`harness doctor`: whether this host can measure: ports, rights, sound, broker, disk, clock, software, voices."""
+"""`harness check doctor`: can this host measure? Ports, rights, sound, broker, disk, clock, software, voices."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def sound(bench: Bench | None) -> Iterator[Check]:
             yield Check("sound", Level.OK, f"{part.id}: {match[0]}")
         else:
             says = f"{part.id}: {'no device is' if not match else 'several devices are'} called {wanted!r}"
-            yield Check("sound", Level.FAIL, says, f"See harness sound list --sound-server {server}")
+            yield Check("sound", Level.FAIL, says, f"See harness admin sound list --sound-server {server}")
 
 
 def _sound_parts(bench: Bench | None) -> list[Equipment]:

@@ -1,4 +1,4 @@
-"""`harness doctor --find-voice`: which voice wakes a device every time."""
+"""`harness check doctor --find-voice`: which voice wakes a device every time."""
 
 from __future__ import annotations
 

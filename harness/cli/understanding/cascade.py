@@ -1,4 +1,4 @@
-"""`harness understanding cascade`: how much recognition errors lower understanding."""
+"""`harness understand cascade`: how much recognition errors lower understanding."""
 
 from __future__ import annotations
 

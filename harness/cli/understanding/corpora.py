@@ -1,4 +1,4 @@
-"""`harness understanding distribution` and `generate`: count the labels of a corpus; generate one from grammars."""
+"""`harness understand distribution` and `generate`: count the labels of a corpus; generate one from grammars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness understanding train`, `predict` and `bench`: train, use and compare models of intents and slots."""
+"""`harness understand train`, `predict` and `bench`: train, use and compare models of intents and slots."""
 
 from __future__ import annotations
 

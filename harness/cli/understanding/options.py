@@ -1,4 +1,4 @@
-"""Options that verbs of `harness understanding` share: how frames are counted, limits, and targets of reports."""
+"""Options that verbs of `harness understand` share: how frames are counted, limits, and targets of reports."""
 
 from __future__ import annotations
 

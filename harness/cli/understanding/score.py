@@ -1,4 +1,4 @@
-"""`harness understanding score` and `merge`: score predictions, or what devices understood, against gold."""
+"""`harness understand score` and `merge`: score predictions, or what devices understood, against gold."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def merge(
     targets: Targets = target_options("Write an HTML page (without utterances, which the JSON files lack)."),
     limits: FrameLimits,
 ) -> None:
-    """Merge the results that `harness understanding score --json` wrote for shards of a corpus.
+    """Merge the results that `harness understand score --json` wrote for shards of a corpus.
 
     Results and intervals equal those of scoring all utterances at once. All shards must have been scored with the
     same rule, labels and value of 0/0, and with the same systems in the same order.

@@ -402,14 +402,14 @@ class GoneBanner(Showing[tuple[str, str, str]]):
             lines = (
                 f"The engine is gone: {view.gone}",
                 "Nothing that was logged is lost. Continue where it stopped:",
-                f"harness resume {folder}",
+                f"harness run resume {folder}",
             )
         elif view.goodbye is not None:
             why = plain_text(view.goodbye.reason, 120) or "the session is over"
             lines = (
                 f"The engine has ended: {why} (exit status {view.goodbye.exit_code})",
                 "Leave with ctrl+q. Show the results at any time with:",
-                f"harness show {folder}",
+                f"harness report show {folder}",
             )
         self.set_class(lines is not None, "-shown")
         self.show(lines)

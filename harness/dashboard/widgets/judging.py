@@ -322,10 +322,10 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
                 text.append(f"{'':<11}· {plain_text(words, 100)}\n", style=palette.TEXT)
             if len(waiting) > 5:
                 text.append(f"{'':<11}and {len(waiting) - 5} more\n", style=palette.QUIET)
-            text.append(f"{'':<11}answer with  harness effects {self._sessions}\n", style=palette.TEXT)
+            text.append(f"{'':<11}answer with  harness report effects {self._sessions}\n", style=palette.TEXT)
             text.append(f"{'':<11}{self._release_key} judges them anyway\n", style=palette.TEXT)
         text.append("\nHow far raters agree:  ", style=palette.QUIET)
-        text.append(f"harness agreement {self._sessions}\n", style=palette.TEXT)
+        text.append(f"harness report agreement {self._sessions}\n", style=palette.TEXT)
         text.append("New responses and answers appear here automatically.", style=palette.QUIET)
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
 

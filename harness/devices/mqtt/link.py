@@ -378,7 +378,7 @@ class BrokerLink:
         elif isinstance(error, ConnectionError) and self._options.encrypted:
             remedy = f"{remedy}; with TLS, its port is usually 8883"
         if self._options.address == LAB:
-            remedy = "Check the lab: harness lab status. Restart what is missing: harness lab up"
+            remedy = "Check the lab: harness admin lab status. Restart what is missing: harness admin lab up"
         return DeviceError(f"{self._id}: the MQTT broker at {host}:{port} cannot be used: {why}", remedy=remedy)
 
     def _guarded(self, callback: Callable[..., T]) -> Callable[..., T | None]:

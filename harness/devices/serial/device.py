@@ -413,7 +413,7 @@ class SerialSource:
             return serial.serial_for_url(self._path, baudrate=self.baud, timeout=0.1)
         except (OSError, ValueError) as error:  # SerialException is an OSError
             raise DeviceError(
-                f"{self._path} cannot be opened: {error}", remedy="List the ports: harness doctor"
+                f"{self._path} cannot be opened: {error}", remedy="List the ports: harness check doctor"
             ) from error
 
     def _run(self) -> None:

@@ -45,7 +45,7 @@ class SerialOptions:
     encoding: Encoding of the sound on the wire. Only `pcm16` leaves the samples unchanged.
     pace: As fast as the board acknowledges sound, or in real time.
     ping_period_s: Time between measurements of the board's clock, s.
-    hold_back_ms: How long an adapter may hold a line back, ms. `harness devices test` measures it.
+    hold_back_ms: How long an adapter may hold a line back, ms. `harness admin devices test` measures it.
     With the default, the value of an FTDI adapter's driver takes precedence.
     answer_limit_s: Time without an answer after which a framed board counts as lost, s.
     write_limit_s: Time without progress in writing after which a board counts as lost, s.

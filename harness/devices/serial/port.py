@@ -234,7 +234,7 @@ def no_answer(first: bytes, count: int) -> tuple[str, str]:
         return f'{count} bytes of text received, such as "{shown}"', remedy
     remedy = (
         "Check `baud`, then that its firmware speaks docs/reference/framing.md. "
-        f"`harness devices test PROFILE --port DEV` tries the common rates: {RATES_IN_WORDS}"
+        f"`harness admin devices test PROFILE --port DEV` tries the common rates: {RATES_IN_WORDS}"
     )
     return f"{count} bytes received that are neither text nor frames", remedy
 

@@ -37,7 +37,7 @@ _FRAMES = 960  # 20 ms: half the work of the usual 10 ms, and low latency is not
 
 
 class StateFile:
-    """Publishes the state of the assistant for `harness lab status`. Replaced as a whole, at least every second."""
+    """Publishes the state of the assistant for `harness admin lab status`. Replaced whole, at least every second."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

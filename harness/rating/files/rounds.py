@@ -82,7 +82,7 @@ class ProposalsKeys(Keys):
     )
     classifier: Id = preset("tfidf", "The classifier plug-in. Default tfidf.")
     settings: dict[Text, SettingValue] = preset(
-        {}, "Settings of the classifier, name: value, as after -s of `harness annotate propose`."
+        {}, "Settings of the classifier, name: value, as after -s of `harness understand annotate propose`."
     )
     show: Annotated[ProposalShown, word(ProposalShown)] = preset(
         ProposalShown.AFTER,

@@ -52,7 +52,7 @@ MOST_WAITING = 2000
 SEND_WITHIN_S = 10.0
 HELLO_WITHIN_S = 10.0
 LONGEST_COMMAND = 1 << 16
-RESUME = ". Resume: harness resume SESSION"
+RESUME = ". Resume: harness run resume SESSION"
 """What to do, after why the engine is gone. A reader that knows the folder names it instead."""
 
 Reply = Callable[[Answered], None]
@@ -354,7 +354,7 @@ class EngineClient:
             self._connection.close()
             raise EngineError(
                 f"no engine answers at {socket_path}: {error.strerror}",
-                remedy="See which sessions run: harness attach. Resume one: harness resume SESSION",
+                remedy="See which sessions run: harness run attach. Resume one: harness run resume SESSION",
             ) from error
         self._thread = threading.Thread(target=self._read, name="engine-client", daemon=True)
         try:

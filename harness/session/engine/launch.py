@@ -118,7 +118,7 @@ def start_engine(
             engine.terminate()
             raise EngineError(
                 f"the engine (pid {engine.pid}) {why}",
-                remedy=f"See {session.engine_output}, then: harness resume {folder}" if alive else "",
+                remedy=f"See {session.engine_output}, then: harness run resume {folder}" if alive else "",
             )
     except KeyboardInterrupt as interrupt:
         if engine is None:
@@ -127,7 +127,7 @@ def start_engine(
         engine.terminate()
         raise EngineError(
             f"interrupted while the engine started; it was asked to stop (pid {engine.pid})",
-            remedy=f"Resume: harness resume {folder}",
+            remedy=f"Resume: harness run resume {folder}",
         ) from interrupt
     finally:
         if engine is not None:

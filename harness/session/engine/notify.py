@@ -90,7 +90,7 @@ def message_of(happened: Happened, session: Path, bench: str, so_far: SoFar) -> 
 def trial_message(bench: str) -> dict[str, Any]:
     """A message without a run, to try a way."""
     to_do = "nothing; this is how a run will report"
-    happened = _one(NotifyOn.FINISHED, "a test message", "harness doctor --send-test", to_do, threads.wall())
+    happened = _one(NotifyOn.FINISHED, "a test message", "harness check doctor --send-test", to_do, threads.wall())
     return message_of(happened, Path("no-session"), bench, SoFar()) | {"event": "test"}
 
 
@@ -270,7 +270,7 @@ class Notifier:
                     NotifyOn.LIMIT_BROKEN,
                     decision_in_words(decision),
                     "",
-                    f"harness show {self._session}",
+                    f"harness report show {self._session}",
                     entry.wall_s,
                 )
             case _:
@@ -281,12 +281,12 @@ class Notifier:
             return  # its row and its state both come here
         self._paused, self._is_told = reason, self._is_news(f"paused: {reason}", at_s)
         if self._is_told:
-            to_do = f"see to the reason. To continue by hand: harness attach {self._session}"
+            to_do = f"see to the reason. To continue by hand: harness run attach {self._session}"
             yield _one(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
     def _fault(self, source: str, what: str, entry: Entry) -> Iterator[Happened]:
         if self._is_news(source, entry.at_s):
-            to_do = f"look at it if it stays: harness attach {self._session}"
+            to_do = f"look at it if it stays: harness run attach {self._session}"
             yield _one(NotifyOn.FAULT, f"a fault of {source}", what, to_do, entry.wall_s)
 
     def _is_news(self, what: str, at_s: float) -> bool:
@@ -306,11 +306,11 @@ def _end(goodbye: Goodbye, session: Path) -> Happened:
     """The end of a run; one message, also for those who only want to know about limits."""
     match goodbye.exit_code:
         case 0:
-            subject, to_do = "the run has finished", f"harness show {session}"
+            subject, to_do = "the run has finished", f"harness report show {session}"
         case 1:
-            subject, to_do = "the run has finished, and limits are broken", f"harness show {session}"
+            subject, to_do = "the run has finished, and limits are broken", f"harness report show {session}"
         case _:
-            subject, to_do = "the run has ended early", f"harness resume {session}"
+            subject, to_do = "the run has ended early", f"harness run resume {session}"
     broken = {NotifyOn.LIMIT_BROKEN} if goodbye.exit_code == 1 else set()
     event = NotifyOn.LIMIT_BROKEN if broken else NotifyOn.FINISHED
     return Happened(frozenset({NotifyOn.FINISHED, *broken}), event, subject, goodbye.reason, to_do, threads.wall())

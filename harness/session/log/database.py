@@ -93,7 +93,7 @@ class SqliteLog:
         wanted = _QueuedRow(record, SESSION.text(record))
         with self._closing:
             if self._closed:
-                raise LogError("the session log is closed", remedy="Resume the session: harness resume SESSION")
+                raise LogError("the session log is closed", remedy="Resume the session: harness run resume SESSION")
             self._queue.put(wanted)
         return wanted.done.result()
 
@@ -107,7 +107,7 @@ class SqliteLog:
                 return
         raise LogError(
             f"{database} was deleted, moved or replaced while the session was running",
-            remedy=f"Its rows are in {self._folder.rescue.name}. Continue: harness resume {self._folder.path}",
+            remedy=f"Its rows are in {self._folder.rescue.name}. Continue: harness run resume {self._folder.path}",
         )
 
     def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
@@ -281,7 +281,7 @@ def not_running(session: SessionFolder) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         yield
     except BlockingIOError as error:
-        raise LogError(f"{session.path} is running", remedy="Wait until it ends: harness attach SESSION") from error
+        raise LogError(f"{session.path} is running", remedy="Wait until it ends: harness run attach SESSION") from error
     finally:
         if handle >= 0:
             os.close(handle)
@@ -308,7 +308,7 @@ def _lock(path: Path) -> int:
             os.close(handle)
             raise LogError(
                 f"{path.parent} is being written by another process ({holder or 'of unknown id'})",
-                remedy="Watch that run: harness attach SESSION",
+                remedy="Watch that run: harness run attach SESSION",
             ) from error
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"pid {os.getpid()}\n".encode("ascii"), 0)

@@ -139,9 +139,11 @@ def check(folder: Path) -> LogFindings:
         damage.append(f"{session.judgments.name} is missing, and {seal.name} shows that there were judgments")
     remarks = [*notes(of_files), *_left_overs(folder, {clip.name for _, clip in clips})]
     remarks += [*removal_lines(removed), *(f"clip {name} {one.what}" for name, one in silenced.items())]
-    remarks += [f"clip {name} still has the sound to be redacted: run harness redact again" for name in sorted(open_)]
+    remarks += [
+        f"clip {name} still has the sound to be redacted: run harness admin redact again" for name in sorted(open_)
+    ]
     if left := [name for name in gone if (session.clips / name).is_file()]:
-        remarks.append(f"{counted(len(left), 'clip')} to be removed still exist: run harness purge again")
+        remarks.append(f"{counted(len(left), 'clip')} to be removed still exist: run harness admin purge again")
     return findings(of_files, len(clips), damage, remarks)
 
 
@@ -378,7 +380,9 @@ def read_clip(folder: Path, clip: Clip) -> Waveform:
     if wrong == MISSING and (gone := removals(folder.parent).get(clip.name)):
         raise SoundGone(f"the sound {gone}", remedy="All numbers of the session remain")
     if wrong and clip_damage(folder, _as_redacted(clip, redactions(folder.parent))):
-        raise LogError(f"{folder / clip.name} {wrong}", remedy="See all damage with: harness show SESSION --check")
+        raise LogError(
+            f"{folder / clip.name} {wrong}", remedy="See all damage with: harness report show SESSION --check"
+        )
     try:
         return Waveform(samples=clip_samples(folder, clip), rate_hz=clip.rate_hz)
     except LogError as error:

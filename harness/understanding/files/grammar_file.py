@@ -210,7 +210,7 @@ class IntentKeys(Keys):
 
 
 class GrammarKeys(Keys):
-    """A grammar file: a domain for `harness understanding generate`."""
+    """A grammar file: a domain for `harness understand generate`."""
 
     grammar: Id = Field(description="Name of the domain, and group of its utterances.")
     title: Text = preset("", "Title.")

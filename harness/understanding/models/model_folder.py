@@ -117,7 +117,7 @@ def _read(path: Path) -> dict[str, Any]:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError as error:
         raise InputError("there is no model here", place=Place(str(path)),
-                         remedy="Name a folder that `harness understanding train` made") from error  # fmt: skip
+                         remedy="Name a folder that `harness understand train` made") from error  # fmt: skip
     except (OSError, ValueError) as error:
         raise _damaged(path, f"it cannot be read: {error}") from error
     try:

@@ -281,9 +281,9 @@ def _system(one: Reported) -> Json:
 
 
 def read_score_json(path: Path, name: str) -> ScoreFile:
-    """Reads a file of `harness understanding score --json`. InputError for any other file. name: for messages."""
+    """Reads a file of `harness understand score --json`. InputError for any other file. name: for messages."""
     place = Place(name)
-    remedy = "Name a file written by `harness understanding score --json FILE`"
+    remedy = "Name a file written by `harness understand score --json FILE`"
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:

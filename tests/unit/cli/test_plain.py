@@ -86,8 +86,8 @@ def test_a_session_in_words_ends_with_figures_and_what_to_type() -> None:
     assert "latency              median 800 ms" in text
     assert text.endswith(
         "stopped\n\nsession folder: /tmp/no such folder/s1\n"
-        "resume:         harness resume /tmp/no such folder/s1\n"
-        "results:        harness show /tmp/no such folder/s1\n"
+        "resume:         harness run resume /tmp/no such folder/s1\n"
+        "results:        harness report show /tmp/no such folder/s1\n"
         "judge:          harness rate /tmp/no such folder/s1\n"
     )
     assert "\x1b" not in text

@@ -160,7 +160,7 @@ def test_without_a_terminal_the_error_names_both_remedies(tmp_path: Path, starts
     )
     assert isinstance(found.exception, LabError), found.output
     assert found.exception.exit_code == 3
-    assert "harness lab up" in found.exception.remedy
+    assert "harness admin lab up" in found.exception.remedy
     assert "--yes" in found.exception.remedy
     assert starts == []
 

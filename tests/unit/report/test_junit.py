@@ -365,7 +365,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tm
     assert "JUnit report cannot be written" in str(done.exception)
     waits = harness("run", "s.yaml", "--bench", "b.yaml", "--junit", "x.xml", "--no-watch")
     assert isinstance(waits.exception, InputError)
-    assert "harness export SESSION --junit" in str(waits.exception)
+    assert "harness report export SESSION --junit" in str(waits.exception)
 
 
 def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -> None:

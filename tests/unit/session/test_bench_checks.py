@@ -102,7 +102,7 @@ def test_a_loudspeaker_that_is_not_heard_is_named_and_its_delay_is_not_a_number(
     assert (loudspeaker.level, delay.level) == (Level.FAIL, Level.WARN)
     assert loudspeaker.says == "speaker: mic heard 0 of 5 test sounds"
     assert delay.says == "speaker: n/a, 0 of 5 test sounds were heard"
-    assert "harness sound check" in loudspeaker.remedy
+    assert "harness check sound" in loudspeaker.remedy
 
 
 def test_a_lost_device_and_a_missing_heartbeat_are_told_apart() -> None:

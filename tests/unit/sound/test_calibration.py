@@ -384,7 +384,7 @@ def test_levels_are_compared_only_if_the_microphone_is_calibrated_at_the_same_pl
         2,
         "the level of 'microphone' is not known: it is not calibrated",
     )
-    assert "harness calibrate" in problem.remedy
+    assert "harness admin calibrate" in problem.remedy
     keys = CalibrationKeys(
         calibration="microphone",
         sound_device="in_process",

@@ -61,7 +61,8 @@ def unknown_name(engine: str, name: str, known: Iterable[str]) -> VoiceError:
     near = [folded[found] for found in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
     meant = f"Did you mean {' or '.join(near)}? " if near else ""
     return VoiceError(
-        f"{engine} has no voice named {name!r}", remedy=f"{meant}List its voices: harness voices list --engine {engine}"
+        f"{engine} has no voice named {name!r}",
+        remedy=f"{meant}List its voices: harness admin voices list --engine {engine}",
     )
 
 

@@ -153,7 +153,7 @@ def test_a_pause_is_told_once_with_its_reason_and_the_counts(hook: Hook) -> None
         "Since: 2027-01-15 08:00:00 UTC",
         "Bench: desk",
         "Session: /s/night",
-        "What to do: see to the reason. To continue by hand: harness attach /s/night",
+        "What to do: see to the reason. To continue by hand: harness run attach /s/night",
         "",
         "finished 12 of 60",
     ]
@@ -168,7 +168,7 @@ def test_a_full_disk_is_told_before_its_rows_can_be_written(hook: Hook) -> None:
     assert hook.posted[0]["why"] == "disk full: no space"
     run.notifier.close(Goodbye(3, "stopped"))
     assert [one["event"] for one in hook.posted] == ["paused", "finished"]
-    assert hook.posted[1]["to_do"] == "harness resume /s/night"
+    assert hook.posted[1]["to_do"] == "harness run resume /s/night"
 
 
 def test_a_source_that_fails_all_the_time_is_told_once_in_ten_minutes(hook: Hook) -> None:

@@ -261,7 +261,7 @@ def test_a_log_that_is_gone_acknowledges_nothing_and_its_rows_are_rescued(
         with pytest.raises(LogError, match=r"Its rows are in log\.rescue\.sqlite"):
             log.append(NoteWritten(late, "t"))
     log.close()
-    with pytest.raises(LogError, match="Continue with them: harness resume"):
+    with pytest.raises(LogError, match="Continue with them: harness run resume"):
         check(folder)
     assert "Its rows were rescued" in take_up_rescue(SessionFolder(folder))
     assert take_up_rescue(SessionFolder(folder)) == ""

@@ -1,0 +1,67 @@
+"""Each command in the documentation, in examples and in messages has its name of today and an existing verb."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from harness.cli import FORMER, group
+
+ROOT = Path(__file__).parents[3]
+SUFFIXES = (".py", ".yaml", ".txt", ".md", ".toml")
+PAGES = [
+    ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Makefile",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "decisions"),
+    *sorted((ROOT / "scenarios").rglob("*.yaml")), *sorted((ROOT / "devices").glob("*.yaml")),
+    *(path for path in sorted((ROOT / "harness").rglob("*")) if path.suffix in SUFFIXES),
+]  # fmt: skip
+NAMED = re.compile(r"(?<![Tt]he )(?<![\w./-])harness (" + "|".join(map(re.escape, FORMER)) + r")(?![\w-]|: )")
+"""A former name after `harness`; not in "let the harness compare"."""
+OF_TODAY = {name for name, words in FORMER.items() if name == words.split()[0]}
+LINE = re.compile(r"^(?:[\w./]*bin/)?harness (.*)$", re.MULTILINE)
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_or_message_uses_a_former_name(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [match[0] for match in NAMED.finditer(text) if match[1] not in OF_TODAY] == []
+
+
+def documented() -> Iterator[tuple[str, str]]:
+    """Page and command line of each command in a block of a page."""
+    for page in PAGES:
+        if page.suffix == ".md":
+            for kind, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+                if kind not in ("", "console", "sh", "bash"):
+                    continue
+                typed = re.findall(r"^\$ (.*)$", block.replace("\\\n", " "), re.MULTILINE)
+                for line in LINE.findall("\n".join(typed) if typed else block.replace("\\\n", " ")):
+                    yield str(page.relative_to(ROOT)), line
+
+
+def test_each_documented_command_has_an_existing_verb_and_options() -> None:
+    wrong = [f"{page}: {line}: {fault}" for page, line in documented() if (fault := fault_of(line))]
+    assert wrong == []
+    assert len(list(documented())) > 300
+
+
+def fault_of(line: str) -> str:
+    """Why the program would refuse the verb or an option of a line; "" if it would not."""
+    line = re.sub(r"'[^']*'|`[^`]*`", "x", line)
+    words = re.split(r"\s[#|&;<>]|;\s|\s--\s", line)[0].split()
+    command: click.Command = group
+    context = click.Context(group)
+    while words and isinstance(command, click.Group) and not words[0].startswith("-"):
+        below = command.get_command(context, words[0])
+        if below is None:
+            return "" if command.params and command is not group else f"no command {words[0]}"
+        command = below
+        words.pop(0)
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts, *getattr(one, "former", ()))}
+    options = [word.partition("=")[0] for word in words if re.match(r"--\w", word)]
+    return ", ".join(one for one in options if one not in known | {"--help", "--version"})
