@@ -117,7 +117,13 @@ ENTRIES = {
 }
 """The commands that the help lists: the module of the verb itself, "" without one, and what the entry is for."""
 FORMER = {
-    **{name: f"{entry} {name}" for entry, verbs in VERBS.items() if entry != "understand" for name in verbs},
+    **{
+        name: f"{entry} {name}"
+        for entry, verbs in VERBS.items()
+        if entry != "understand"
+        for name in verbs
+        if name != "page"
+    },
     "understanding": "understand",
     "annotate": "understand annotate",
 }
