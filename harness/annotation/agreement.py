@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from harness.annotation.ledger import Ledger
 from harness.annotation.view import labels_text, slot_texts
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.table import Notes, Occurrences, Part, Table
 from harness.base.text_table import Column, separated
@@ -40,7 +40,7 @@ from harness.statistics.text import coefficient, coefficient_interval, percent_i
 LabelSets = Sequence[frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelAgreement:
     """On one label: how many utterances both gave it, the first alone, the second alone, neither; Cohen's kappa."""
 
@@ -52,7 +52,7 @@ class LabelAgreement:
     kappa: Figure
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetAgreement:
     """Of two annotators on the utterances that both labelled.
 
@@ -210,7 +210,7 @@ def _kappa(cells: Counts) -> Sums:
     return np.where(by_chance > 1 - 1e-12, np.nan, found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlotAgreement:
     """Of two annotators on the slots of utterances that both marked.
 
@@ -282,7 +282,7 @@ def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple
         at += len(one.words)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairOfAnnotators:
     """Two annotators; differing: ids of the utterances that they gave different labels or slots.
 
@@ -296,7 +296,7 @@ class PairOfAnnotators:
     slots: SlotAgreement | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllAnnotators:
     """Three or more at once. shared: utterances that two or more of them labelled; alphas as of `SetAgreement`."""
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.annotation.ledger import Ledger, Shares, State, outcome
+from harness.base.frozen import frozen
 from harness.model.annotation import IMPORTED, AnnotationProject, Intents, LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import classifier_maker
@@ -23,7 +24,7 @@ LEAST_SETS = 2
 UNLABELLED = (State.OPEN, State.PROPOSED, State.STRUCK)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guess:
     """What the classifier makes of an utterance. certainty: the probability of its least certain label."""
 
@@ -61,7 +62,7 @@ def estimated_error(of: Mapping[str, Guess]) -> float | None:
     return float(np.mean([1 - one.certainty for one in of.values()])) if of else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProjectGuesses:
     """What one classifier makes of all that nobody has labelled. learned: labelled utterances that it has seen."""
 

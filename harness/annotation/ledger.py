@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
+from harness.base.frozen import frozen
 from harness.base.written import name_key
 from harness.model.annotation import (
     IMPORTED,
@@ -57,7 +58,7 @@ class State(StrEnum):
         return self in (State.SINGLE, State.AGREED, State.ADJUDICATED)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batched:
     """A proposal, and the batch that it is of."""
 
@@ -65,7 +66,7 @@ class Batched:
     proposal: LabelProposal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelStanding:
     """State of an utterance. `intents`, `slots`: the final ones. Those so far when WAITING, else None."""
 
@@ -249,7 +250,7 @@ def settles(row: Act) -> bool:
     return isinstance(row, Adjudicated) or (isinstance(row, Skipped) and row.adjudicating)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnnotatorCount:
     """What stands of one annotator: accepted and by hand are utterances with labels of theirs."""
 
@@ -258,7 +259,7 @@ class AnnotatorCount:
     by_hand: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProjectOutcome:
     """standing: of every utterance, in the order of the data. double: how many are wanted from two annotators.
 

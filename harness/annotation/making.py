@@ -6,12 +6,13 @@ import hashlib
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness import __version__
 from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
 from harness.base.findings import nearest
+from harness.base.frozen import frozen
 from harness.base.whole_file import disk_errors, whole_folder, write_whole
 from harness.model.annotation import (
     IMPORTED,
@@ -33,7 +34,7 @@ from harness.understanding.files.label_set_file import PRESETS, load_label_set
 MOST_TOLD = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Import:
     """What became of a file of labels. rows: to be added; same: utterances that were given the same before.
 
@@ -148,7 +149,7 @@ def _first_of_each(problems: Sequence[InputError]) -> list[InputError]:
     return list(first.values())[:MOST_TOLD]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewProject:
     """What a project is made of. splits: of folders, () for all. take_labels: those in the data become rows.
 

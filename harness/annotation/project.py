@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger, Shares
 from harness.annotation.worklist import Worklist
 from harness.base.codec import CodecError, decode
+from harness.base.frozen import frozen
 from harness.base.row_store import Content, SharedRows, read_rows
 from harness.base.whole_file import disk_errors
 from harness.base.written import known_name
@@ -31,7 +31,7 @@ from harness.understanding.files.label_set_file import load_label_set
 _PROJECT: TypeAdapter[AnnotationProject] = TypeAdapter(AnnotationProject)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnnotationFolder:
     """Names of the files of one project: frozen copies of its data and its label set, and all that was given."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from harness.annotation.doubts import CLASSIFIER, ProjectGuesses
 from harness.annotation.ledger import LabelStanding, drawn
+from harness.base.frozen import frozen
 from harness.base.text_table import shown
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
 from harness.model.choices import EpisodesEnding, ProposalMethod
@@ -25,7 +26,7 @@ LEAST_SETS = 2
 BY = "tri-training"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Material:
     """Labelled utterances to train on, those held out, and those that nobody has labelled. wordless: left out."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from harness.annotation.doubts import Doubts
 from harness.annotation.ledger import Ledger, Shares, State, drawn, settles
 from harness.annotation.view import AnnotationCount
+from harness.base.frozen import frozen
 from harness.model.annotation import (
     Accepted,
     Act,
@@ -26,7 +27,7 @@ from harness.model.annotation import (
 from harness.model.understanding import Utterance
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProposalGroup:
     """Utterances with the same proposal. open: those still to be reviewed, by their texts; total: with those done."""
 
@@ -35,7 +36,7 @@ class ProposalGroup:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Queue:
     """groups: largest first, also those with nothing open. by_hand: in order, those that were skipped last.
 
@@ -48,7 +49,7 @@ class Queue:
     error: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _QueuePart:
     """The place of an utterance in an annotator's queue. reviewed: the proposal accepted or struck last.
 

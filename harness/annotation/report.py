@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from harness.annotation.doubts import ProjectGuesses
 from harness.annotation.ledger import ProjectOutcome, State
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.text_table import Column, shown, text_table
 from harness.model.annotation import (
@@ -39,7 +40,7 @@ from harness.understanding.reports.distribution import Distribution, LabelCounts
 from harness.understanding.reports.score_text import per_cent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnnotationReport:
     """Counts of utterances, unless a name says otherwise. If several batches contain one, the latest counts.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from harness.base.frozen import frozen
 from harness.model.annotation import Intents, Slots
 from harness.model.understanding import Slot, joined
 
@@ -42,7 +43,7 @@ def marked_text(words: Sequence[str], slots: Slots) -> str:
     return " ".join([*found, *words[at:]])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupView:
     """Utterances that have the same proposal. number: of the group, from 1, of `groups`; left of total utterances."""
 
@@ -53,7 +54,7 @@ class GroupView:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageLine:
     """An utterance on a page. number: from 1, what `strike_number` takes. text: with the slots that are proposed."""
 
@@ -63,7 +64,7 @@ class PageLine:
     struck: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnnotationInput:
     """An annotator's labels for an adjudicator, without a name. slots: as texts."""
 
@@ -72,7 +73,7 @@ class AnnotationInput:
     slots: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabellingItem:
     """An utterance to label. `chosen`: labels so far, in the order of the label set. `saved`: they are on the disk.
 
@@ -111,7 +112,7 @@ class LabellingItem:
         return {at: one for one in self.slots for at in range(one.start or 0, one.end or 0)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnnotationCount:
     """Counts of an annotator's utterances. `total`: the queue. `done`: with a choice by them. `left`: without.
 
@@ -128,7 +129,7 @@ class AnnotationCount:
     skipped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnnotationView:
     """group, page: when reviewing. item: when labelling.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from harness.annotation.ledger import Ledger, Shares, settles
 from harness.annotation.queue import Queue, Queues, next_group
 from harness.annotation.view import AnnotationCount
+from harness.base.frozen import frozen
 from harness.base.written import composed
 from harness.model.annotation import (
     Accepted,
@@ -49,7 +49,7 @@ def what_stands(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, 
     return tuple(sorted(standing.intents)), standing.slots, ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundUtterance:
     """intents: the labels that it is shown with when it is opened; None when there are none."""
 

@@ -15,12 +15,12 @@ import hashlib
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from harness.base.codec import CodecError, decode
+from harness.base.frozen import frozen
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError, Place
 
@@ -72,7 +72,7 @@ def last_link(connection: sqlite3.Connection, first: Callable[[], bytes] = lambd
     return bytes(link)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seal:
     """The last row when a writer closed. sha256: its hash, hex."""
 

@@ -17,11 +17,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
 from typing import IO
 
+from harness.base.frozen import frozen
 from harness.base.whole_file import write_whole
 from harness.model.numbers import exact
 
@@ -210,7 +210,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownProcess:
     """A process. Pids are reused, but never with the same start time (clock ticks) in the same boot."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from harness.base.frozen import frozen
 
 
 class Level(StrEnum):
@@ -14,7 +15,7 @@ class Level(StrEnum):
     FAIL = "fail"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One result. remedy: what to do if it is not OK."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, LabError, LogError
 
 
@@ -63,7 +63,7 @@ def shipped_folder(name: str) -> Path:
     return (installed if installed.is_dir() else package.parent) / name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabState:
     """A running lab: environment variables that lead to its sound server, and the address of its broker."""
 

@@ -10,7 +10,6 @@ import resource
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
@@ -23,6 +22,7 @@ from harness.base import threads
 from harness.base.chain import COLUMN, FIRST, Link, begin_chain, is_chained, last_link, linked, seal_end
 from harness.base.codec import RECORDS, CodecError, decode, encode
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.whole_file import MAKE_ROOM
 from harness.model.errors import LogError, LogFull
 from harness.model.record import Entry, JudgmentGiven, Record
@@ -44,7 +44,7 @@ class Kinded(Protocol):
 T = TypeVar("T", bound=Kinded)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Content(Generic[T]):
     """The kind of rows in a file. whole: what it is a part of; name: of the file, for people.
 

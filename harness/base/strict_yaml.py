@@ -10,12 +10,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import cast
 
 import yaml
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
 
 MAX_BYTES = 1_000_000
@@ -71,7 +72,7 @@ _OPENED = ("unexpected end of stream", "could not find expected ':'", "but got '
 """Errors reported where the construct began, not where the parser noticed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """Line and column, both from 1."""
 
@@ -79,7 +80,7 @@ class Mark:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """A value with its place; for a mapping also the places of its keys."""
 

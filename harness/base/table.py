@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.text_table import GAP, LEAST_LABEL, NOTES, Column, note, padded, shown, text_table, width_of
 from harness.model.numbers import NOTHING
@@ -17,7 +17,7 @@ from harness.model.numbers import NOTHING
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field(Generic[Row]):
     """A column of a table.
 
@@ -57,7 +57,7 @@ Plot = tuple[float | None, tuple[float, float] | None]
 """A value and its interval, to be drawn."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table(Generic[Row]):
     """Columns and rows; the first column is a label of foreign text (`text_table`).
 
@@ -126,7 +126,7 @@ Cell = tuple[str, str]
 """A text and a text below it, each "" where there is none; safe."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CrossTable:
     """Labels of two groupings crossed. title: what the cells are. corner: the grouping of the rows.
 
@@ -174,7 +174,7 @@ def _two_lines(row: tuple[str, Sequence[Cell]], part: slice) -> Iterator[Sequenc
 ARROW = " → "
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Occurrences:
     """What occurred how often, the most frequent first. rows: foreign texts, joined by an arrow, and their number."""
 
@@ -198,7 +198,7 @@ class Occurrences:
             yield f"  … and {len(self.rows) - len(listed):,} more"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notes:
     """Names with their texts, safe ones. A text without a name is a sentence, and may be foreign.
 
@@ -217,7 +217,7 @@ class Notes:
 Part = Table[Any] | CrossTable | Occurrences | Notes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """Parts that belong together. key, title: its anchor and heading on a page; text has blank lines between parts."""
 

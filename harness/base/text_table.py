@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from harness.base.foreign import ELLIPSIS, plain_text
+from harness.base.frozen import frozen
 
 GAP = "  "
 LEAST_LABEL = 8
@@ -48,7 +48,7 @@ def fit(text: str, width: int) -> str:
     return padded(shown(text, width), width)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """left: aligned left. gives_way: order in which columns are dropped, highest first; 0: never."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from typing import Any
 
+from harness.base.frozen import frozen
 from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
 from harness.model.errors import HarnessError, Place
@@ -28,7 +28,7 @@ class ColumnContent(StrEnum):
 Value = str | int | float | bool | tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypedTable:
     """rows: a value per column. An absent value is None, and an absent list is empty."""
 

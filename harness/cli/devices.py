@@ -10,13 +10,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.plain_json import picked
 from harness.cli.discover import discover
 from harness.cli.earcons import learn_earcon
@@ -105,7 +106,7 @@ def _row(profile: DeviceProfile) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceReach:
     """How to reach a device: the keys of its connection; device and topics for messages only."""
 

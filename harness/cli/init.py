@@ -8,7 +8,7 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.cli.options import A_FOLDER, argument, option, together, verb
 from harness.model.errors import HarnessError, InputError, Place
 
@@ -47,7 +48,7 @@ class BenchKind(StrEnum):
     RHASSPY = "rhasspy"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceKind:
     """What the starter files of a device with a connection say.
 
@@ -107,7 +108,7 @@ _ASKED = {
 } | {kind: one.kind for kind, one in DEVICES.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setup:
     """What the starter files depend on. at: where the device is. key_env: variable with the key of an ESPHome device.
     phrase: wakes the device. advice: what the device reported; None if it was not asked.

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import Field, field, fields, is_dataclass
 from decimal import Decimal
 from enum import StrEnum
 from functools import wraps
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, Union, get_args, get_ori
 
 import click
 
+from harness.base.frozen import frozen
 from harness.base.places import shipped_folder
 from harness.base.whole_file import WholeFile
 from harness.model.errors import InputError
@@ -322,7 +323,7 @@ def _standard_output_into(name: str) -> Iterator[None]:
             raise ended
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatedAsked:
     """Sessions whose judgments are evaluated; `sessions.rated_sessions` finds the folders.
 
@@ -351,7 +352,7 @@ def output_option(help: str, *, folder: bool = False, **attributes: Any) -> Any:
     return option(help, "--output", former=("--out",), type=kind, **attributes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Printed:
     """How a result is printed: as text, or as one of these. InputError for both."""
 
@@ -367,7 +368,7 @@ def printed_options(as_json: str, as_csv: str) -> Any:
     return together(as_json=json_option(as_json), as_csv=csv_option(as_csv))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnginesAsked:
     """Engines for the same lists of files. A setting goes to every engine that knows it.
 
@@ -426,7 +427,7 @@ def setting_option(help: str, metavar: str = "NAME=VALUE") -> Any:
     return many(help, "-s", "--setting", metavar=metavar)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """Whether people work in their browsers, and how their site is served. None: as `WebOptions` has it."""
 

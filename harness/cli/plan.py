@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from harness.base.frozen import frozen
 from harness.cli.options import json_option, option, share, verb
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError
@@ -37,7 +38,7 @@ _INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
 _RATE = click.FloatRange(min=0, min_open=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanAsked:
     """The claims to plan for, with their options."""
 

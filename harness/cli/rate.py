@@ -6,13 +6,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.places import config_folder
 from harness.base.written import name_key, person_name
 from harness.cli.options import Site, argument, flag, many, option, site_options, together, verb
@@ -46,7 +47,7 @@ _filters = together(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProgramAsked:
     """A program that judges: its command, None for none. timeout_s: per item. per_minute: most items; None for any."""
 

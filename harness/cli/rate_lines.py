@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
 from harness.model.numbers import seconds
 from harness.model.trial import Recognition
@@ -188,7 +188,7 @@ _BY_WORD = {one.word: one for one in RateWord}
 _BY_ACTION = {one.action: one for one in RateWord if one.action is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypedCommand:
     """A command with its arguments."""
 
@@ -196,7 +196,7 @@ class TypedCommand:
     rest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotACommand:
     """Why a line is wrong, with the nearest valid one."""
 

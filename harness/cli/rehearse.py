@@ -8,13 +8,14 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
 from harness.cli.plan import share_of
 from harness.model.numbers import counted, exposure, hours, number, percent, seconds
@@ -45,7 +46,7 @@ FAULTS_PER_HOUR = 2.0
 """With --faults."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RehearsalAsked:
     """The rates of the simulated devices, and how much is simulated."""
 
@@ -106,7 +107,7 @@ def command(
         sys.exit(EXIT_UNDECIDABLE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rehearsed:
     """What a rehearsal came to. nights: each with its verdict."""
 

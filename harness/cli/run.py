@@ -8,13 +8,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder, lab_state
 from harness.cli import INTERRUPTED
 from harness.cli.options import (
@@ -49,7 +49,7 @@ class RunView(Enum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchAsked:
     """How to watch a run. report: the JUnit report to write at its end. no_watch: return at once."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.frozen import frozen
 from harness.base.text_table import shown
 from harness.cli import streams
 from harness.cli.options import WordOf, demand_limits, flag, many, option, share, target_option, verb
@@ -46,7 +47,7 @@ def crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoreRules:
     """How files are read and words compared. normalise: a name, a file, or None for the default of the format.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.model.errors import InputError
 from harness.model.judgment import RatingRound
@@ -24,7 +24,7 @@ SESSIONS = Path("sessions")
 ROUND_SUFFIXES = (".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatedSessions:
     """The sessions whose judgments a report counts. round: from a round file, or None.
 

@@ -11,11 +11,11 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from harness.base.frozen import frozen
 from harness.base.text_file import refuse_endless
 from harness.base.text_table import shown, width_of
 from harness.base.whole_file import WholeFile
@@ -25,7 +25,7 @@ STDIN = "-"
 STDIN_NAME = "<stdin>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Readable:
     """A file to read, and what a person calls it."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.model import observation as seen_by
 from harness.model import record as row
 from harness.session.wording import RowWriter, late_blocks
@@ -22,7 +23,7 @@ class LineTone(StrEnum):
     FAULT = "fault"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventLine:
     """A row in words: printable text, not markup. renews: it replaces an earlier line with the same key."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
 import numpy as np
 from textual.message import Message
 
+from harness.base.frozen import frozen
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.widgets.response import SLICES, slices
 from harness.model.errors import HarnessError
@@ -61,7 +61,7 @@ class ItemSound(Enum):
         return SLOWER if self is ItemSound.SLOWER else 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Wish:
     number: int
     item: Item

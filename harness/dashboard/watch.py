@@ -8,10 +8,11 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.dashboard.events import EventLine, event_line
 from harness.model.errors import LogError
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
@@ -26,7 +27,7 @@ from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_progress import WakeProgress
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declared:
     """Limits and sequential tests; none when the folder cannot be read."""
 
@@ -48,7 +49,7 @@ NOTICE_S = 8.0
 SLOW_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """The line above the keys. ok: True for done, False for refused, None while waiting for the engine."""
 
@@ -56,7 +57,7 @@ class Notice:
     ok: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """One moment, as drawn. remaining_s: until the state times out. gone: why the engine is gone.
 
@@ -82,14 +83,14 @@ class View:
         return self.gone is not None or self.goodbye is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Pending:
     label: str
     since_s: float
     then: Then | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Closed:
     why: str
 

@@ -10,13 +10,13 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.plugins import installed
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.devices.device_sources import Picture
@@ -36,7 +36,7 @@ _REMEDY = "Write x, y, width and height in pixels: rectangle: [310, 220, 40, 40]
 _EXTRA = ("OpenCV, which reads cameras,", "camera")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CameraOptions(ReadingsOptions):
     """source: Number of a camera (0 is /dev/video0), a video file, or a URL such as http://camera.local/video.
 
@@ -55,7 +55,7 @@ class CameraOptions(ReadingsOptions):
     password_env: str = ""
 
     def __post_init__(self) -> None:
-        super(CameraOptions, self).__post_init__()
+        super(CameraOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         if self.source == "" or (self.number is not None and self.number < 0):
             raise InputError("a camera connection needs `source`", remedy="Write a number, a file or a URL: source: 0")
         if not str(self.source).isprintable():

@@ -7,11 +7,12 @@ Everything here is optional. A driver that declares nothing still runs on a benc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter, ValidationError
 
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.plugins import Group, load, names
 from harness.base.ports import NamesHostParts
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from harness.sound.earcons import LearnedEarcon
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Abilities:
     """What a connection can do with its device.
 
@@ -40,7 +41,7 @@ class Abilities:
     sets: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class About:
     """What a device reports about itself. rate_hz: of the sound that it accepts; None: the profile's rate.
 
@@ -53,7 +54,7 @@ class About:
     lost_events: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetupAdvice:
     """What a device reports that matters to a bench which is about to be written.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.devices.device_sources import HeardBytes, now_heard
 from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
@@ -34,7 +35,7 @@ _FEW_ESCAPES = 8
 _NOISE = re.compile(r"^(\(\d+ bytes that are not text):.*", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MonitorRow:
     """A line and what the rules mapped it to. said, made, why: safe to print. snippet: the line as a sample, in YAML.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.model.errors import DeviceError, InputError
 from harness.model.time import Stamp
 
@@ -20,7 +21,7 @@ HELD_BYTES = 1_000_000
 CHUNK_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeardBytes:
     """Output of a device: console bytes, or a message when `topic` is set. wall_s: Unix time of arrival.
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.plugins import installed
 from harness.devices.serial.port import lasting_names, listed, usb_ids
 from harness.model.errors import DeviceError
@@ -37,7 +37,7 @@ _MODEL = ("project_name", "model", "board", "location_name")
 _VERSION = ("project_version", "version")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundDevice:
     """A device. kind: of SERVICES, or SERIAL. address: host:port or the path of a port; "" when it gave none.
 

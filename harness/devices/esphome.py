@@ -18,12 +18,12 @@ import struct
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
 
 from harness.base import threads
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
 from harness.base.ports import Sink, Surroundings
@@ -73,7 +73,7 @@ class EsphomeRole(StrEnum):
     ASSISTANT = "assistant"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EsphomeOptions:
     """Options of ESPHome devices.
 

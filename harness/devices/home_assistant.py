@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.ports import Clock
 from harness.devices import websocket
@@ -44,7 +45,7 @@ _LISTENING = "listening"
 _WITHOUT_RESULT = ("run-start", "wake_word-start", "intent-progress")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HomeAssistantOptions:
     """Options of Home Assistant.
 

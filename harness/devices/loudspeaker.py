@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.ports import Sink, Surroundings
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, Overrun, StimulusEnded, StimulusStarted
@@ -21,7 +21,7 @@ from harness.sound.playback import Playback
 MOST_OUTPUTS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoudspeakerOptions:
     """The keys of a loudspeaker in a bench file.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from harness.base import plugins, threads
+from harness.base.frozen import frozen
 from harness.base.plugins import Group
 from harness.base.ports import Sink, Surroundings
 from harness.model.errors import InputError
@@ -30,7 +30,7 @@ _QUEUE_BLOCKS = 1000
 _METER_BLOCKS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MicrophoneOptions:
     """YAML keys of a microphone.
 

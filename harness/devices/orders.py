@@ -5,13 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import regex
 
 from harness.base import threads
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.model.bench import DeviceSetting
 from harness.model.errors import DeviceError, InputError
@@ -152,7 +152,7 @@ class DevicePower:
             self._driver.carry_out(self.switch.order(on=on), given_up)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulatedOptions:
     """Options of simulated stands and switches.
 
@@ -204,7 +204,7 @@ class Simulated:
         self.at = goal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManualOptions:
     """A stand or switch that the operator works has no options."""
 

@@ -11,10 +11,10 @@ import select
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.devices.declared import Abilities
 from harness.devices.device_sources import HeardBytes, HeardQueue
 from harness.devices.text_streams import END_GRACE_S, FarEnd, TextStream
@@ -26,7 +26,7 @@ MOST_HELD = 10_000
 """ReadingsLink that wait; more are dropped, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadingsOptions:
     """hold_back_ms: How long a reading may arrive after what it shows, ms (part of the error of its time).
 

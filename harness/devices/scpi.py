@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from harness.base import threads
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
 from harness.base.ports import Sink, Surroundings
@@ -25,7 +25,7 @@ _SHOWN = 100
 _NO_ERROR = ("0", "+0")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScpiOptions:
     """Options of instruments.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.plugins import Group, load
 from harness.base.ports import Voice
 from harness.model.errors import DeviceError, HarnessError, InputError, VoiceError
@@ -119,7 +119,7 @@ class CommandSound:
         return None if samples is None else Waveform(samples, self.rate_hz)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerUse:
     """What a connection works with. tell: takes observations. limit_s: of a command.
 

@@ -17,12 +17,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, Protocol, cast
 
 from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
@@ -47,7 +47,7 @@ FAR_END = "far end"
 _KEPT_LINES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextStreamOptions:
     """Options of programs and TCP ports.
 
@@ -76,14 +76,14 @@ class TextStreamOptions:
             raise InputError("restart_line has several lines", remedy="Write one line")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandOptions(TextStreamOptions):
     """command: the program with its arguments, as a list, or as text with shell quoting. No shell runs it."""
 
     command: tuple[str, ...] | str = ()
 
     def __post_init__(self) -> None:
-        super(CommandOptions, self).__post_init__()
+        super(CommandOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         if not self.arguments:
             raise InputError("a command connection needs `command`", remedy="Write command: [adb, logcat, -v, epoch]")
 
@@ -95,7 +95,7 @@ class CommandOptions(TextStreamOptions):
             raise InputError(f"command: {error}", remedy="Write it as a list: [adb, logcat, -v, epoch]") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TcpOptions(TextStreamOptions):
     """address: host:port.
 
@@ -106,7 +106,7 @@ class TcpOptions(TextStreamOptions):
     listen: bool = False
 
     def __post_init__(self) -> None:
-        super(TcpOptions, self).__post_init__()
+        super(TcpOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         tcp.host_and_port(self.address)
 
 

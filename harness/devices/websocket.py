@@ -8,13 +8,13 @@ import os
 import socket
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, BinaryIO, ClassVar, cast
 from urllib.parse import SplitResult, urlsplit
 
 from harness.base import threads
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
 from harness.base.ports import Surroundings
@@ -46,7 +46,7 @@ _ECHOES, _ECHO_S = 16, 5.0
 _EXTRA = ("the library for web sockets", "websocket")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WebSocketOptions(TextStreamOptions):
     """url: Address of the web socket, such as ws://ovos.local:8181/core. wss:// encrypts and checks the certificate.
 
@@ -64,7 +64,7 @@ class WebSocketOptions(TextStreamOptions):
     ping_s: float = 5.0
 
     def __post_init__(self) -> None:
-        super(WebSocketOptions, self).__post_init__()
+        super(WebSocketOptions, self).__post_init__()  # noqa: UP008 (slots: the class is made anew)
         checked_url(self.url, ("ws", "wss"), "address of a web socket", "Write it as ws://host:port/path")
         if self.text_message and _TEXT not in self.text_message:
             raise InputError(f"text_message does not contain {_TEXT}", remedy=f"Write {_TEXT} where the words belong")

@@ -13,11 +13,12 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, BinaryIO, ClassVar, cast
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
@@ -77,7 +78,7 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WyomingOptions:
     """Options of Wyoming satellites.
 

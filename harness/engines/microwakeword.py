@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.plugins import installed
 from harness.model.errors import PluginError, did_you_mean
 
@@ -16,7 +16,7 @@ RATE_HZ = 16000
 _FRAME_SAMPLES = 160
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """One wake event. sample: counts from the last reset. score: the mean probability at that moment (0–1)."""
 

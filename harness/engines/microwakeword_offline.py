@@ -10,13 +10,14 @@ import logging
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.plugins import installed
 from harness.engines.microwakeword_kernel.native import KernelNetwork, Listener, NotKnown, network_of, processor
 from harness.engines.offline_loading import NoKernel, fingerprint
@@ -28,7 +29,7 @@ from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTr
 _MANIFEST = "https://esphome.io/components/micro_wake_word"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelFile:
     """A model and the content of its manifest. None: not in the manifest."""
 

@@ -8,11 +8,11 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path, PurePath
 
+from harness.base.frozen import frozen
 from harness.base.plugins import Group, load, names, replacement
 from harness.base.ports import OfflineEngine
 from harness.engines.settings import checked, read_from_file
@@ -118,7 +118,7 @@ _PACKAGES = {
 """Third-party packages behind built-in engines. The package's version identifies what is measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CataloguedEngine:
     """An engine that has an entry point. kind: None if the model decides (a program, a device).
 
@@ -145,7 +145,7 @@ class CataloguedEngine:
         return tuple(dict.fromkeys(model.licence for model in self.models))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedEngine:
     """The facts of a model that was loaded, or why it could not be."""
 

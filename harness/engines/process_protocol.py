@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.program_lines import GREATEST, ProtocolFault, demand_protocol, name_of, number_of, object_of, short
 from harness.model.numbers import moment
 from harness.model.offline import EngineKind
@@ -23,7 +24,7 @@ _LONGEST_TEXT = 100_000
 _RATES_HZ = (4000, 192_000)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeclaredScores:
     """Scores from 0 to 1, one every `step` samples; spots are those above the threshold."""
 
@@ -31,7 +32,7 @@ class DeclaredScores:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineHello:
     """The engine's description of itself. lead_in_ms: None if it has none. carries_state: from file to file."""
 
@@ -46,7 +47,7 @@ class EngineHello:
     carries_state: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineEvent:
     """A detected phrase or a recognised text. start and end in samples; start None if it was not sent."""
 
@@ -65,14 +66,14 @@ class EngineScores:
     scores: npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done:
     """All results of this file have been sent."""
 
     file: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refused:
     """The engine could not process this file."""
 

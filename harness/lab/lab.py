@@ -11,7 +11,6 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.child_process import (
@@ -23,6 +22,7 @@ from harness.base.child_process import (
     save_process,
     start_detached,
 )
+from harness.base.frozen import frozen
 from harness.base.places import lab_folder
 from harness.base.whole_file import write_whole
 from harness.devices.mqtt.broker import HOST
@@ -41,7 +41,7 @@ _STALE_S = 5.0
 _POLL_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartStatus:
     """One line of `harness admin lab status`. pid and uptime are None for a part that is not running."""
 

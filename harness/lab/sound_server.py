@@ -15,13 +15,13 @@ import subprocess
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from harness.base.child_process import ChildProcess
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, LabError, did_you_mean
 
 
@@ -56,7 +56,7 @@ LEGS: dict[Mouth, tuple[Ear, ...]] = {
 """The ears that each mouth reaches."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Room:
     """Path gains in dB (≤ 0) by mouth and ear; 0 dB if a path is not named. Only levels, no reflections."""
 

@@ -7,15 +7,15 @@ follows from all rows (docs/how-to/annotate-utterances.md, "States").
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Literal
 
+from harness.base.frozen import frozen
 from harness.model.understanding import Slot
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Example:
     """An utterance of the guide. labels: what it is given, () is the label explained alone; why: the reason."""
 
@@ -24,7 +24,7 @@ class Example:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     """id: as it stands in files. alone: it never stands beside another label. key: one character that gives it, or "".
 
@@ -40,7 +40,7 @@ class Label:
     counterexamples: tuple[Example, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelSet:
     """The labels of an annotation project, in the order in which they are shown.
 
@@ -114,7 +114,7 @@ class WorkOrder(StrEnum):
     RANDOM = "random"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnnotationProject:
     """What is settled for all of a project when it is made.
 
@@ -161,7 +161,7 @@ class AnnotationProject:
 MOST_ON_A_PAGE = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelProposal:
     """What is proposed for an utterance. intents: None where the classifiers came to no consensus."""
 
@@ -171,7 +171,7 @@ class LabelProposal:
     slots: Slots | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proposed:
     """A batch of proposals, there as a whole or not at all. id: of the batch. by: what made it.
 
@@ -186,7 +186,7 @@ class Proposed:
     kind: Literal["proposed"] = "proposed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfPage:
     """What an annotator makes of a proposal for these utterances of a page.
 
@@ -204,21 +204,21 @@ class OfPage:
     time_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accepted(OfPage):
     """An annotator finds the proposal of a batch right for them."""
 
     kind: Literal["accepted"] = "accepted"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Struck(OfPage):
     """… finds it wrong: they are to be labelled by hand."""
 
     kind: Literal["struck"] = "struck"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Labelled:
     """An annotator, or a file, labels one utterance by hand. Of several by one annotator the latest counts.
 
@@ -241,7 +241,7 @@ class Labelled:
     kind: Literal["labelled"] = "labelled"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skipped:
     """An annotator leaves an utterance for the end."""
 
@@ -255,7 +255,7 @@ class Skipped:
     kind: Literal["skipped"] = "skipped"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Adjudicated:
     """Somebody settles what annotators disagree on. inputs: ids of the rows that differ."""
 
@@ -272,7 +272,7 @@ class Adjudicated:
     kind: Literal["adjudicated"] = "adjudicated"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Withdrawn:
     """An annotator takes rows of their own back, all or none: those of one page, or of one utterance."""
 

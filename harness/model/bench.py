@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from typing_extensions import TypeAliasType
 
+from harness.base.frozen import frozen
 from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.errors import InputError, Place
@@ -42,7 +43,7 @@ class ObservationKind(StrEnum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageMapping:
     """One rule of a profile: messages on `topic` (MQTT filter) become observations of `kind`.
 
@@ -79,7 +80,7 @@ class ClockKind(StrEnum):
     AUDIO_MS = "audio_ms"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoreBlock:
     """Lines that give one score for each word; the best one counts, when it reaches `threshold` (0–1).
 
@@ -90,7 +91,7 @@ class ScoreBlock:
     ignore: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineMapping:
     """One rule of a profile: a console line becomes an observation of `kind`; the first rule that fits a line takes it.
 
@@ -117,7 +118,7 @@ class LineMapping:
     block: ScoreBlock | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelState:
     """A state that numbers show. ranges: (number, lowest, highest), None for any end.
 
@@ -131,7 +132,7 @@ class LevelState:
     min_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Threshold:
     """A rule that turns the numbers in lines into a named state; see wire/thresholds.py.
 
@@ -154,7 +155,7 @@ class Checksum(StrEnum):
     XOR8 = "xor8"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BinaryFrames:
     """Binary messages of a device: head · … length … · body · checksum · tail.
 
@@ -185,7 +186,7 @@ class Framing(StrEnum):
     WYOMING = "wyoming"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConsoleSettings:
     """How a device's console is read. baud: its usual rate. A line longer than max_line_bytes is cut and not mapped.
 
@@ -216,7 +217,7 @@ class AudioDialogue(StrEnum):
     DRIVER = "driver"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AudioInput:
     """That a device takes sound over its wire. rate_hz: of its ears. topic: Hermes, with {device} and {id}."""
 
@@ -225,7 +226,7 @@ class AudioInput:
     topic: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heartbeat:
     """A device from which no message matches `rule` for within_s is gone, once one has come.
 
@@ -238,7 +239,7 @@ class Heartbeat:
     payload: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """What a device said, as a test of its profile: console bytes, or a message; and what must come of it.
 
@@ -254,7 +255,7 @@ class Sample:
     step_s: float = 0.01
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceSetting:
     """A setting of a device. value: as the device reports it; "" if it does not.
 
@@ -290,7 +291,7 @@ class DeviceSetting:
         return f"Write {', '.join(self.choices)}" if self.choices else f"Write {exact(self.low)} to {exact(self.high)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceProfile:
     """One file of devices/: what a kind of device is like, wherever it stands.
 
@@ -334,7 +335,7 @@ class DeviceProfile:
         return self, *self.lines_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Equipment:
     """Something on the bench that a driver runs: `driver` is an entry point of `harness.drivers`.
 
@@ -370,7 +371,7 @@ EARCON = "earcon"
 """Name of the source that a device's chimes are."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FurtherSource:
     """Another source of reports of a device. name: within the device. Its equipment's id is `device.name`."""
 
@@ -387,7 +388,7 @@ class EarconMeaning(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarconSound:
     """A learned chime. path: of its WAV file. sha256: of that file."""
 
@@ -396,7 +397,7 @@ class EarconSound:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Earcons:
     """The chimes of one device, as its file says. threshold: least score of a find, 0–1."""
 
@@ -406,7 +407,7 @@ class Earcons:
     threshold: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A device under test: its profile, and its connection when it has one (a black box has none).
 
@@ -463,7 +464,7 @@ class AfterRetries(StrEnum):
     SKIP = "skip"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnFault:
     """What a run does about a fault: it pauses, and tries again after retry_after_s, at most `retries` times.
 
@@ -498,7 +499,7 @@ class NotifyInput(StrEnum):
     TEXT = "text"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notify:
     """Where a run sends messages: a program, an HTTP address or a broker, exactly one. Keys as in the bench file.
 
@@ -543,7 +544,7 @@ class Notify:
                     raise InputError(f"`{key}` belongs to `{belongs}`", remedy=f"Remove `{key}`")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bench:
     """One bench file. sound_server: `system`, or `virtual_lab`.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from harness.base.frozen import frozen
 
 
 class CheckName(StrEnum):
@@ -26,7 +27,7 @@ class CheckPolicy(StrEnum):
     OFF = "off"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BenchChecks:
     """Limits of the checks, and the policy of each. every_min: interval during a run; None: only `doctor` checks.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from harness.base.frozen import frozen
 from harness.model.numbers import fixed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calibration:
     """Of a loudspeaker or a microphone: L dBFS are spl_at_0_dbfs + L dB SPL at the place `at`, by that weighting.
 

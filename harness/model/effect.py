@@ -5,8 +5,9 @@ Source: response-assessment guide (tricky cases), spec of ratings (effect checks
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from harness.base.frozen import frozen
 
 
 class EffectWord(StrEnum):
@@ -26,7 +27,7 @@ class EffectSource(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateWanted:
     """A piece of the device's state, as its profile's `state` mappings report it. value: None is any, "" is none."""
 
@@ -38,7 +39,7 @@ class StateWanted:
         return name == self.name and (self.value is None or _plain(value) == _plain(self.value))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EffectCheck:
     """What a trial's query should bring about. wanted: in words, for people.
 
@@ -62,7 +63,7 @@ class EffectCheck:
         return self.after_s is not None or self.at is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EffectEvidence:
     """What is known of a trial's effect. said: the evidence in words, device's texts among them, as they came.
 

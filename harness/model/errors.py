@@ -19,12 +19,12 @@ HarnessError
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.model.numbers import counted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where in a file: line and column count from 1; 0 stands for "not known"."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from harness.base.frozen import frozen
 from harness.model.effect import EffectWord
 from harness.model.judgment import Judgment
 from harness.model.record import Entry, Question, ReviewWord
@@ -27,7 +27,7 @@ class StateWord(StrEnum):
     FINISHED = "FINISHED"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Logged:
     """A row was committed (or is sent again to a client that asked for all since some seq)."""
 
@@ -35,7 +35,7 @@ class Logged:
     kind: Literal["logged"] = "logged"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TalkerPrompt:
     """What a person is asked to say, in lines for a large screen and in the person's language.
 
@@ -49,7 +49,7 @@ class TalkerPrompt:
     again: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateChanged:
     """until_s: monotonic time at which the state ends by itself, when known. reason: words for people.
 
@@ -67,7 +67,7 @@ class StateChanged:
     kind: Literal["state_changed"] = "state_changed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Meters:
     """Levels over the last ~100 ms in dBFS; None where there is no such device. Sent ≤ 10 times a second."""
 
@@ -77,7 +77,7 @@ class Meters:
     kind: Literal["meters"] = "meters"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Welcome:
     """First message on a connection. clips_folder and session_folder are absolute paths on the engine's host."""
 
@@ -91,7 +91,7 @@ class Welcome:
     kind: Literal["welcome"] = "welcome"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answered:
     """The engine's answer to the command of that id; ok only after its effect is committed."""
 
@@ -101,7 +101,7 @@ class Answered:
     kind: Literal["answered"] = "answered"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Goodbye:
     """The engine ends; exit_code as documented for `harness run`."""
 
@@ -113,7 +113,7 @@ class Goodbye:
 Message = Logged | StateChanged | Meters | Welcome | Answered | Goodbye
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hello:
     """First line from a client. since_seq: rows after it are wanted (0: all). attended: a person is there to answer."""
 
@@ -124,7 +124,7 @@ class Hello:
     kind: Literal["hello"] = "hello"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientCommand:
     """What every command has: its id, which the answer names, and whose it is."""
 
@@ -132,7 +132,7 @@ class ClientCommand:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pause(ClientCommand):
     """After the attempt that is running."""
 
@@ -140,12 +140,12 @@ class Pause(ClientCommand):
     kind: Literal["pause"] = "pause"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resume(ClientCommand):
     kind: Literal["resume"] = "resume"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skip(ClientCommand):
     """End the running trial now, with a reason."""
 
@@ -153,7 +153,7 @@ class Skip(ClientCommand):
     kind: Literal["skip"] = "skip"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rerun(ClientCommand):
     """Another take of a trial that has ended, at the end of the plan."""
 
@@ -161,27 +161,27 @@ class Rerun(ClientCommand):
     kind: Literal["rerun"] = "rerun"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteNote(ClientCommand):
     text: str
     trial_id: str | None = None
     kind: Literal["write_note"] = "write_note"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetMark(ClientCommand):
     label: str
     kind: Literal["set_mark"] = "set_mark"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Abort(ClientCommand):
     """End the session; the running attempt becomes ABORTED."""
 
     kind: Literal["abort"] = "abort"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerOperator(ClientCommand):
     """The operator's word on the attempt that was asked about."""
 
@@ -192,7 +192,7 @@ class AnswerOperator(ClientCommand):
     kind: Literal["answer_operator"] = "answer_operator"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Misspoke(ClientCommand):
     """What a person said at the bench was wrong: the attempt does not count, and is repeated."""
 
@@ -201,7 +201,7 @@ class Misspoke(ClientCommand):
     kind: Literal["misspoke"] = "misspoke"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerEffect(ClientCommand):
     """The operator's word on what became of a response's effect. take None: the latest in which it has a response."""
 
@@ -213,13 +213,13 @@ class AnswerEffect(ClientCommand):
     kind: Literal["answer_effect"] = "answer_effect"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judge(ClientCommand):
     judgment: Judgment
     kind: Literal["judge"] = "judge"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Review(ClientCommand):
     """Say what an unmatched wake event was; word None takes it back. event_seq: of its `Observed` row."""
 
@@ -228,7 +228,7 @@ class Review(ClientCommand):
     kind: Literal["review"] = "review"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replay(ClientCommand):
     """Play a stored clip on the bench's monitor (never on a loudspeaker that the device hears)."""
 

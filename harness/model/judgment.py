@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 
+from harness.base.frozen import frozen
 from harness.model.effect import EffectWord
 
 
@@ -78,7 +79,7 @@ class ProposalShown(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgment:
     """One judgment row; rows are only ever added, and a change or an undo names the row that it replaces.
 
@@ -170,7 +171,7 @@ class TranscriptPolicy(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ItemFilter:
     """Which first responses are drawn; an empty part takes all. conditions: (axis, label), one of each axis's must fit.
 
@@ -185,7 +186,7 @@ class ItemFilter:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GoldItem:
     """A response whose category is known. session: its id. accept: further categories that count as right."""
 
@@ -200,7 +201,7 @@ class GoldItem:
         return category in (self.category, *self.accept)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exercise:
     """An item of the training round: spoken by voices, judged, and explained at once."""
 
@@ -223,7 +224,7 @@ class Exercise:
         return category in (self.category, *self.accept)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProposalRule:
     """Whose judgments a classifier learns from to propose categories, and when raters see what it proposes.
 
@@ -237,7 +238,7 @@ class ProposalRule:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopRule:
     """A rater who has answered `after` known answers, and fewer than `below` (0 to 1) of them right, is stopped."""
 
@@ -249,7 +250,7 @@ class StopRule:
         return answered >= self.after and right < self.below * answered
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatingRound:
     """How a round is run; `harness rate SESSION…` without a round file uses the defaults.
 
@@ -336,7 +337,7 @@ NEWER = (RaterAction.EARLIER, RaterAction.LATER, RaterAction.FIND)
 """Files of keys that were written before these actions were there may give their keys to other things."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaterKeys:
     """A key is one printable character, or one of space, enter, tab, backspace, left, right, up, down, f1 … f12.
 

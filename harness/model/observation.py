@@ -8,10 +8,10 @@ where sound goes through the air.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from harness.base.frozen import frozen
 from harness.model.stimulus import Clip
 from harness.model.time import Stamp
 
@@ -28,7 +28,7 @@ class DeviceState(StrEnum):
     GONE = "gone"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sighting:
     """What every observation has: id of the driver that saw it, and when."""
 
@@ -36,7 +36,7 @@ class Sighting:
     at: Stamp
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StimulusStarted(Sighting):
     """The first sample of a stimulus left the driver."""
 
@@ -45,7 +45,7 @@ class StimulusStarted(Sighting):
     kind: Literal["stimulus_started"] = "stimulus_started"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StimulusEnded(Sighting):
     """The last sample left the driver; `complete` is False when it was stopped or cut before, and `why` says why.
 
@@ -59,7 +59,7 @@ class StimulusEnded(Sighting):
     kind: Literal["stimulus_ended"] = "stimulus_ended"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StimulusHeard(Sighting):
     """A microphone found our own stimulus in its recording; `at` is where its first sample lies.
 
@@ -72,7 +72,7 @@ class StimulusHeard(Sighting):
     kind: Literal["stimulus_heard"] = "stimulus_heard"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpeechStarted(Sighting):
     """A microphone heard somebody begin to speak who is not us; level in dBFS."""
 
@@ -80,14 +80,14 @@ class SpeechStarted(Sighting):
     kind: Literal["speech_started"] = "speech_started"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpeechEnded(Sighting):
     """… and stop. Several spans may make one response (see `end_silence_ms`)."""
 
     kind: Literal["speech_ended"] = "speech_ended"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Earcon(Sighting):
     """A short, tonal sound without speech: never a response. A learned one may have any timbre.
 
@@ -103,7 +103,7 @@ class Earcon(Sighting):
     kind: Literal["earcon"] = "earcon"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wake(Sighting):
     """A device says that it heard its wake phrase; score 0–1 where it gives one.
 
@@ -122,7 +122,7 @@ def weakness(inferred: str, before: str = "") -> str:
     return f"{before}weak evidence: {inferred}" if inferred else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transcript(Sighting):
     """A device says what it heard: evidence of recognition when `final`."""
 
@@ -132,7 +132,7 @@ class Transcript(Sighting):
     kind: Literal["transcript"] = "transcript"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Intent(Sighting):
     """A device says what it understood to be wanted; slots: name → value, in its order; score 0–1.
 
@@ -146,7 +146,7 @@ class Intent(Sighting):
     kind: Literal["intent"] = "intent"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResponseText(Sighting):
     """A device says what it answers."""
 
@@ -154,7 +154,7 @@ class ResponseText(Sighting):
     kind: Literal["response_text"] = "response_text"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Status(Sighting):
     """A device says how it is."""
 
@@ -163,7 +163,7 @@ class Status(Sighting):
     kind: Literal["status"] = "status"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoundKept(Sighting):
     """A device sent the sound of its microphone, now stored; `at` is when its last sample arrived."""
 
@@ -171,7 +171,7 @@ class SoundKept(Sighting):
     kind: Literal["sound_kept"] = "sound_kept"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateTold(Sighting):
     """A part of a device's state: a timer that runs, a list that changed. value "": it has ended."""
 
@@ -180,7 +180,7 @@ class StateTold(Sighting):
     kind: Literal["state_told"] = "state_told"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogLine(Sighting):
     """Something a device said that no mapping understood; kept as evidence."""
 
@@ -188,7 +188,7 @@ class LogLine(Sighting):
     kind: Literal["log_line"] = "log_line"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unread(Sighting):
     """Words of a device were lost on our side (a line that is too long), or before: whatever they said is not known.
 
@@ -209,7 +209,7 @@ class Proof(StrEnum):
     PROBE = "probe"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListeningProved(Sighting):
     """A device was listening at this moment. Drivers report it at most every 5 s, and at the end of each injection.
 
@@ -221,7 +221,7 @@ class ListeningProved(Sighting):
     kind: Literal["listening_proved"] = "listening_proved"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClockFitted(Sighting):
     """The device's clock against the host's: host = device_s0 … see wire/device_clock.py; skew in parts per million.
 
@@ -235,7 +235,7 @@ class ClockFitted(Sighting):
     kind: Literal["clock_fitted"] = "clock_fitted"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceDescribed(Sighting):
     """Who a device says that it is; what it does not say is empty. Told when it is met, and when that changes."""
 
@@ -244,7 +244,7 @@ class DeviceDescribed(Sighting):
     kind: Literal["device_described"] = "device_described"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperatorAnswer(Sighting):
     """The operator says whether the device understood; `heard` is what it understood, as far as they can tell.
 
@@ -256,7 +256,7 @@ class OperatorAnswer(Sighting):
     kind: Literal["operator_answer"] = "operator_answer"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkLost(Sighting):
     """A driver lost its far end (sound server, broker, port); what is going on is interrupted."""
 
@@ -264,14 +264,14 @@ class LinkLost(Sighting):
     kind: Literal["link_lost"] = "link_lost"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkBack(Sighting):
     """… and has it again."""
 
     kind: Literal["link_back"] = "link_back"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overrun(Sighting):
     """Samples were late or lost on a sound stream since the last such message."""
 
@@ -279,7 +279,7 @@ class Overrun(Sighting):
     kind: Literal["overrun"] = "overrun"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HostStalled(Sighting):
     """The host let no thread of the harness run since `at`. Reported when one runs again; source "host".
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from harness.base.frozen import frozen
 from harness.model.stimulus import SoundCondition
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class LeadInRef(StrEnum):
     START = "start"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelledPhrase:
     """A phrase in a long recording, in seconds from its start. phrase: "" for any phrase of the engine.
 
@@ -71,7 +72,7 @@ class LabelledPhrase:
             raise ValueError(f"a phrase cannot go from {self.start_s} to {self.end_s}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListedFile:
     """A line of a list. number: its place in its list, from 0 (lines without a file count not). path: where it was
     found, absolute, or an address of a store; listed: as the list has it, which is what the log calls it. reference:
@@ -94,7 +95,7 @@ class ListedFile:
         return FileOutcome(self.kind, self.number, rejected=reason, detail=detail, error=error, labels=self.labels)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfflineSpot:
     """A wake phrase that was found. end: the sample at which it was known; score: the detector's, or None."""
 
@@ -108,7 +109,7 @@ class OfflineSpot:
             raise ValueError(f"a spot cannot go from {self.start} to {self.end}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """What a recogniser understood in a file, and where."""
 
@@ -118,7 +119,7 @@ class Said:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileOutcome:
     """What came of one file; exactly one a listed file.
 
@@ -163,7 +164,7 @@ class ScoreTrack:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpotRule:
     """How scores become spots: above the threshold, and not within the refractory time of the last score above it.
 
@@ -175,7 +176,7 @@ class SpotRule:
     spot_samples: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperatingPoint:
     """One of an engine's numbered operating points: 1 is the strictest."""
 
@@ -191,7 +192,7 @@ class EngineKind(StrEnum):
     TRANSCRIPT = "transcript"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfflineModel:
     """A model that an engine has here. name: what stands behind the colon of a task; what: a line for people."""
 
@@ -211,7 +212,7 @@ class SettingKind(StrEnum):
     FILE = "file"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """A setting of an engine, by -s name=value, or by -f name file for a FILE. low, high: inclusive.
 
@@ -228,7 +229,7 @@ class Setting:
     scores: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """What -t names: an engine (an entry point of `harness.offline_engines`) and a model of it, with its settings.
 
@@ -244,7 +245,7 @@ class Task:
         return f"{self.engine}:{self.model}" if self.model else self.engine
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evaluation:
     """All that decides what a file's outcome is; plain data, the same in every process and on every machine.
 
@@ -278,7 +279,7 @@ def file_number(number: int, conditions: int) -> int:
     return number // max(1, conditions)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counting:
     """All that decides what outcomes count as: -u, -n, -w, lead-in, labels.
 
@@ -294,7 +295,7 @@ class Counting:
     phrases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineFacts:
     """What a log says of a loaded engine. fingerprint: sha256 over engine, version, model and settings that scores
     depend on. operating_point: None where a threshold was set, or there is none.

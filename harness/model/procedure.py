@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from harness.base.frozen import frozen
 
 
 class ProcedureName(StrEnum):
@@ -24,7 +25,7 @@ EDITIONS: Mapping[ProcedureName, tuple[str, ...]] = {
 """The editions whose clauses are known: a year, a commit of the document, or a name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Procedure:
     """A procedure in one of its editions."""
 

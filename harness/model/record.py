@@ -7,11 +7,12 @@ take 2, …. Results use the latest take that finished. Attempts count from 1 wi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Literal
 
+from harness.base.frozen import frozen
 from harness.model.effect import EffectWord
 from harness.model.judgment import Judgment
 from harness.model.observation import Observation
@@ -37,7 +38,7 @@ def _with_schema_by_kind(union: Any) -> type:
     return type("UnionByKind", (), {"__get_pydantic_core_schema__": classmethod(lambda *_: schema)})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Understood:
     """Of one attempt of a trial that expects something.
 
@@ -54,7 +55,7 @@ class Understood:
     source: EvidenceSource = EvidenceSource.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionStarted:
     """First row. Hashes are hex SHA-256 of files; versions: package → version. sound_path: how sound travels.
 
@@ -84,7 +85,7 @@ class SessionStarted:
         return any(trial.listening is not None for trial in self.trials)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineStarted:
     """A process began to run the session: run 1, and one more for each resume. clock_speed 1.0 is real time."""
 
@@ -95,14 +96,14 @@ class EngineStarted:
     kind: Literal["engine_started"] = "engine_started"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialStarted:
     trial_id: str
     take: int
     kind: Literal["trial_started"] = "trial_started"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfAttempt:
     """What rows about an attempt have in common."""
 
@@ -111,7 +112,7 @@ class OfAttempt:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptStarted(OfAttempt):
     """Committed before any sound. waited_s: time since the device last heard or said anything of this trial.
 
@@ -129,7 +130,7 @@ class AttemptStarted(OfAttempt):
     kind: Literal["attempt_started"] = "attempt_started"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observed:
     """An observation, credited to an attempt (None: between trials, or of the bench as a whole)."""
 
@@ -140,7 +141,7 @@ class Observed:
     kind: Literal["observed"] = "observed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResponseFrozen(OfAttempt):
     """The first response, cut and stored. truncated: it reached response_max_s and was still going."""
 
@@ -151,7 +152,7 @@ class ResponseFrozen(OfAttempt):
     kind: Literal["response_frozen"] = "response_frozen"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResponseTranscribed(OfAttempt):
     """What *our* recogniser makes of a response, for people; never evidence of what the device heard."""
 
@@ -168,14 +169,14 @@ class Question(StrEnum):
     SPEECH = "speech"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperatorAsked(OfAttempt):
     question: str
     about: Question = Question.RECOGNITION
     kind: Literal["operator_asked"] = "operator_asked"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptFinished(OfAttempt):
     """The verdict on an attempt. heard: what the device understood by its own evidence, or the operator's.
 
@@ -202,7 +203,7 @@ class AttemptFinished(OfAttempt):
     kind: Literal["attempt_finished"] = "attempt_finished"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialFinished:
     """deciding_attempt: the attempt whose outcome this is; None when no attempt decided it (skipped, aborted)."""
 
@@ -224,7 +225,7 @@ class ReviewWord(StrEnum):
     STIMULUS_FAULT = "stimulus_fault"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StimulusStored:
     """The sound of a wake or command stimulus as a clip, once for each sha256; a wake-evaluation log names it."""
 
@@ -233,7 +234,7 @@ class StimulusStored:
     kind: Literal["stimulus_stored"] = "stimulus_stored"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StimulusSpoken(OfAttempt):
     """What a person said at the bench, in place of a stimulus that is played. Replaces the times of AttemptStarted.
 
@@ -261,7 +262,7 @@ class StimulusSpoken(OfAttempt):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventClipped:
     """The sound around a wake event that matched no stimulus. event_seq: of the `Observed` row."""
 
@@ -270,7 +271,7 @@ class EventClipped:
     kind: Literal["event_clipped"] = "event_clipped"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventReviewed:
     """Somebody has said what an event was; the latest row stands. word None: taken back."""
 
@@ -280,7 +281,7 @@ class EventReviewed:
     kind: Literal["event_reviewed"] = "event_reviewed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DecisionReached:
     """A sequential test has decided about a device. `figure`: false_accepts or false_rejects."""
 
@@ -290,7 +291,7 @@ class DecisionReached:
     kind: Literal["decision_reached"] = "decision_reached"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RerunAsked:
     trial_id: str
     take: int
@@ -298,13 +299,13 @@ class RerunAsked:
     kind: Literal["rerun_asked"] = "rerun_asked"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgmentGiven:
     judgment: Judgment
     kind: Literal["judgment_given"] = "judgment_given"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EffectAnswered(OfAttempt):
     """The operator says what became of a response's effect; the latest row stands. detail: what they saw."""
 
@@ -314,7 +315,7 @@ class EffectAnswered(OfAttempt):
     kind: Literal["effect_answered"] = "effect_answered"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SharesMoved:
     """A coordinator gives what a rater has not judged to others. items: blind id and who gets it, "" for nobody."""
 
@@ -330,7 +331,7 @@ def _demand_reason(reason: str) -> None:
         raise ValueError("sound goes only for a stated reason")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoundsRemoved:
     """A person removes clips, by their names, to make room; all numbers stay. Written before the first clip goes."""
 
@@ -343,7 +344,7 @@ class SoundsRemoved:
         _demand_reason(self.reason)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoundRedacted:
     """A person makes spans of a clip silent, seconds from its start. Written before the file is replaced.
 
@@ -361,7 +362,7 @@ class SoundRedacted:
         _demand_reason(self.reason)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoteWritten:
     text: str
     by: str
@@ -369,7 +370,7 @@ class NoteWritten:
     kind: Literal["note_written"] = "note_written"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarkSet:
     """A moment that somebody wants to find again."""
 
@@ -378,20 +379,20 @@ class MarkSet:
     kind: Literal["mark_set"] = "mark_set"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paused:
     reason: str
     by: str
     kind: Literal["paused"] = "paused"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resumed:
     by: str
     kind: Literal["resumed"] = "resumed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FaultMet:
     """Something outside went wrong; what the run did about it is in the rows that follow."""
 
@@ -408,7 +409,7 @@ class SettingsOf(StrEnum):
     RESTORED = "restored"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettingsNoted:
     """Settings of a device, name and value, as the device has reported them. source: id of its connection."""
 
@@ -418,7 +419,7 @@ class SettingsNoted:
     kind: Literal["settings_noted"] = "settings_noted"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelMeasured(OfAttempt):
     """The level of what was played, as asked and as the microphone heard it, dB SPL. Written if both are calibrated.
 
@@ -436,7 +437,7 @@ class LevelMeasured(OfAttempt):
         return None if self.heard_spl is None else self.heard_spl - self.asked_spl
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PowerSwitched:
     """The power of a device: off, before it is cut; on, when the device answers again, or was given its time to.
 
@@ -452,7 +453,7 @@ class PowerSwitched:
     kind: Literal["power_switched"] = "power_switched"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BenchChecked:
     """The result of one check of the bench between two trials. says: what was found, and where. remedy: what to do."""
 
@@ -469,7 +470,7 @@ class EndReason(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionFinished:
     reason: EndReason
     kind: Literal["session_finished"] = "session_finished"
@@ -486,7 +487,7 @@ RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved | SoundsRemoved | So
 """What the file beside a session's log holds: rows of raters, and of those who look after them and the session."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A row as stored. seq counts from 1 without gaps; at_s monotonic, wall_s Unix time, both of the commit."""
 

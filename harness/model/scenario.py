@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal
 
+from harness.base.frozen import frozen
 from harness.model.effect import EffectCheck
 from harness.model.procedure import Procedure
 from harness.model.stimulus import (
@@ -28,7 +29,7 @@ from harness.model.understanding import Expected
 SHORTEST_SEGMENT_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AmbientSource:
     """One source of sound without the phrase: exactly one of recordings, noise and texts.
 
@@ -46,7 +47,7 @@ class AmbientSource:
     durations_s: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeSpec:
     """A wake phrase before, after, and every `every_s` of ambient sound, which proves that devices listen.
 
@@ -63,7 +64,7 @@ class ProbeSpec:
     recording: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AmbientSpec:
     """An ambient soak, in segments that are trials of their own; looped and shuffled by the scenario's seed.
 
@@ -81,7 +82,7 @@ class AmbientSpec:
         return max(1, math.ceil((self.hours * 3600 - SHORTEST_SEGMENT_S) / self.segment_s))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
 
@@ -137,7 +138,7 @@ class Until(StrEnum):
     UNDERSTOOD = "understood"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepromptRule:
     """When a query is said again, and how long a trial waits for an answer (seconds unless named).
 
@@ -158,7 +159,7 @@ class RepromptRule:
     max_prompts: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CloseDialogue:
     """How a dialogue that the device may have left open is ended before anything else is asked.
 
@@ -169,7 +170,7 @@ class CloseDialogue:
     wait_s: float = 8.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """A stimulus of the scenario: what is asked, and what a device should have heard."""
 
@@ -212,7 +213,7 @@ class Route(StrEnum):
     INJECTION = "injection"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WakeSettings:
     """How wake events are counted (seconds); recorded with every result. Source: spec wake-evaluation, live counting.
 
@@ -231,7 +232,7 @@ class WakeSettings:
     count_in_vocabulary: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SequentialTest:
     """Wald's test of a rate or share: `good` is passed with probability ≥ 1 − alpha, `bad` failed with ≥ 1 − beta.
 
@@ -252,7 +253,7 @@ class OnUndecided(StrEnum):
     PASS = "pass"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stopping:
     """When trials that are left are needless, since the question is decided for every device."""
 
@@ -261,7 +262,7 @@ class Stopping:
     on_undecided: OnUndecided = OnUndecided.FAIL
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemorySpec:
     """A context-memory probe: `query` primes, and after each of waits_s the follow-up is said once.
 
@@ -276,7 +277,7 @@ class MemorySpec:
     forgets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordingFacts:
     """What is known of a recording. traits: columns of its list (talker, accent, distance, …) with its values.
 
@@ -287,7 +288,7 @@ class RecordingFacts:
     traits: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialTemplate:
     """One entry under `trials:`, before matrix and repetitions are worked out; None means "as in defaults".
 
@@ -354,7 +355,7 @@ SettingValues = tuple[tuple[str, str], ...]
 AxisValue = str | float | int | VoiceSpec | NoiseSpec | Opening | RoomSpec | Band | SettingValues | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Axis:
     """One dimension of the matrix; labels are what tables show for the values, one for one.
 
@@ -472,7 +473,7 @@ class Order(StrEnum):
     SHUFFLED = "shuffled"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matrix:
     """Every trial is run once for each combination of the axes, less those excluded (axis name → label).
 
@@ -501,7 +502,7 @@ class Need(StrEnum):
     INTENTS = "intents"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Defaults:
     """What trials use unless they say otherwise. level_spl: dB SPL, instead of level_dbfs.
 
@@ -524,7 +525,7 @@ class Defaults:
     power_cycle: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recognised:
     """When a transcript counts as right: at most `wer` errors a reference word after `normalisation`.
 
@@ -548,7 +549,7 @@ class Recognised:
         return self.language.partition("-")[0].lower() == ENGLISH
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scenario:
     """One scenario file. `sha256` is of the file's bytes; `path` is absolute."""
 

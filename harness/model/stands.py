@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError
 from harness.model.numbers import exact
 
@@ -30,7 +30,7 @@ def filled(template: str, value: str, *, escaped: bool = False) -> str:
     return _VALUE.sub(one, template)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BenchOrder:
     """What a stand or a power switch is asked to do.
 
@@ -47,7 +47,7 @@ class BenchOrder:
     within_s: float = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stand:
     """A turntable, a slider, a lift: what sets one number of the room.
 
@@ -102,7 +102,7 @@ class Stand:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PowerSwitch:
     """What switches the power of a device: a relay, a smart plug, a power supply.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from harness.base.frozen import frozen
 from harness.model.calibration import Calibration
 from harness.model.numbers import exact, fixed
 
@@ -25,7 +26,7 @@ TALKER = "talker"
 """In place of the engine of a voice: a person speaks."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VoiceSpec:
     """Which voice speaks and how; `engine` is an entry point of `harness.voices`, `name` one of that engine's voices.
 
@@ -51,7 +52,7 @@ class VoiceSpec:
         return f"{self.engine}:{self.name}{extra}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpokenText:
     """A text for a voice."""
 
@@ -59,7 +60,7 @@ class SpokenText:
     kind: Literal["text"] = "text"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recording:
     """A sound file; `path` is absolute and was checked to lie under an allowed root.
 
@@ -85,7 +86,7 @@ class Role(StrEnum):
     REQUEST = "request"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """Samples [start_sample, end_sample) of a stimulus; for speech, the span of the active speech."""
 
@@ -105,7 +106,7 @@ class NoiseKind(StrEnum):
     RECORDING = "recording"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordingPiece:
     """Part of a sound file: duration_s from offset_s on; `path` is absolute."""
 
@@ -114,7 +115,7 @@ class RecordingPiece:
     duration_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Saying:
     """A text and who speaks it."""
 
@@ -122,7 +123,7 @@ class Saying:
     voice: VoiceSpec
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ambience:
     """Sound without a wake phrase, duration_s long, made of exactly one of pieces, noise and sayings.
 
@@ -142,7 +143,7 @@ Utterance = SpokenText | Recording
 Sound = Utterance | Ambience
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoiseSpec:
     """Noise under a stimulus, from 0.5 s before its first sample to 0.5 s after its last.
 
@@ -190,7 +191,7 @@ class NoiseSpec:
         return speech_dbfs - self.snr_db
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opening:
     """What is said before a phrase, so that the device has just woken, or answers or plays while it is called.
 
@@ -245,7 +246,7 @@ class LevelAt(StrEnum):
     DEVICE = "device"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImpulseResponse:
     """A recorded response from a talker's place to the device; `path` is absolute. Place as in `Placement`."""
 
@@ -254,7 +255,7 @@ class ImpulseResponse:
     angle_deg: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShoeBox:
     """A room with six walls, (0, 0, 0) to size_m (x, y, z), in metres; all walls absorb alike.
 
@@ -284,7 +285,7 @@ class ShoeBox:
         return 24 * math.log(10) / SOUND_M_PER_S * x * y * z / (surface_m2 * self.rt60_s) if self.rt60_s else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoomSpec:
     """A simulated room: a shoe box, or recorded responses."""
 
@@ -299,7 +300,7 @@ class RoomSpec:
         return Placement(replace(self, recorded=here), distance_m, angle_deg)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placement:
     """A talker in a simulated room: distance along the floor and angle from where the device faces, left positive."""
 
@@ -330,7 +331,7 @@ class Placement:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Band:
     """Limits of a band, Hz; low_hz 0: none at that end."""
 
@@ -342,7 +343,7 @@ class Band:
         return f"{exact(self.low_hz)}-{exact(self.high_hz)} Hz"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Channel:
     """What is done to a sound beside the room and the noise.
 
@@ -357,7 +358,7 @@ class Channel:
     codec: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoundCondition:
     """A condition in which recordings are evaluated: the noise, the place in a room, the channel.
 
@@ -402,7 +403,7 @@ class SoundCondition:
 AS_IT_IS = "as it is"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StimulusRecipe:
     """Everything that decides how a stimulus sounds.
 
@@ -463,7 +464,7 @@ class Waveform:
         return len(self.samples) / self.rate_hz
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clip:
     """A FLAC file below the session's clips/ folder; `name` is the file name, start_s the host time of sample 0."""
 

@@ -6,7 +6,8 @@ All `at_s` are seconds on the host's monotonic clock (CLOCK_MONOTONIC), which th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from harness.base.frozen import frozen
 
 
 def _check(value: float, error_s: float) -> None:
@@ -18,7 +19,7 @@ def _check(value: float, error_s: float) -> None:
         raise ValueError(f"a time's error must be finite and not negative, not {error_s}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stamp:
     """A moment: the true time lies within at_s ± error_s."""
 
@@ -29,7 +30,7 @@ class Stamp:
         _check(self.at_s, self.error_s)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """A duration in seconds: the true one lies within value_s ± error_s."""
 

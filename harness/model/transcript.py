@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from harness.base.frozen import frozen
 
 ENGLISH = "en"
 
@@ -28,7 +30,7 @@ class Normalisation(StrEnum):
 MOST_PAIRS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rewriting:
     """A normalisation with a list: after `base`, the words on the left of a pair count as those on its right.
 
@@ -69,7 +71,7 @@ class Edit(StrEnum):
     INSERTION = "I"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlignedWord:
     """One step of an alignment. reference: "" for an insertion. hypothesis: "" for a deletion.
 
@@ -81,7 +83,7 @@ class AlignedWord:
     hypothesis: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WordCounts:
     """Counts that add up. sentences: utterances counted; sentences_with_error: those not all correct."""
 
@@ -128,7 +130,7 @@ class WordCounts:
         return WordCounts.total((self, other))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transcripts:
     """A file of transcripts as columns, one for one: ids are unique, lines count from 1.
 
@@ -156,7 +158,7 @@ class Transcripts:
         return len(self.ids)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimedWord:
     """A word of a time-marked transcript (NIST ctm); seconds from the start of the file. confidence: as written.
 
@@ -175,7 +177,7 @@ class TimedWord:
     times: tuple[tuple[float, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Segment:
     """A stretch of a reference with its speaker (NIST stm). labels: subsets that it belongs to.
 
@@ -193,7 +195,7 @@ class Segment:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnGrouping:
     """One way to part utterances. labels: one for each id, "" for none.
 
@@ -205,7 +207,7 @@ class ColumnGrouping:
     order: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Groupings:
     """What a file says of utterances: ids are unique, and each grouping has a label for each of them."""
 

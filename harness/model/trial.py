@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Annotated, Any
 
+from harness.base.frozen import frozen
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
 from harness.model.observation import DeviceState
@@ -76,7 +76,7 @@ class EvidenceSource(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """A device that listens in a trial. player: id of what brings it the sound, a loudspeaker or its connection.
 
@@ -109,7 +109,7 @@ class Target:
         return self.player == self.connection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listening:
     """What a wake, command or ambient trial is beyond its sound.
 
@@ -134,7 +134,7 @@ class Listening:
         return tuple(dict.fromkeys(target.player for target in self.targets))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryPart:
     """A part of a context-memory probe. primed_by: id of the trial that primes; "" when it is that one itself.
 
@@ -148,7 +148,7 @@ class MemoryPart:
     forgets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """One planned trial; `id` is unique in the session and stable: the same scenario, bench and seed give the same.
 

@@ -7,9 +7,9 @@ are the *semantic frame*.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.base.frozen import frozen
 from harness.model.errors import Place
 
 JOINT = "#"
@@ -34,7 +34,7 @@ class Detail(StrEnum):
     RELAX = "relax"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slot:
     """A concept with its value. start, end: of its words, from 0, half open; both None where it has no place.
 
@@ -53,7 +53,7 @@ class Slot:
             raise ValueError(f"the slot {self.concept!r} cannot stand at words {self.start} to {self.end}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Utterance:
     """One utterance with what it means. intents: sorted, each once; () is "none", None is "not annotated".
 
@@ -82,7 +82,7 @@ class Utterance:
         return " ".join(self.words)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Corpus:
     """Utterances of one source, each id once. path: file or folder, as it was named."""
 
@@ -90,7 +90,7 @@ class Corpus:
     utterances: tuple[Utterance, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expected:
     """What a device should understand of a trial's query.
 
@@ -101,7 +101,7 @@ class Expected:
     slots: tuple[Slot, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prediction:
     """What an understander makes of words. tags: BIO, one a word. scores: label → probability, 0–1, of every label."""
 

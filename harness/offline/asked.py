@@ -7,10 +7,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
 
+from harness.base.frozen import frozen
 from harness.base.text_file import checked_encoding
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
 from harness.model.errors import InputError
@@ -27,7 +27,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvaluationAsked:
     """What an evaluation plays, where, and how it counts.
 
@@ -164,7 +164,7 @@ class EvaluationAsked:
             raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Leave -u out")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PagesAsked:
     """Files to write from the results. report: a page of HTML; junit: XML; "" for none. audio: where its sounds are."""
 
@@ -211,7 +211,7 @@ def _ending(name: str) -> str:
     return ending if ending.lower() in BY_ENDING else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeclaredLimits:
     """Upper limits: false accepts per hour, false rejects in per cent, WER as a share 0–1."""
 
@@ -238,7 +238,7 @@ class Aim(StrEnum):
     COST = "cost"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SweepTarget:
     """A declared target. value: the most false accepts per hour, or the largest share of false rejects (0–1).
 
@@ -252,7 +252,7 @@ class SweepTarget:
     uses_per_hour: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SweepAsked:
     """A sweep of thresholds. prefix: None for no sweep, "" for files beside the log.
 

@@ -12,13 +12,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
 from harness import __version__
+from harness.base.frozen import frozen
 from harness.engines.offline_loading import engine_class
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, RejectReason, SettingKind
@@ -41,7 +42,7 @@ ATTEMPTS = 3
 """In its task, singly, and alone. A file with which workers end each time is rejected."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskPiece:
     """Files of a task, by their positions. attempt: counts from 1."""
 
@@ -173,7 +174,7 @@ def _absolute(path: str) -> str:
     return os.path.abspath(path) if path and not is_address(path) else path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Flight:
     """A task in flight. where: workers that may run it, all if empty. failures: how often a worker could not run it."""
 

@@ -9,9 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from typing import Any
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.plain_json import restored
 from harness.base.plugins import pip_install
@@ -25,21 +25,21 @@ ASK_S = 5.0
 _LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskAnswered:
     """A task came back with what its function returned."""
 
     answer: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Killed:
     """The scheduler gave up a task because workers ended with it. words: how often."""
 
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """A worker could not run our function."""
 

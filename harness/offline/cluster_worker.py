@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from harness import __version__
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain, restored
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import INLINE, EngineFacts, Evaluation, ListedFile
@@ -30,7 +31,7 @@ SEEN_OF_A_LIST = 3
 """If this machine can read none of a list's files, each worker must be able to open one of this many."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterOrder:
     """What a worker needs to know about an evaluation.
 

@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.base.clocks import HostClock
+from harness.base.frozen import frozen
 from harness.base.places import runtime_folder
 from harness.base.plugins import Group, load
 from harness.devices.declared import Abilities, About, DescribesDevice, abilities, driver_taking, far_end, options_of
@@ -37,7 +38,7 @@ LOCK_WAIT_S = 2.0
 _LOOK_AGAIN_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reached:
     """A device and its connection. driver: name of an entry point. options: an instance of its Options."""
 

@@ -8,13 +8,14 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from harness import __version__
+from harness.base.frozen import frozen
 from harness.base.text_table import shown
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, Place
@@ -68,7 +69,7 @@ class EvaluationScreen(Protocol):
     def clear(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvaluationFiles:
     """The files that an evaluation writes: the log, and the others beside it."""
 

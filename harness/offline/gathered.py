@@ -12,10 +12,10 @@ import os
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.findings import nearest
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
 from harness.model.offline import LabelledPhrase
 from harness.sound.manifests import AUDIO, MANIFESTS, TEXT, column_of, read_manifest
@@ -28,7 +28,7 @@ _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _MANIFEST_REMEDY = f"Write a column with the sound files, called {AUDIO[0]} or {', '.join(AUDIO[1:])}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GatheredFiles:
     """What a place holds. folder: where relative names may be too; None for the current folder only.
 

@@ -10,10 +10,10 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain, restored
 from harness.base.processor import HostFacts
 from harness.model.numbers import exact
@@ -30,7 +30,7 @@ from harness.model.offline import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shard:
     """One of `of` shards of the lists; number counts from 1. cut: equal if the lists were split in the same way."""
 
@@ -46,7 +46,7 @@ class Shard:
         return f"{self.number}/{self.of}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListFacts:
     """A list that is played: its name as given, sha256 of its bytes, kind and number of files."""
 
@@ -56,7 +56,7 @@ class ListFacts:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalHeader:
     """The first line of a journal. planned: files of this shard, or of all lists. versions: (name, version), ours as
     `voice-harness`. bases: folders in which relative paths were found. started_s: wall clock, seconds of the epoch.
@@ -149,7 +149,7 @@ class JournalMark(StrEnum):
     PARTIAL = "partial"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkerUse:
     """What a worker has used so far. memory_mb: its peak, with the programs that it started. programs_cpu_s: the
     processor time of those programs, which `FileOutcome.cpu_s` does not include. cached_s: audio with stored scores.
@@ -169,7 +169,7 @@ class WorkerUse:
         return cls(peak_mb, sum(one.programs_cpu_s for one in every), sum(one.cached_s for one in every), host)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarkLine:
     """A mark. at_s: wall clock. duration_s, used: of this sitting so far; used: known when it ends."""
 
@@ -180,7 +180,7 @@ class MarkLine:
     used: WorkerUse = WorkerUse()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalledOutcome:
     """An outcome with the name of the file in the list, which the log uses."""
 

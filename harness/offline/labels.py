@@ -15,10 +15,10 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from harness.base.findings import nearest
+from harness.base.frozen import frozen
 from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, unmarked
 from harness.model.errors import InputError, Place, did_you_mean
 from harness.model.numbers import counted, exact
@@ -46,7 +46,7 @@ _GRID_TOKEN = re.compile(r'"((?:[^"]|"")*)"|(?<!\S)([-+]?\d+(?:\.\d*)?(?:[eE][-+
 Labels = tuple[LabelledPhrase, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelFile:
     """A file of labels. of: labels by recording as the file names it, each in order of time; "" for no name."""
 

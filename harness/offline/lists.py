@@ -13,11 +13,12 @@ import os
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.base.text_file import CsvRows, Problems, separator_of
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError, InputProblems, Place
@@ -263,7 +264,7 @@ def _digest(path: bytes) -> bytes:
     return hashlib.blake2b(path, digest_size=_KEY_BYTES).digest()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listing:
     """What an evaluation plays. files, lists: in-vocabulary or referenced ones, then out-of-vocabulary ones. bases:
     the folders in which relative paths were found."""

@@ -6,11 +6,11 @@ import json
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Self
 
+from harness.base.frozen import frozen
 from harness.base.processor import HostFacts
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal_lines import WorkerUse, has_check, labels_of, labels_written, outcome_line
@@ -88,7 +88,7 @@ class WorkerFrames:
         del self._rest[:at]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileAnswer:
     """A line for the journal. seconds, rejected, error: of its outcome; error: whether there is one."""
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import soundfile
 
+from harness.base.frozen import frozen
 from harness.base.text_file import safe_csv
 from harness.base.whole_file import whole_stream, write_whole
 from harness.model.errors import InputError, Place
@@ -34,7 +34,7 @@ AFTER_S = 2.0
 _MOST_KEPT = 256
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MixAsked:
     """hours: of background; None for all of it once. gap_s, snr_db: least and most, drawn evenly.
 

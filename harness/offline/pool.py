@@ -9,10 +9,10 @@ import selectors
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from harness.base.child_process import ChildProcess, ended_words, last_line, python
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain, restored
 from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
@@ -172,7 +172,7 @@ SLOWER = 20.0
 END_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkerLimits:
     """hang_after_s: time allowed for a file beyond what its length explains. load_within_s: time allowed for an
     engine to load. nice: lowers the workers' priority."""
@@ -182,7 +182,7 @@ class WorkerLimits:
     nice: int = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilesAnswered:
     """Outcomes of some files, each by its position in the run."""
 
@@ -190,7 +190,7 @@ class FilesAnswered:
     answers: Sequence[tuple[int, FileAnswer]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LostWorker:
     """A worker that has ended. guilty: the file that it was playing. others: what else it held. why: for people."""
 

@@ -8,13 +8,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FrameType
 from typing import Protocol
 
 import numpy as np
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal import Journal, JournalFile, key_of
@@ -26,7 +27,7 @@ from harness.sound.sound_stores import rough_seconds
 RECENT_S = 20.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunProgress:
     """Progress of this sitting. done: of its files. audio_s: of usable files, exact. rate, recent_rate: audio time
     over wall time, None at first. eta_s: None while it is not known."""

@@ -11,10 +11,10 @@ import shlex
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from harness.base.frozen import frozen
 from harness.model.numbers import NOTHING, exact
 
 ACCEPTED = ("INVTA", "CMDTA", "STTTA")
@@ -24,7 +24,7 @@ WITH_REFERENCE = ("CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR")
 WITH_WORDS = ("STTTA", "STTSB", "STTFR")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatedWords:
     """Words of references and their errors as lines state them. The single numbers need not add up."""
 
@@ -75,7 +75,7 @@ def wake_totals(
 Extras = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """A wake event in a file: a true accept, or a false accept in in-vocabulary or out-of-vocabulary audio."""
 
@@ -88,7 +88,7 @@ class Spot:
     extras: Extras = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missed:
     """A file without a true accept. reference: of a command or a text, "" for a wake phrase."""
 
@@ -98,7 +98,7 @@ class Missed:
     extras: Extras = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManySpots:
     """Several spots in a file; count: all of them."""
 
@@ -108,7 +108,7 @@ class ManySpots:
     key: Literal["INVTX"] = "INVTX"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandHeard:
     """A command that was understood (CMDTA), or another one that was found (CMDSB)."""
 
@@ -122,7 +122,7 @@ class CommandHeard:
     extras: Extras = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """A transcript without mismatch (STTTA) or with mismatches (STTSB). wer: as printed, per cent or share; None
     without words."""
@@ -141,7 +141,7 @@ class Words:
     extras: Extras = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rejected:
     """An unusable file, which no count includes."""
 
@@ -151,7 +151,7 @@ class Rejected:
     key: Literal["REJECT"] = "REJECT"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     text: str
     key: Literal["ERROR"] = "ERROR"
@@ -167,7 +167,7 @@ FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
 DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WakeLog:
     """A whole log. info: in its order, repeated names allowed. totals: of its own total lines. decimals: those of
     totals that were read."""

@@ -9,11 +9,12 @@ import re
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
 from harness.model.numbers import NOTHING
 from harness.offline.wake_log import (
@@ -51,13 +52,13 @@ _COUNTS = "[ ,]+".join(
 _SAYS_ESCAPED = f"INFO {NAMES} {ESCAPED}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Info:
     name: str
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Total:
     """A line of the totals; decimals: those in the file."""
 

@@ -11,10 +11,10 @@ import itertools
 import textwrap
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from harness.base.frozen import frozen
 from harness.base.plain_json import restored
 from harness.model.effect import EffectEvidence, EffectSource, EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
@@ -22,7 +22,7 @@ from harness.model.trial import Recognition
 from harness.rating.guide import FLAG_TEXTS, KEYS, LABELS, SUB_FLAG_TEXTS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AidEnding:
     """The end of a path: a category, a flag that puts the item aside, or neither, which holds it for its effect."""
 
@@ -53,7 +53,7 @@ class AidEnding:
         return AidEnding(self.category, tuple(dict.fromkeys(noted)), self.flag)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AidAnswer:
     """An answer. key: one character. leads: id of the next question, or the ending. notes: sub-flags for the ending.
 
@@ -74,7 +74,7 @@ class AidAnswer:
         return self.leads
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AidQuestion:
     """A question. topic: its subject in up to three words, for summaries."""
 
@@ -125,7 +125,7 @@ _EFFECT_ANSWERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """What the harness knows about a response. It answers questions from this.
 
@@ -179,7 +179,7 @@ class Known:
                 return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AidStep:
     """An answered question. filled: answered by the harness."""
 
@@ -193,7 +193,7 @@ class AidStep:
         return f"{self.question.id}={self.answer.id}{FILLED if self.filled else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AidState:
     """A rater's progress in the aid. Every answer gives a new state. Either `question` or `ending` is None."""
 
@@ -291,7 +291,7 @@ class AidState:
         return 1 + max(self._longest(self.aid.question(one)) if isinstance(one, str) else 0 for one in ends)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aid:
     """The graph of questions. Another language is another graph with the same ids.
 

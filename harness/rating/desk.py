@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.presence import Presence
 from harness.base.written import written
 from harness.model.effect import EffectEvidence, EffectWord
@@ -39,7 +40,7 @@ class SittingPhase(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """Notes of a rater on the current item, saved with the category.
 
@@ -58,7 +59,7 @@ class Draft:
     program_confidence: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explained:
     """The explained answer to an exercise."""
 
@@ -67,7 +68,7 @@ class Explained:
     right: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SittingView:
     """What a front-end shows.
 

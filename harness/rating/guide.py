@@ -6,9 +6,9 @@ Source: Dahl & Doran, Response Assessment for Voice Assistant Test, version of 2
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from importlib import resources
 
+from harness.base.frozen import frozen
 from harness.model.effect import EffectEvidence, EffectWord
 from harness.model.judgment import Category, Flag, SubFlag
 
@@ -18,7 +18,7 @@ KEYS: tuple[tuple[str, Category], ...] = tuple(zip("1234567890-", Category, stri
 """Key → category, in one row of the keyboard."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuideExample:
     """A query, the response, and the observed effect where it matters."""
 
@@ -27,7 +27,7 @@ class GuideExample:
     seen: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuideText:
     """short: fits beside key and name in 80 columns. test: the question to ask in case of doubt."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from harness import __version__
+from harness.base.frozen import frozen
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, JudgmentStatus, ProposalShown
 from harness.model.numbers import percent
@@ -18,7 +19,7 @@ from harness.model.trial import Recognition
 from harness.rating.guide import GUIDELINE_VERSION, LABELS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """The recorded response of an attempt. span_s: its start and end on the host's clock."""
 
@@ -77,7 +78,7 @@ def withdrawal(row: Judgment, given_wall_s: float | None = None, *, id_: str = "
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hidden:
     """What a front-end never shows during a round, since it reveals the device.
 
@@ -94,7 +95,7 @@ class Hidden:
     moves: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """A first response, or an exercise of the training round.
 
@@ -151,7 +152,7 @@ def exercise_item(exercise: Exercise, seed: int) -> Item:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CategoryProposal:
     """A category with the classifier's probability for it, 0–1."""
 
@@ -164,7 +165,7 @@ class CategoryProposal:
         return f"{LABELS[self.category]} ({percent(self.probability, 0)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """The proposal that a rater has seen for an item, and their category before the first one."""
 

@@ -7,12 +7,13 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rapidfuzz.process import extractOne
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.text_file import MOST_TOLD, Problems, shown
 from harness.base.written import composed, known_name, name_key, person_name
@@ -40,7 +41,7 @@ WORDS: dict[str, Category] = {
 Nearest = Callable[[str, Iterable[str]], str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportPlan:
     """fresh: judgments to write, with their folders. known: rows that are already there. bad: wrong rows.
 
@@ -55,7 +56,7 @@ class ImportPlan:
     repeated: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     """A response: session, trial, and the take and attempt that recorded its clip."""
 

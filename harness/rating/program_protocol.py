@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.program_lines import ProtocolFault, demand_protocol, name_of, number_of, object_of, short
 from harness.base.written import LONGEST_WRITTEN, written
@@ -16,7 +16,7 @@ from harness.rating.guide import GUIDE, GUIDELINE_VERSION, LABELS, RULES
 PROTOCOL = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProgramHello:
     """The first line of a program."""
 
@@ -29,7 +29,7 @@ class ProgramHello:
         return f"{self.name} {self.version}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProgramAnswer:
     """A program's judgment. confidence: 0 to 1."""
 

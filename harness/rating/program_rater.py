@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.frozen import frozen
 from harness.base.program_lines import ProtocolFault
 from harness.base.program_pipe import ProgramPipe
 from harness.model.errors import EngineError, LogError
@@ -91,7 +91,7 @@ class ProgramRater:
             self._pipe.pause(min(left_s, _TURN_S))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProgramJudged:
     """An item that the program judged. position: of the item, from 1, among all of the round."""
 
@@ -100,7 +100,7 @@ class ProgramJudged:
     answer: ProgramAnswer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftOpen:
     """An item without a judgment. last: no more items are sent, since too many failed in a row."""
 

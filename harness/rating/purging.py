@@ -9,13 +9,13 @@ import os
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import soundfile
 
 from harness.base.findings import nearest
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, sync_folder, write_whole
 from harness.model.errors import InputError, LogError
@@ -31,7 +31,7 @@ from harness.session.log.reader import LogReader, Redaction, check, redactions, 
 DAY_S = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PurgeRule:
     """Which sessions lose their clips: older than, seconds; oldest first until the rest has at most so many bytes.
 
@@ -44,7 +44,7 @@ class PurgeRule:
     rounds: tuple[RatingRound, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Purgeable:
     """A session with clips, and why they stay; "" when they go. clips: names. wall_s: Unix time of its last row."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.row_store import read_entries
 from harness.base.written import name_key
@@ -32,7 +33,7 @@ from harness.sound.recordings import at_rate
 from harness.sound.stimuli.renderer import Renderer, renderer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionItems:
     """One session folder, for raters. rows: all its judgments, oldest first. trials: by id, for their sounds.
 

@@ -6,8 +6,8 @@ import hashlib
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.base.written import composed
 from harness.model.judgment import EXERCISE, ItemFilter, Judgment, JudgmentStatus, RatingRound, in_force
 from harness.rating.guide import LABELS
@@ -235,7 +235,7 @@ def _in_order(rows: Iterable[Judgment]) -> list[Judgment]:
 DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Count:
     """Counts of a rater's items. total: the queue. done: with a category or put aside. left: can be judged now.
 
@@ -250,7 +250,7 @@ class Count:
     flagged: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """An item that can be reopened. row: the rater's row in force; None for an agreed item of an adjudicator."""
 

@@ -7,13 +7,13 @@ import math
 import struct
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.pages import templates_of
 from harness.model.numbers import exact, fixed
 from harness.offline.reports.det import Curve, DetScales
@@ -32,7 +32,7 @@ Band = tuple[float, float, float]
 """Place, low, high."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnCurve:
     """A line with the band of its intervals, as SVG points. number: of its colour and pattern."""
 
@@ -42,7 +42,7 @@ class DrawnCurve:
     band: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chart:
     """Curves over two axes; ticks are coordinate and label. words: the content as text, for screen readers.
 
@@ -167,7 +167,7 @@ def _ticks(end: float, start: float = 0.0) -> list[float]:
     return [step * number for number in range(math.ceil(start / step - 1e-9), int(end / step + 1e-9) + 1)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaneMark:
     """Something in a lane, from start_s on. kind: its class in the page. more: how many it stands for."""
 
@@ -178,7 +178,7 @@ class LaneMark:
     more: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lane:
     """The marks of one source. pooled_s: length of the bins when there were too many to draw, else 0."""
 
@@ -206,7 +206,7 @@ def lane(name: str, marks: Sequence[LaneMark], span_s: float) -> Lane:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoundPicture:
     """wave: SVG path of the waveform in a box of 300 × 40. spectrogram: a PNG as data URI, low frequencies below."""
 

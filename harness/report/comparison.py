@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.text_table import sorted_labels
 from harness.model.choices import Derived
 from harness.model.errors import InputError
@@ -81,7 +82,7 @@ _JUDGED: dict[Measure, Figure] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedMeasure:
     """A measure of a session (1 and up) against the first one, for a device; axis, label: of a condition, or "".
 
@@ -105,7 +106,7 @@ class ComparedMeasure:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionComparison:
     """sessions: the first is the baseline. rows: worse ones first. warnings: lines for people, escaped."""
 

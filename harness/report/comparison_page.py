@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.plain_json import plain
@@ -38,7 +39,7 @@ METHOD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DifferingFact:
     """What differs between sessions: a value of each, "" where it has none."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import soundfile
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.devices.playing import quantised
 from harness.model.errors import HarnessError
 from harness.model.numbers import exact, fixed
@@ -33,7 +34,7 @@ LONGEST_S = 6.0
 """Of a missed file; of a longer one the part with its highest score."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileError:
     """An error in a file. spot: of a false accept. label: of a phrase that was missed in a long recording. score: of
     the spot, or the highest where it was missed."""

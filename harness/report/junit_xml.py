@@ -7,11 +7,11 @@ stricter schemas: one verdict for each case, a timestamp without a zone, host na
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from xml.etree import ElementTree
 
+from harness.base.frozen import frozen
 from harness.model.numbers import fixed
 
 Properties = tuple[tuple[str, str], ...]
@@ -27,7 +27,7 @@ class CaseVerdict(StrEnum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """type: one word for tables. message: one line. text: all details."""
 
@@ -37,7 +37,7 @@ class Reason:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """reason: None if it passed. said: lines of output, for every verdict."""
 
@@ -48,7 +48,7 @@ class Case:
     said: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Suite:
     name: str
     cases: tuple[Case, ...]
@@ -58,7 +58,7 @@ class Suite:
         return sum(case.reason is not None and case.reason.verdict is verdict for case in self.cases)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JUnitReport:
     """started_s: Unix time. time_s: of the whole run; suites overlap when devices share a stimulus."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.model.choices import POWER
 from harness.model.scenario import Evidence, Limits, Stopping, TrialKind
 from harness.model.stimulus import Ambience
@@ -54,7 +55,7 @@ GROWS = 1.2
 AS_BAD = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulatedDevice:
     """Rates of a device. missed: share of wake phrases; misheard: share of queries and commands that woke it."""
 
@@ -132,7 +133,7 @@ class _Counts:
         return Speakers.of(shares, self.planned)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulatedRun:
     """What a run would have come to."""
 
@@ -140,7 +141,7 @@ class SimulatedRun:
     wake: WakeProgress
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RehearsedLimit:
     """How often a limit would get each verdict, and hold for a device that is as bad as `as_bad` says.
 

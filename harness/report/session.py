@@ -6,10 +6,11 @@ import ctypes
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.model.errors import InputError
 from harness.model.record import (
     Clip,
@@ -50,7 +51,7 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WholeSession:
     """wake: results of wake trials. progress: of all trials. started: the first row. first_s, last_s: Unix times.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
@@ -53,7 +53,7 @@ class SoundsIn(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeardSound:
     """source: URI of the sound, "" if it is not given. name: of the clip in the session folder.
 
@@ -66,7 +66,7 @@ class HeardSound:
     gone: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListedCase:
     """An event, a trial or a file worth listening to, as text. curve: of its score, for the template."""
 
@@ -76,7 +76,7 @@ class ListedCase:
     curve: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cases:
     """total: also of those that are not listed. rest: lines of some without sound."""
 
@@ -87,7 +87,7 @@ class Cases:
     rest: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionRatings:
     """A session with judgments: its categories and the agreement of its raters, as of `harness report agreement`."""
 

@@ -9,13 +9,13 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
@@ -65,7 +65,7 @@ MOST_ROWS = 2000
 _MOST_LABELS = 24
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """A share under a condition, with its interval (0–1)."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
 from harness.base.findings import nearest
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.model.errors import HarnessError, InputError, did_you_mean
 from harness.model.numbers import hundredths
@@ -31,7 +32,7 @@ from harness.statistics.intervals import Interval, Share, garwood, latency_figur
 from harness.statistics.word_intervals import wer_interval
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FollowedMeasure:
     """quantile: of durations (0.5, 0.95); None of all other measures."""
 
@@ -51,7 +52,7 @@ FOLLOWED = tuple(
 _SCANS = {Counted.SHARE: Scan.SHARE, Counted.WORDS: Scan.RATE, Counted.RATE: Scan.RATE, Counted.TIME: Scan.RANK}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FollowedValue:
     """count of `of` trials, words or hours; or `of` durations. value: a share, rate or seconds, with its 95 % interval.
 
@@ -65,7 +66,7 @@ class FollowedValue:
     clock_error_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FollowedSession:
     """folder: below the one that was searched. folder, session: sanitised. values: by device and measure."""
 
@@ -77,7 +78,7 @@ class FollowedSession:
     values: Mapping[tuple[str, FollowedMeasure], FollowedValue]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelChange:
     """at: the first session after it, from 0. difference: after less before, with an interval that takes the place of
     the change as known. facts: what else differs between the sessions on both sides of it."""
@@ -92,7 +93,7 @@ class LevelChange:
     facts: tuple[DifferingFact, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trend:
     """A measure of a device in the sessions of one scenario that have it. p_holm: of any change; None of too few."""
 
@@ -119,7 +120,7 @@ class Trend:
         return last is not None and last.change is DifferenceVerdict.WORSE and last.at >= len(self.sessions) - sessions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FollowedFolder:
     """sessions: by their start. trends: by scenario, device and measure. left_out: (folder, why), sanitised."""
 

@@ -19,7 +19,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
 
@@ -28,6 +27,7 @@ from pydantic import TypeAdapter
 from harness import __version__
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.whole_file import MORE_ROOM, disk_errors, whole_folder, whole_stream
 from harness.model.errors import InputError, LogError, Place
@@ -47,7 +47,7 @@ _BLOCK = 512
 _NOT_KEPT = frozenset({"writer.lock", "engine.json", MANIFEST})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackedFile:
     """A file of an archive. name: its path in the session folder, with slashes."""
 
@@ -56,7 +56,7 @@ class PackedFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackManifest:
     """What an archive holds. sealed: whether every row carries its hash. harness: the version that packed it."""
 
@@ -72,7 +72,7 @@ class PackManifest:
 _MANIFESTS: TypeAdapter[PackManifest] = TypeAdapter(PackManifest)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnpackLimits:
     """bytes: of all files. ratio: of their bytes to those of the archive; applies above 10 MB."""
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.model.bench import ObservationKind
 from harness.model.effect import StateWanted
 from harness.model.numbers import counted, exact, seconds
@@ -53,7 +54,7 @@ _OF_TIME = (Outcome.LATE, Outcome.NO_RESPONSE)
 """Outcomes that a host which stood still, or lost sound, may have caused."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """What the evidence says of recognition."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.model.observation import DeviceState, Intent, Observation, SpeechEnded, SpeechStarted, Status
 from harness.model.scenario import RepromptRule
 from harness.model.time import Stamp
@@ -23,7 +24,7 @@ class Span:
     ends: Stamp | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Response:
     """The first response as far as it is known; closes_s: when it is complete if nothing more is heard."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.base.ports import Hears
 from harness.model.bench import Bench
 from harness.model.calibration import Calibration
@@ -33,7 +34,7 @@ ABOVE_FLOOR_DB = 3.0
 """What is less above the noise floor has no level of its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelRule:
     """loudspeakers: id → calibration. tolerance_db: difference above which an attempt does not count; None: none."""
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
 from harness.devices.orders import DevicePower, StandSetting
 from harness.model.bench import OnFault
@@ -46,7 +47,7 @@ from harness.session.take import BenchState
 ARRIVAL_S = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clipped:
     """The sound around a wake event is stored, or is not available (clip None, with the reason). event_seq: of its
     row.
@@ -66,7 +67,7 @@ class _Sound:
     ends_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _WantedClip:
     """A clip to cut; at_s: host time of the event. line_s: its place on the audio line, None through the air."""
 
@@ -236,7 +237,7 @@ def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Wavefor
     return Waveform(samples, rate_hz), starts_s
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """Everything that the conductor works with. The caller makes and closes it.
 
@@ -291,7 +292,7 @@ class Stage:
     power: Mapping[str, DevicePower] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transcribed:
     """The harness's recogniser has finished the response of that attempt."""
 
@@ -301,14 +302,14 @@ class Transcribed:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stop:
     """Request to end the engine; the session stays open for a resume."""
 
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nudge:
     """Something without a message changed, such as a client that connected or left."""
 

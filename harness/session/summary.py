@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.text_table import Column, fit, named, shortened, text_table
 from harness.base.written import name_key
@@ -75,7 +75,7 @@ HELD_QUESTION = "What did it do?"
 """Question on a held response for which the scenario names no effect."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EffectItem:
     """A first response with its effect.
 
@@ -105,7 +105,7 @@ class EffectItem:
         return self.is_open and (due_s is None or due_s <= now_wall_s)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionEffects:
     """All effects of a session. ended: no more responses will come, unless the session is resumed."""
 

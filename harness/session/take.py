@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import NamedTuple, TypedDict, Unpack
 
+from harness.base.frozen import frozen
 from harness.model.feed import StateWord
 from harness.model.observation import (
     DeviceState,
@@ -35,7 +36,7 @@ from harness.model.trial import Outcome, Trial
 from harness.session.device_speech import Activity
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StimulusTiming:
     """Where the parts of a stimulus lie, in seconds from its first sample; wake_end_s None without a wake phrase.
 
@@ -78,12 +79,12 @@ UNSPOKEN = StimulusTiming("", 0.0, 0.0, 0.0)
 """Before a person has spoken."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopStimulus:
     """End what is playing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FreezeResponse:
     """Cut and store the first response, then call `response_frozen` or `response_lost` of the machine."""
 
@@ -93,7 +94,7 @@ class FreezeResponse:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SayClosing:
     """Speak the text with the trial's voice, without a wake phrase, under that play_id."""
 
@@ -119,7 +120,7 @@ attempt, and the later one counts. TrialFinished is the last action of a machine
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """What people see of a machine's state. until_s: when it ends by itself, where that is known.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import queue
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +15,7 @@ import numpy as np
 import soundfile
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.ports import Clock, Sink
 from harness.base.text_file import fault_in, safe_csv
 from harness.base.whole_file import write_whole
@@ -43,7 +43,7 @@ LONGEST_PROMPT = 500
 _STEP_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SaidPrompt:
     """What was said. phrase_end_s: from the first sample. levels: RMS of the speech, and the noise floor before it."""
 

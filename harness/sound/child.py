@@ -18,11 +18,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from queue import SimpleQueue
 from typing import Any, Final
 
+from harness.base.frozen import frozen
 from harness.model.errors import SoundError
 from harness.sound.sound_devices import PULSE, SoundDevice, find, of_server
 
@@ -52,7 +52,7 @@ class Verb(IntEnum):
     """frames: samples that were dropped because the reader of the pipe was too slow."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packet:
     """One message.
 
@@ -184,7 +184,7 @@ class PacketOutlet:
                 rest = rest[os.write(1, rest) :]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """The output that a sound goes to, from 1, of a device that is opened with that many; the others are silent."""
 

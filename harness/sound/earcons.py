@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import signal
 
+from harness.base.frozen import frozen
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
 from harness.sound.frames import ANALYSIS_HZ, Mono
 
@@ -44,7 +45,7 @@ class LearnedEarcon:
     threshold: float = EARCON_THRESHOLD
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarconFound:
     """An earcon from sample `start` (fractional) to `end`. score: 0–1. error_s: of the start."""
 

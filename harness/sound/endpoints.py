@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.sound.frames import FRAME_S, SoundFrame, is_tonal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Began:
     """Speech began at frame position `start` (fractional frames since reset); snr_db over the noise floor."""
 
@@ -17,7 +17,7 @@ class Began:
     snr_db: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndReached:
     """Speech ended at frame position `end` (its first moment without speech)."""
 
@@ -25,7 +25,7 @@ class EndReached:
     snr_db: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToneHeard:
     """A short, tonal sound from `start` to `end`."""
 
@@ -38,7 +38,7 @@ class ToneHeard:
 Found = Began | EndReached | ToneHeard
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndpointRules:
     """What counts as speech. Milliseconds and dB.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.ports import SpeechDetector
 from harness.model.time import Stamp
 
@@ -199,7 +200,7 @@ _HIGH_PASS_HZ = 120.0
 _QUIETEST = 1e-10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoundFrame:
     """10 ms of sound. index: from 0; the first sample is index·160 at 16 kHz.
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import soxr
 from scipy import linalg, signal
 
+from harness.base.frozen import frozen
 from harness.base.ports import SpeechDetector
 from harness.model.bench import EarconMeaning
 from harness.model.observation import Earcon, Intent, Observation, SpeechEnded, SpeechStarted, StimulusHeard, Wake
@@ -40,7 +41,7 @@ _OVER_LEFT_DB, _MOST_OVER_DB = 10.0, 14.0
 _WELL_OUT_DB = -40.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Located:
     """The stimulus begins at `start` (fractional sample) of the recording; correlation 0–1."""
 
@@ -189,7 +190,7 @@ _SURE = 0.5
 _SOON = int(0.08 * ANALYSIS_HZ)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverOwnVoice:
     """The first sample of the stimulus lies at `start` (fractional, 16 kHz) of the recording."""
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, VoiceError
 from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
@@ -28,7 +28,7 @@ FULL_SCALE = 32767 / 32768
 """The largest sample that a 16-bit output can carry on both sides."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ActiveLevel:
     """RMS level over the time with speech, and that time's share of the whole (0 to 1)."""
 

@@ -12,9 +12,9 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.frozen import frozen
 from harness.base.plugins import pip_install
 from harness.base.text_file import TABS, CsvRows, Problems, read_text, separator_of, shown
 from harness.model.errors import InputError, Place
@@ -37,7 +37,7 @@ _CONVERTED = (".wav", ".flac")
 _IN_ARCHIVE = re.compile(r"\.ark:\d+(\[.*\])?$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManifestRow:
     """A row. line: in the file, or the number of the row. cells: by column, without surrounding blanks."""
 
@@ -45,7 +45,7 @@ class ManifestRow:
     cells: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """A table. header: its columns, and the line that names them."""
 

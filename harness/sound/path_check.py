@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from harness.base import threads
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.model.errors import SoundError
 from harness.model.numbers import fixed
 from harness.model.stimulus import Samples, Waveform
@@ -22,7 +22,7 @@ from harness.sound.playback import Playback
 _FLOAT64 = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundChirp:
     """Where a known sound lies in a recording: `sample` may be fractional; correlation 0–1."""
 
@@ -72,7 +72,7 @@ TAIL_S = 0.75
 START_LIMIT_S = 3.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChirpHeard:
     """One chirp.
 
@@ -86,7 +86,7 @@ class ChirpHeard:
     level_dbfs: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PathCheck:
     """Result of a check. stamp_error_ms: the error that the timestamps state. xruns: sum over both streams."""
 

@@ -62,7 +62,7 @@ class Playback:
         on_back: OnBack = lambda at: None,
         on_overrun: OnOverrun = lambda count: None,
         frames_per_buffer: int = 480,
-        output: Output = Output(),  # noqa: B008  frozen
+        output: Output = Output(),
     ) -> None:
         self._on_started = on_started
         self._on_ended = on_ended

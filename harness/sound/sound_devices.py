@@ -6,17 +6,17 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.base import places
 from harness.base.child_process import python
+from harness.base.frozen import frozen
 from harness.model.errors import LabError, SoundError, did_you_mean
 from harness.model.numbers import exact
 
 PULSE = "pulse"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoundDevice:
     """A device as PortAudio shows it. rate_hz: its default, as reported.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.sound.child import Packet
 
 WINDOW_S = 1.0
@@ -174,7 +174,7 @@ _AGREE_S = 0.01
 _PLAUSIBLE_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Latency:
     """Converter time of a sample minus the time of its callback. Negative for capture; correct within ± error_s."""
 

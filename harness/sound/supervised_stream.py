@@ -60,7 +60,7 @@ class SupervisedStream:
         sound_server: str,
         frames_per_buffer: int,
         owner: StreamOwner,
-        output: Output = Output(),  # noqa: B008  frozen
+        output: Output = Output(),
     ) -> None:
         self._what = what
         self._device = device

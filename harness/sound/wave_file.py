@@ -14,9 +14,9 @@ from __future__ import annotations
 import os
 import re
 import struct
-from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
+from harness.base.frozen import frozen
 from harness.model.offline import RejectReason
 
 _PCM = 1
@@ -71,7 +71,7 @@ class UnusableSound(Exception):
         return f"{self.reason}: {self.detail}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WaveSound:
     """16-bit PCM, little endian, in a file. offset: of the first sample, in bytes. frames: exact. assumed: see
     FoundSound."""
@@ -83,7 +83,7 @@ class WaveSound:
     assumed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundSound:
     """The sound of any WAVE file. form: content of the `fmt ` chunk, b"" without one before the sound. offset, size: in
     bytes. assumed: where header and file do not agree, what was assumed, for people; else "". order: of the header's
@@ -164,7 +164,7 @@ def find_sound(file: BinaryIO, length: int) -> FoundSound:
     raise _unreadable(f"no `data` chunk among the first {_MOST_CHUNKS} chunks")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Sizes:
     """What a header declares, in bytes, where the sound begins, and the length of the file. long_data: of `ds64`."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, clopper_pearson
 from harness.statistics.word_intervals import wer_interval
 
@@ -145,7 +145,7 @@ TOO_ALIKE = "too few labels differ for an interval"
 NEVER_GIVEN = "nobody gave it to an item that two raters judged"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figure:
     """A coefficient of agreement, at most 1. why_not: the reason where there is no value, or no interval."""
 
@@ -154,7 +154,7 @@ class Figure:
     why_not: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CategoryAgreement:
     """Specific agreement: when one rater says this category, how often another one says it, too.
 
@@ -167,7 +167,7 @@ class CategoryAgreement:
     agreement: Figure
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairAgreement:
     """Two raters, by their rows of the table, on the items that both judged. confusion[c, k]: first c, second k.
 
@@ -181,7 +181,7 @@ class PairAgreement:
     confusion: Counts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agreement:
     """Of one table. items: with any label; shared: with two or more. labels: all of them, shared_labels: on shared.
 
@@ -384,7 +384,7 @@ def _leading(column: Sequence[int], least: int = LEAST_ALIKE) -> int:
     return MISSING if lead is None else lead[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DawidSkene:
     """Of one table, by the model of Dawid and Skene: how sure it is of each category of an item.
 

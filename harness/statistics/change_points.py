@@ -7,7 +7,6 @@ must be exchangeable: of about the same size, and without a slow drift. A drift 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from scipy.stats import rankdata
 
+from harness.base.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE
 from harness.statistics.significance import holm
 
@@ -40,7 +40,7 @@ class Scan(StrEnum):
     RANK = "rank"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeriesToScan:
     """One entry for each session, in order. RANK: `counts` are the values. totals: all above 0."""
 
@@ -49,7 +49,7 @@ class SeriesToScan:
     totals: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangePoint:
     """at: the first session after the change, from 0. p_holm: corrected for all series."""
 
@@ -57,7 +57,7 @@ class ChangePoint:
     p_holm: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeriesScan:
     """changes: in order. p: of the best split or stretch of the whole series; None with fewer than 8 sessions."""
 

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model import numbers
 from harness.model.time import Measured
@@ -131,7 +132,7 @@ def sentence(first: str, second: str, apart: Apart, counted: Counted, *, more_is
     return f"{second} is {verdict.word} than {first} by {text}, {numbers.p_is(apart.p)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedUnit:
     """What a trial or session says of a measure: so many of so many, or a duration. place: what its partner has too."""
 
@@ -143,7 +144,7 @@ class ComparedUnit:
     time: Measured | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitComparison:
     """first, second: what was compared of each, as text. difference: second less first. how: by which units."""
 

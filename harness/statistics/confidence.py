@@ -6,11 +6,11 @@ NCE: normalised cross entropy as NIST defines it. 1: perfect; 0: no better than 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.statistics.intervals import Share
 
 BINS = 10
@@ -19,7 +19,7 @@ SUREST = 1e-7
 """A confidence nearer to 0 or 1 counts as this near, since one wrong answer of confidence 1 would decide everything."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfidenceBin:
     """Answers whose confidence lies in [low, high); the last bin includes 1. mean: of their confidences."""
 
@@ -29,7 +29,7 @@ class ConfidenceBin:
     mean: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DetPoint:
     """Answers of at least this confidence are accepted. missed: share of the correct ones that are not.
 
@@ -41,7 +41,7 @@ class DetPoint:
     false: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfidenceFigures:
     """nce: None if all answers are correct, or none. calibration_error: mean distance of a bin's share from its mean.
 

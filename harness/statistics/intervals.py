@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from harness.base.frozen import frozen
 from harness.model.choices import CONFIDENCE as CONFIDENCE
 from harness.model.time import Measured
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Column = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """`count` of `total` (0 ≤ count ≤ total)."""
 
@@ -233,7 +233,7 @@ def _variance(held: Column, of: Column) -> float:
     return (clusters - 1) / clusters * float((moves * moves).sum())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantile:
     """An observed duration that `share` of the observed do not exceed.
 
@@ -256,7 +256,7 @@ def exact_enough(duration: Measured) -> bool:
     return duration.error_s <= MOST_ERROR_S
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LatencyFigures:
     """Of `total` durations; the quantiles are None when there are none.
 

@@ -7,8 +7,9 @@ crossing that the likelihood ratio does not reject.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from harness.base.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +26,7 @@ docs/explanation/memory-length.md.
 _SAME = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Crossing:
     """Where the share falls below the level. bracket: points between which the estimate does; interval: 95 %.
 

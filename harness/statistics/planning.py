@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
+from harness.base.frozen import frozen
 from harness.model.choices import ALPHA as ALPHA
 from harness.model.choices import POWER as POWER
 from harness.model.numbers import exact
@@ -42,7 +42,7 @@ MOST_EVENTS = 100_000
 MOST_FILES = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClaimNeed:
     """How much a claim needs. amount: hours or utterances. events: how many it allows. power: how often it succeeds."""
 
@@ -106,7 +106,7 @@ def _least(enough: Callable[[int], bool], low: int, high: int, most: float = mat
     return high
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Discordant:
     """How often two systems on the same files differ. only_first: the first alone errs; only_second: the second."""
 

@@ -6,12 +6,12 @@ Units with the same counts share a row, so that a draw costs as much as there ar
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Interval
 from harness.statistics.significance import Discordance
 
@@ -23,7 +23,7 @@ _AT_ONCE = 4_000_000
 """Numbers that are drawn and held at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetricDifference:
     """A metric of the first system minus that of the second. p: two-sided probability of such a difference by chance.
 
@@ -37,7 +37,7 @@ class MetricDifference:
     p: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatioColumns(Generic[K]):
     """Rows of units whose counts are equal in every system. number: units per row.
 

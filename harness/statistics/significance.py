@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from typing import Any
@@ -12,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from harness.base.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Interval, garwood, wilson
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """The first system less the second: of shares, errors per word, events per hour, or of durations in seconds.
 
@@ -29,7 +29,7 @@ class Difference:
     exact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Discordance:
     """Two systems on the same stimuli. both, neither: heard by both, by none; only_first, only_second: by that alone.
 
@@ -178,7 +178,7 @@ MOST_ENUMERATED = 14
 _BLOCK = 2048
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Swapping:
     """p: two-sided. exact: every way of swapping was counted, not drawn. clusters: those with a difference."""
 
@@ -290,7 +290,7 @@ MOST_DRAWS = 20_000_000
 FEWEST_REPLICATES = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clustering:
     """index: of dispersion, 1 for independent events, more for clusters. p: one-sided, for independent events.
     interval: of the rate, per unit of exposure, by a bootstrap of whole stretches. It contains Garwood's interval,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from harness.base.frozen import frozen
 from harness.model import numbers
 from harness.statistics.intervals import Interval
 
@@ -45,7 +45,7 @@ _IN_WORDS = {
 SEVERITY = tuple(LimitVerdict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueUnit:
     """How values are written. A declared one keeps the digits that it was declared with.
 
@@ -65,7 +65,7 @@ RATE = ValueUnit()
 COEFFICIENT = ValueUnit(lambda value: numbers.fixed(value, 3))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeclaredLimit:
     """A declared limit, with what is compared with it.
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import CONFIDENCE, Interval, Share
 from harness.statistics.sequential import SequentialVerdict
@@ -41,7 +41,7 @@ _SPREAD = (1 - _CORRELATIONS) / _CORRELATIONS
 """Sum of both parameters of the beta distribution of voices."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverVoices:
     """Intervals of the mean share over all voices like these. any_time: holds at every look at once."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from harness.base.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, garwood, independent_units, mean_ends, share_ends
 from harness.statistics.significance import (
     Difference,
@@ -271,7 +272,7 @@ def cluster_sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sum
     return np.bincount(of, top)[held], np.bincount(of, bottom)[held]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stratum:
     """What is alike for both: how many of the first's tries counted, and of the second's; neither is without tries."""
 
@@ -302,7 +303,7 @@ class Stratum:
         return self.weight * (first - second)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StratifiedDifference:
     """Shares of both, each stratum by its weight, and the first less the second (Mantel–Haenszel's risk difference).
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, takewhile
 from itertools import count as numbers
 from operator import ne
@@ -17,6 +16,7 @@ from operator import ne
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.transcripts.alignment_tables import (
@@ -159,7 +159,7 @@ _LONG = np.uint64(0xFF << 56)
 """Marks the number of a longer word: no UTF-8 text holds this byte, so no short word looks like one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodedWords:
     """The words of n texts one after the other: text k has codes[starts[k] : starts[k] + lengths[k]]."""
 
@@ -237,7 +237,7 @@ Column = NDArray[np.int64]
 Groups = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WordColumns:
     """The counts of n utterances, each of shape (n,)."""
 
@@ -368,7 +368,7 @@ def _common_end(of: Codes, said: Codes) -> int:
     return int(np.argmax(unlike)) if unlike.any() else len(unlike)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _CodedPairs:
     """Pairs of words without their common ends; cut: how many words those were.
 

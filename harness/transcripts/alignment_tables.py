@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError
 
 SUBSTITUTION, DELETION, INSERTION = 4, 3, 3
@@ -24,7 +25,7 @@ Codes = NDArray[Any]
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairGroup:
     """Pairs of words of similar length. Codes: shape (longest, pairs), one integer type for both; lengths: (pairs,)."""
 
@@ -240,7 +241,7 @@ def _few_by_many(of: Codes, said: Codes) -> str:
     return "D" * i + "I" * j + "".join(reversed(letters))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Band:
     """The cells (i, j) of a table whose i − j is from `low` to `high`; i and j count words, from 1."""
 
@@ -261,7 +262,7 @@ class _Band:
         return first, min(self.rows, diagonal - 1, (diagonal + self.high) // 2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Edge:
     """What a diagonal is filled from. first: the row that `down` begins with; `along` begins with the one above."""
 
@@ -270,7 +271,7 @@ class _Edge:
     along: Steps
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ways:
     """The ways back of some diagonals, the first of them `begin`: bits for the cells of each, from its first row on."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Transcripts
 from harness.transcripts.alignment import ANOTHER_WORD_S, WordTimes, align_by_time, side_by_side
@@ -50,7 +50,7 @@ def _lost(id_: str, place: Place) -> InputError:
     return InputError(what, place=place, remedy="With --by-time, use --normalise verbatim")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _TimedNetworkWord(NetworkWord):
     """absent: its duration."""
 

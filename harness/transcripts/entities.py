@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.model.choices import TextUnit
 from harness.model.transcript import Edit, Transcripts
 from harness.statistics.intervals import Share
@@ -14,7 +14,7 @@ TAG = ";"
 NOTHING_SAID = "@"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntityErrors:
     """by_tag: share of the entities with an error, by tag in the order of the letters; total: of all.
 

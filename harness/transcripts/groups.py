@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.base.text_table import sorted_labels
 from harness.model.errors import InputError
 from harness.model.transcript import ColumnGrouping, Groupings, WordCounts
@@ -25,7 +26,7 @@ LEAST_SPEAKERS = 5
 """Fewer say next to nothing about further ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SystemComparison:
     """Two systems on the utterances that count for both.
 
@@ -167,7 +168,7 @@ MOST_LABELS = 1000
 """A column with more labels describes single utterances, as a file name does, and not a condition."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupWords:
     """The words of some utterances. interval: 95 % of their WER, over `unit`; None over no words or one utterance."""
 
@@ -176,7 +177,7 @@ class GroupWords:
     unit: Unit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupParting:
     """How a grouping parts the utterances of a scoring. labels: sorted (where they are few), "" (none) last.
 
@@ -188,7 +189,7 @@ class GroupParting:
     places: Rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grouped:
     """A scoring by one grouping: each label with its words."""
 
@@ -196,7 +197,7 @@ class Grouped:
     values: tuple[tuple[str, GroupWords], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Crossed:
     """A scoring by two groupings at once. cells: by rows, then columns; None where there is no utterance."""
 
@@ -209,7 +210,7 @@ class Crossed:
     total: GroupWords
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupedComparison:
     """Two systems within each label of a grouping, on the utterances that count for both."""
 
@@ -217,7 +218,7 @@ class GroupedComparison:
     values: tuple[tuple[str, SystemComparison], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupFigures:
     """All that is asked of a scoring by groups. left_out: groupings of more than MOST_LABELS labels, with how many.
 

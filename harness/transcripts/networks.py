@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from harness.base.frozen import frozen
 from harness.base.text_file import Problems
 from harness.model.choices import Marks
 from harness.model.errors import InputError, Place
@@ -42,7 +43,7 @@ _OUTSIDE = re.compile(r"[{}]|[^\s{}]+")
 _INSIDE = re.compile(r"[{}/]|[^\s{}/]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arc:
     """A word on its way from a node to the next.
 
@@ -57,7 +58,7 @@ class Arc:
     nothing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WordNetwork:
     """A text as a network of words, from its first to its last.
 
@@ -299,7 +300,7 @@ def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWo
     return side_by_side(of_words, said_words, align(of_words, said_words))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NetworkWord:
     """A word as it is compared and shown. absent: the cost of having it on one side only."""
 
@@ -314,7 +315,7 @@ class NetworkWord:
         return self.absent == OPTIONAL
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NetworkSide:
     """A network made ready. words: by number, the 0th being the beginning. nodes: where each word starts."""
 
@@ -544,7 +545,7 @@ def aligned_networks(
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _TextSide:
     """The texts of one file. marked: whether marks are read in them. unread: how none would be."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.statistics.significance import Discordance, holm, matched_pairs, mcnemar, signed_ranks
 from harness.transcripts.scoring import Scoring
 
@@ -32,7 +33,7 @@ class PairedBy(StrEnum):
     RANKS = "ranks"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairedTest:
     """Two systems under one test. unit: what is compared, such as utterances. units: how many.
 

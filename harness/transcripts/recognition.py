@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model.errors import InputError
 from harness.model.record import AttemptFinished
@@ -100,7 +100,7 @@ class HeardUnit(StrEnum):
     ATTEMPTS = "attempts"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WordsHeard:
     """Attempts of a group. transcripts: the counts of each that has one; the others are stated, and count nowhere.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.model.choices import TextUnit
 from harness.model.errors import Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
@@ -59,7 +59,7 @@ def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | 
 Counted = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Confusions:
     """Words with how often, most frequent first, equals in the order of their words.
 
@@ -102,7 +102,7 @@ AT_ONCE = 4096
 """Paths that are made together: enough to be quick, few enough to be small."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoredUtterance:
     """One utterance. missing: the hypotheses have none of its id, so that every word counts as deleted."""
 
@@ -113,7 +113,7 @@ class ScoredUtterance:
     missing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scoring:
     """A system's hypotheses scored. title: of the system. normalisation: its name, shown with every result.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 
+from harness.base.frozen import frozen
 from harness.transcripts import numerals
 from harness.transcripts.readings import Piece, Readings, choice
 
@@ -126,7 +127,7 @@ _SIGNS = {
 _FINGERS = dict(zip("IVX", (1, 5, 10), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Token:
     """kind: the group of _TOKEN. spaced: whether space stands before it."""
 

@@ -10,11 +10,12 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
 
+from harness.base.frozen import frozen
 from harness.model.transcript import ENGLISH
 from harness.transcripts.readings import Piece, Readings, apart, choice, narrowed, plain, spaced_alike
 from harness.transcripts.spoken_text import NUMBER_WORDS, PHRASES, english_readings
@@ -36,7 +37,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tongue:
     """What one language calls things, as its file says. one: further forms of 1. before_cents: fünf Euro (und) zehn.
 

@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.model.choices import SpeakersBy
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Segment, Transcripts
@@ -56,7 +57,7 @@ class _Talk:
         return np.array(found).reshape(-1, 2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TalkerPair:
     """Who of a hypothesis is whom of the reference in one recording; None for nobody."""
 
@@ -65,7 +66,7 @@ class TalkerPair:
     hypothesis: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairedTalkers:
     """A reference and a hypothesis in which each speaker is one text, with their words side by side, by row.
 
@@ -199,7 +200,7 @@ def _codes(texts: Iterable[Sequence[str]]) -> list[NDArray[np.int64]]:
     return [np.array([known.setdefault(word, len(known)) for word in words], np.int64) for words in texts]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Grid:
     """Two texts. allowed: see _overlap."""
 

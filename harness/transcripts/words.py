@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.base.text_file import Problems
 from harness.model.choices import Marks, TextUnit
 from harness.model.errors import InputError, Place
@@ -100,7 +100,7 @@ _HOMOPHONE = re.compile(r"<[^<> \n]+>")
 _NAMED = {Marks.REFERENCE: "marks in the reference", Marks.NONE: "no marks"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wording:
     """A normalisation, with the named list that follows it if there is one.
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
+from harness.base.frozen import frozen
 from harness.model.transcript import Transcripts, WordCounts
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.statistics.ratios import MetricDifference
@@ -38,7 +39,7 @@ class FrameFate(StrEnum):
     WRONG = "wrong"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CascadeUtterance:
     """An utterance that has a transcript. heard: the transcript, unchanged.
 
@@ -68,7 +69,7 @@ class CascadeUtterance:
         return FrameFate.WRONG
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CascadeGroup:
     """Some utterances, on both sides. differences: transcript minus reference."""
 
@@ -78,7 +79,7 @@ class CascadeGroup:
     differences: Mapping[Metric, MetricDifference]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cascade:
     """The result. words: the scored transcripts.
 
@@ -102,7 +103,7 @@ class Cascade:
         return tuple(one for one in self.utterances if one.fate is fate)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeardCorpus:
     """Gold with the transcripts of its utterances: the same ids in the same order.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.statistics.ratios import MetricDifference, RatioColumns
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
 from harness.understanding.figures import ZERO, ZeroDivision
@@ -45,7 +45,7 @@ _SLOTS = (Metric.SLOT_F1, Metric.F1MH, Metric.CER, Metric.SFA)
 _VALUED = (Metric.VALUED_SLOT_F1, Metric.VALUED_F1MH, Metric.VALUED_CER, Metric.VALUED_SFA)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FigureBasis:
     """What the metrics of two systems share. labels: for macro averages. by_place, valued_by_place: for SFA."""
 
@@ -149,7 +149,7 @@ DRAWS = 1000
 NO_DIFFERENCE = MetricDifference(None, None, None, None, None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameComparison:
     """first, second: paths of predictions. utterances: ids that both predict.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+from harness.base.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.model.understanding import Chunking, Detail, Slot, Utterance
 from harness.statistics.intervals import Share
@@ -65,7 +66,7 @@ class ValueRule(StrEnum):
     PLAIN = "plain"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """How frames are compared.
 
@@ -128,7 +129,7 @@ def pooled(counts: Iterable[Matched]) -> Matched:
     return Matched(right, gold, predicted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntentCounts:
     """Counts of utterances annotated with intents (which may be none).
 
@@ -185,7 +186,7 @@ class IntentCounts:
         return _total_intents([self, other])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlotCounts:
     """Counts of utterances annotated with slots (which may be none).
 
@@ -211,7 +212,7 @@ class SlotCounts:
         return _total_slots([self, other])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameCounts:
     """Counts of utterances. valued: slots counted with their values, if both sides have values.
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from harness.base.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Share, wilson
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled
 from harness.understanding.entities import EntityCounts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZeroDivision:
     """The value of 0/0, 0–1. precision: if nothing is predicted. recall: if gold has nothing. f1, accuracy: if both.
 
@@ -40,7 +40,7 @@ PRESETS = {one.name: one for one in (ZERO, SEED, ONE)}
 """By name. zero: the default. seed: as in a table of the MEDIA paper. one: scikit-learn's zero_division=1."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Averages:
     """0–1; None over nothing."""
 
@@ -49,7 +49,7 @@ class Averages:
     f1: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntentFigures:
     """accuracy: Godbole & Sarawagi's. exact: EMR. samples, macro, micro: averaged over utterances, labels, pooled.
 
@@ -75,7 +75,7 @@ class IntentFigures:
     confusions: tuple[tuple[tuple[str, str], int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlotFigures:
     """micro: slot F1 over chunks in their places. weighted: over concepts, each as heavy as it is frequent in gold.
 
@@ -97,7 +97,7 @@ class SlotFigures:
     by_place: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameFigures:
     """valued: slots with their values; None without values. zero: the value of 0/0."""
 

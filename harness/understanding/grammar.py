@@ -9,52 +9,52 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 from random import Random
 from typing import TypeVar
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Slot, Utterance, joined
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SaidText:
     """Fixed words."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InTurn:
     """A sequence of parts."""
 
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneOf:
     """One of several alternatives, all equally likely."""
 
     options: tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Maybe:
     """An optional part, said half of the time."""
 
     part: Part
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PhraseUse:
     """A named part that several sentences share."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlotPart:
     """A slot of this concept, with a value of a list."""
 
@@ -76,7 +76,7 @@ class SpokenKind(StrEnum):
     TIME = "time"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """Words of a value. value: its normalised form; None is the words. weight: relative frequency in its list."""
 
@@ -85,7 +85,7 @@ class Value:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueList:
     """A list of values. unseen: values of the test split only, in `unseen_share` of its slots."""
 
@@ -95,7 +95,7 @@ class ValueList:
     unseen_share: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sentence:
     """A pattern. weight: relative frequency in its intent. unseen: it occurs only in the test split."""
 
@@ -105,7 +105,7 @@ class Sentence:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GrammarIntent:
     """Sentences that mean the same. label: one intent or several, as in `Utterance.intents`.
 
@@ -119,7 +119,7 @@ class GrammarIntent:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Habits:
     """How people speak. Shares of utterances with two intents, hesitations, false starts or corrected values: 0–1."""
 
@@ -133,7 +133,7 @@ class Habits:
     corrections: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grammar:
     """A domain. weight: relative frequency in the corpus."""
 
@@ -155,7 +155,7 @@ LONGEST_FALSE_START = 3
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Run:
     """Words of one slot or of none. list_: the slot's list of values."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from harness.base.frozen import frozen
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
 from harness.understanding.counts import FrameCounts, Matched, Rule, ValueRule, count_frame, pooled, total
@@ -15,7 +16,7 @@ from harness.understanding.figures import Edits
 Groups = tuple[tuple[str, tuple[tuple[str, FrameCounts], ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoredFrame:
     """A scored utterance. predicted: empty if there is no prediction with its id (missing)."""
 
@@ -29,7 +30,7 @@ class ScoredFrame:
         return self.gold.id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameScoring:
     """gold, predicted: paths. frames: of the utterances that count, in the order of gold.
 
@@ -144,7 +145,7 @@ def _groups(frames: Sequence[ScoredFrame], by: Sequence[str] | None) -> Groups:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Samples:
     """Numbers of utterances by their counts of slots, from which bootstrap intervals are computed.
 
@@ -164,7 +165,7 @@ class Samples:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DetailCounts:
     """Counts under one rule. groups: column → label → counts, columns and labels sorted."""
 
@@ -174,7 +175,7 @@ class DetailCounts:
     samples: Samples
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SystemCounts:
     """A system's scored predictions. gold, predicted: the files they were read from.
 

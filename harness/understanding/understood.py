@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.model.observation import Intent
 from harness.model.record import AttemptFinished, Understood
 from harness.model.scenario import Recognised
@@ -88,7 +88,7 @@ _SIGNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FramePart:
     """One intent or one slot. Its texts are foreign.
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.base.refractory import is_same
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """Where a stimulus's event may lie, ends included. near_s: where it is expected, the end of the phrase."""
 
@@ -28,7 +28,7 @@ class Window:
             raise ValueError(f"a window cannot go from {self.start_s} to {self.end_s}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matching:
     """Indices of windows and events. pairs: (window, event), ascending. same: further event → the event it is part of,
     -1 for the one before the first. Every event is in exactly one of pairs, unmatched and same."""
@@ -73,7 +73,7 @@ def match_events(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceEvent:
     """An event as one source reported it. rank: of the source, in the order of the bench."""
 

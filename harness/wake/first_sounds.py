@@ -6,8 +6,9 @@ The latency of a response is that of speech and passes chimes over. Some procedu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from harness.base.frozen import frozen
 from harness.model.time import Measured
 from harness.statistics import text
 from harness.statistics.intervals import LatencyFigures, latency_figures
@@ -16,7 +17,7 @@ _UNKNOWN = Measured(0.0, 1e9)
 """A time that may be of any length."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FirstSounds:
     """times: end of the query or command → first sound. Those without a sound are among the excluded ones, because they
     may have been of any length. soundless: their number.

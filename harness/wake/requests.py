@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
@@ -45,7 +45,7 @@ def words_arrived(counts: WordCounts) -> bool:
     return not counts.deletions and not counts.substitutions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GapRequests:
     """Requests after one pause. whole: those that arrived whole, of those known; by_response: of those known, judged by
     the expected response. unknown: without evidence. unwoken: of all, those whose phrase did not wake the device.
@@ -96,7 +96,7 @@ def added(*parts: Iterable[GapRequests]) -> tuple[GapRequests, ...]:
     return tuple(gaps[gap_ms] for gap_ms in sorted(gaps))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShortestPause:
     """The shortest pause (ms) from which at least 90 % of requests arrive whole, by the isotonic estimate.
 

@@ -6,9 +6,10 @@ How they are counted: docs/explanation/wake-statistics.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
+from harness.base.frozen import frozen
 from harness.model import observation as seen_by
 from harness.model import record as rows
 from harness.model.scenario import TrialKind, WakeSettings
@@ -276,7 +277,7 @@ ALL_PAIRS = 3
 """Up to this number of devices, all pairs are compared. With more, each is compared with the first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DevicePair:
     """Two devices on the wake trials that count for both. only_first, only_second: trials heard by that one alone.
     accepts: false accepts of each, after review. later: how much later the second woke, where both did."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from harness.base.frozen import frozen
 from harness.base.refractory import is_same
 from harness.model.bench import ObservationKind
 from harness.model.observation import HostStalled, Intent, Transcript, stalled_s
@@ -72,7 +73,7 @@ class HeardWake(NamedTuple):
         return tuple(one.source for one in self.reports)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayReading:
     """The result of one play for one device.
 
@@ -494,7 +495,7 @@ KEPT = 64
 """Number of a device's latest reports that a later one may still be merged with."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """What a report changes: these events are gone, and these are new in their place."""
 

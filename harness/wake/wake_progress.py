@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
 
+from harness.base.frozen import frozen
 from harness.model.record import Clip, DecisionReached, ReviewWord
 from harness.model.scenario import Stopping, TrialKind
 from harness.model.time import Stamp
@@ -23,7 +24,7 @@ from harness.wake.requests import GapRequests
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rate:
     """`count` events in `hours` of audio. interval: exact Garwood, 95 %; any_time: the time-uniform interval, for
     results watched during a run. None over nothing.
@@ -39,7 +40,7 @@ class Rate:
         return self.count / self.hours if self.hours > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Speakers:
     """Trials by voice or talker.
 
@@ -59,7 +60,7 @@ class Speakers:
         return cls(tuple(heard.values()), len({*heard, *planned}) > 1, "" in heard)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ratio:
     """A share with its 95 % interval and the time-uniform one; None over nothing.
 
@@ -90,7 +91,7 @@ class MarkKind(StrEnum):
     PROBE_UNHEARD = "probe_unheard"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimelineMark:
     """Something on a device's timeline: a stimulus (from start_s to end_s) or an event (both the same). Times are host
     seconds of the log rows' clock."""
@@ -102,7 +103,7 @@ class TimelineMark:
     event_seq: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceTime:
     """When one source of a device reported a wake event. seq: of its row. inferred: what from; weak evidence."""
 
@@ -112,7 +113,7 @@ class SourceTime:
     inferred: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Disagreement:
     """Events that some sources of a device reported, and the others did not; names as in tables."""
 
@@ -121,7 +122,7 @@ class Disagreement:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnmatchedWake:
     """A wake event that matched no stimulus. seq: of its `Observed` row.
 
@@ -157,7 +158,7 @@ class UnmatchedWake:
         return self.word in (None, ReviewWord.FALSE_ACCEPT) if reviewed else self.rule is None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """The results at one moment, for a plot of how the intervals narrow. wall_s: Unix time."""
 
@@ -168,7 +169,7 @@ class Look:
     false_accepts: Rate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recovery:
     """How soon a device wakes again after an event. say: the request that made it, behind the phrase; "": the phrase.
 
@@ -197,7 +198,7 @@ def recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
             yield Recovery(say, tested)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceWake:
     """One device's wake statistics.
 
@@ -255,7 +256,7 @@ class DeviceWake:
     first_sounds: FirstSounds = field(default_factory=FirstSounds)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WakeProgress:
     """Wake statistics of all devices of a session, in the order of the plan.
 

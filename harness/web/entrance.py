@@ -12,7 +12,6 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import ClassVar
 
@@ -27,6 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harness.base.foreign import ON_A_PAGE, plain_text
+from harness.base.frozen import frozen
 from harness.base.written import LONGEST_WRITTEN
 from harness.model import numbers
 from harness.model.numbers import NOTHING, counted, fixed
@@ -37,7 +37,7 @@ _KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "�
 _KEY_NAMES |= {"up": "↑", "down": "↓", "escape": "Esc"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SiteWords:
     """A site's words on the shared pages.
 
@@ -232,7 +232,7 @@ MOST_REMEMBERED = 10_000
 """Wrong tokens of all addresses that are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Visit:
     """A browser with the site's cookie. id: random. invitation: None before login. age_s: of the cookie."""
 

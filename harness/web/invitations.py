@@ -17,9 +17,10 @@ import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain, restored
 from harness.base.whole_file import disk_errors, write_whole
 from harness.base.written import name_key, person_name, refuse_same_names
@@ -30,7 +31,7 @@ MOST_BYTES = 1_000_000
 DAY_S = 86400.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SiteReach:
     """How visitors reach a site. names: its host names. port: where it listens. secure: over TLS only."""
 
@@ -43,7 +44,7 @@ HERE = SiteReach()
 """From this host only."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Invitation:
     """rater: a pseudonym. token_sha256: hex. Times are Unix times. adjudicator: settles disputed responses.
 
@@ -63,7 +64,7 @@ class Invitation:
         return not self.revoked and at_s < self.expires_s
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Invited:
     """The content of the file. site_key: hex, signs the cookies; as secret as the file.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.cli.options import argument, demand_limits, flag, option, share, verb
 from harness.cli.streams import readable, refuse_stdin_twice, width
 from harness.cli.understanding.options import FramesAsked, Targets, frames_options, target_options
@@ -35,7 +36,7 @@ class Reads(StrEnum):
     HEARD = "heard"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sources:
     """What the command line names. InputError for options that exclude each other, or that are missing."""
 
@@ -139,7 +140,7 @@ def command(
         demand_limits([DeclaredLimit("--max-sfa-loss", "SFA loss by recognition", max_sfa_loss, loss, unit=SHARE)])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Inputs:
     """Everything that is scored. placed: gold and the predictions on it have the same words. notes: names and texts."""
 

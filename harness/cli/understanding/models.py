@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.plain_json import picked
 from harness.base.ports import Understander
 from harness.base.text_table import Column, text_table
@@ -229,7 +230,7 @@ def _print_benches(found: Iterable[_Bench], json_target: str | None) -> None:
         put(json_target, [json.dumps(documents, indent=1) + "\n"])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Splits:
     """The splits of a data folder. held_out, test: None when the folder has none."""
 

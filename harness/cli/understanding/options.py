@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.text_table import shown
 from harness.cli.options import demand_limits, flag, many, option, share, target_option, together
 from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
@@ -45,7 +45,7 @@ def separator_option() -> Any:
     return option("Character before the specifier of a concept.", default="-", callback=checked)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FramesAsked:
     """How frames are read and counted. detail: a `Detail`, or BOTH. labels: as written. by: () is every group."""
 
@@ -132,7 +132,7 @@ def declared_labels(written: str) -> LabelSet:
     return LabelSet("", "", tuple(map(Label, ids)), may_be_empty=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Targets:
     """Where reports are written; None: no such report."""
 
@@ -165,7 +165,7 @@ def target_options(html: str) -> Any:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameLimits:
     """Limits on results. limits_on: compare the estimate, or the worse end of its interval."""
 

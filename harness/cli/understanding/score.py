@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.cli.options import argument, many, option, verb
 from harness.cli.streams import Readable, heading, in_colour, readable, width
 from harness.cli.understanding.options import FrameLimits, FramesAsked, Targets, frames_options, target_options
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _FORM = "Format (default: by suffix, or by the files in a folder)."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoreSources:
     """The files or sessions to score. attempt: for sessions. InputError for options that exclude each other."""
 

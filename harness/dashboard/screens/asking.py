@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -13,6 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.written import written
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
@@ -37,7 +37,7 @@ Asked = tuple[str, int, Question]
 """Trial, attempt, and subject."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Wording:
     """answers: key → text, word for the engine, and whether the operator describes what they saw."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import set_cell_size
@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.dashboard import palette
 from harness.dashboard.watch import Declared, View
 from harness.dashboard.widgets.bars import RowList
@@ -51,7 +52,7 @@ _ACCEPTS = {
 """Short names of limits, beside the result that they limit; rates are per hour."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """`≤ 5 %`, and its verdict."""
 
@@ -81,7 +82,7 @@ LEAST_BAND = 3
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """A rate after this many trials or hours, low ≤ value ≤ high."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from harness.base.frozen import frozen
 from harness.devices.wire import messages
 from harness.devices.wire.audio_link import AudioLink
 from harness.model.observation import Intent, LogLine, Observation, ResponseText, Status, Transcript, Wake
@@ -13,7 +12,7 @@ Outgoing = tuple[messages.ToBoard, int]
 """A message and its number (0 if it has none)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Received:
     """A decoded message. boot: "" if messages do not name it. seq: number of a numbered event.
 
@@ -25,7 +24,7 @@ class Received:
     seq: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WireManner:
     """Properties of a wire.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.model.observation import Intent
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
@@ -22,7 +22,7 @@ WAKES_AFTER_S = 0.15
 """Time from the end of the phrase to the event."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScriptedPhrase:
     """A wake phrase in a sound, and the command after it ("" if none); seconds from the first sample.
 
@@ -110,7 +110,7 @@ def hear(samples: Samples) -> HeardPhrases | None:
     return HeardPhrases(wake_end_s, float(loud[-1] + 1) * FRAME_S)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InProcessOptions:
     """The device follows the options of its own connection. The shares (0–1) are of the queries that it hears.
 

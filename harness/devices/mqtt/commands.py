@@ -5,10 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
@@ -21,7 +21,7 @@ _LONGEST_MESSAGE = 4096
 _TAKEN_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MqttCommandOptions:
     """Files are relative to the working folder, and ~ is the home folder.
 

@@ -6,7 +6,7 @@ import secrets
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ import paho.mqtt.client as mqtt
 from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
@@ -40,7 +41,7 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgedMessage:
     """What a message's numbers show: a repetition, a restart of the device, or a number of missing messages.
 

@@ -11,12 +11,12 @@ import json
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
 
 from harness.base import threads
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.ports import Clock
 from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import parse
@@ -44,7 +44,7 @@ class Holding(Enum):
     UNSEEN = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Seen:
     owner: str
     name: str

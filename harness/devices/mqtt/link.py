@@ -9,7 +9,6 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.places import lab_state
 from harness.base.ports import Clock
 from harness.devices.mqtt.broker import EmbeddedBroker
@@ -174,7 +174,7 @@ _RIVAL_WITHIN_S = 30.0
 """Two connections that the broker accepted and ended within this time: another client took them over."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkEvents:
     """Callbacks of a link, called from its threads.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
-from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.base.frozen import frozen
 from harness.devices import tcp
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing, Notify
@@ -43,7 +43,7 @@ class MqttInjection(StrEnum):
     PLAY_BYTES = "hermes_play_bytes"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MqttOptions:
     """How to reach the broker, and which messages it carries.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
+from harness.base.frozen import frozen
 from harness.devices.profiles.keys import FIELDS
 from harness.devices.wire.console import Console
 from harness.devices.wire.mappings import for_device, observations
@@ -45,7 +45,7 @@ _EMPTY: Fields = {"score": None, "final": True, "slots": {}, "count": 1}
 """Value of a field that is not named; all others are empty texts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SampleResult:
     """A sample and its observations. wrong: the differences in words, empty when the sample passes."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import select
 import threading
-from dataclasses import dataclass
 from enum import StrEnum
 
 import regex
 
 from harness.base import threads
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import LOOK_S, OrderAnswers
 from harness.devices.serial.options import SerialOptions
@@ -35,7 +35,7 @@ class LineEnd(StrEnum):
 _BYTES = {LineEnd.LF: b"\n", LineEnd.CR: b"\r", LineEnd.CRLF: b"\r\n"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SerialCommandOptions:
     """Either `port` or `usb` names the port.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.base.frozen import frozen
 from harness.devices.tcp import host_and_port
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
@@ -33,7 +33,7 @@ class SerialInjection(StrEnum):
     TFLM = "tflm"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SerialOptions:
     """Either `port` or `usb` names the port.
 

@@ -10,7 +10,6 @@ import socket
 import stat
 import termios
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import serial
@@ -18,6 +17,7 @@ from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.devices import tcp
 from harness.devices.serial.options import NETWORK, SerialOptions
@@ -25,7 +25,7 @@ from harness.devices.wire.console import RATES_IN_WORDS, READABLE, text_share
 from harness.model.errors import DeviceError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Port:
     """A path, and the USB serial number of the adapter behind it ("" if it has none)."""
 

@@ -13,6 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from harness.base.frozen import frozen
 from harness.devices.wire.adpcm import EncodedSound, Encoding
 
 PROBE_SAMPLE = 1 << 63
@@ -38,7 +39,7 @@ class AudioAnswer(Enum):
     FOREIGN = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AudioChunk:
     """Content of an AUDIO frame. first: in the board's count. count: samples in `data`."""
 
@@ -55,7 +56,7 @@ class _Piece:
     sound: EncodedSound
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Flying:
     """A frame that may still be answered. turn: how often the link had gone back when it left."""
 

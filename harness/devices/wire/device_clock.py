@@ -8,12 +8,12 @@ sides. The estimate is a line through the tenth of the pings with the shortest r
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum, auto
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.model.time import Stamp
 
 Floats = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ class Sync(Enum):
     IMPOSSIBLE = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClockFit:
     """host = offset_s + device / (1 + skew_ppm · 10⁻⁶): the skew is positive for a fast device.
 
@@ -51,7 +51,7 @@ class ClockFit:
     error_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Bar:
     device_s: float
     host_s: float

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from enum import IntEnum
+
+from harness.base.frozen import frozen
 
 MAX_PAYLOAD_BYTES = 1024
 _HEAD = struct.Struct("<BI")
@@ -43,7 +44,7 @@ _KINDS = {kind.value: kind for kind in FrameKind}
 _CODES = [bytes([number]) for number in range(256)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WireFrame:
     """A frame with a correct checksum."""
 

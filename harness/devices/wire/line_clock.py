@@ -20,6 +20,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.model.bench import ClockKind
 from harness.model.time import Stamp
 
@@ -44,7 +45,7 @@ _HMS = re.compile(r"(?:(\d+):)?(\d+):(\d\d):(\d\d)(?:[.,]([\d,]+))?")
 _UNITS = {ClockKind.S: 1.0, ClockKind.MS: 1e-3, ClockKind.US: 1e-6, ClockKind.AUDIO_S: 1.0, ClockKind.AUDIO_MS: 1e-3}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceTime:
     """A time that a device wrote, and the step in which it counts, both in seconds."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import regex
 
+from harness.base.frozen import frozen
 from harness.devices.wire.line_clock import DeviceTime, LineClock, read_time
 from harness.devices.wire.thresholds import StateChange, ThresholdState
 from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, ObservationKind, Threshold
@@ -39,7 +40,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _FALSE = {"false", "0", "no", "partial"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineFields:
     """Groups by name (a later line does not overwrite an earlier one), slots in their order, and times."""
 
@@ -157,7 +158,7 @@ MAX_SLOTS = 32
 _AUDIO_UNIT = {ClockKind.AUDIO_S, ClockKind.AUDIO_MS}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineReading:
     """The result of one line. rule: number of the rule that matched, from 0; None: none did.
 

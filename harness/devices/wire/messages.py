@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import IntEnum
 from typing import Any
 
+from harness.base.frozen import frozen
 from harness.devices.wire import frames
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.frames import FrameKind, WireFrame
@@ -37,47 +38,47 @@ class SetKey(IntEnum):
     CONSOLE_STYLE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ping:
     token: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextCommand:
     """A query as text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Audio:
     encoding: Encoding
     first: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Set:
     key: SetKey
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reset:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HelloRequest:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventAck:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoardHello:
     """boot: on a line, 8 hex digits. window: samples that may be unacknowledged. serial: serial number of the board."""
 
@@ -91,7 +92,7 @@ class BoardHello:
     serial: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pong:
     token: int
     received_us: int
@@ -99,7 +100,7 @@ class Pong:
     listening: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AudioAck:
     """Every sample below `next` was heard and processed. events: number of the last event so far.
 
@@ -111,7 +112,7 @@ class AudioAck:
     command: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WakeMessage:
     """score: 0–1. Over MQTT a board may omit time, sample and score."""
 
@@ -121,12 +122,12 @@ class WakeMessage:
     phrase: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandAck:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TranscriptEvent:
     time_us: int | None
     sample: int | None
@@ -134,7 +135,7 @@ class TranscriptEvent:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntentEvent:
     time_us: int | None
     sample: int | None
@@ -143,27 +144,27 @@ class IntentEvent:
     slots: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResponseEvent:
     time_us: int | None
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusEvent:
     time_us: int | None
     state: DeviceState
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Log:
     time_us: int | None
     level: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorEvent:
     time_us: int | None
     code: int
@@ -197,7 +198,7 @@ def to_frame(message: Message, seq: int = 0) -> bytes:
     return frames.encode(kind, payload, seq)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Form:
     """Layout of a message: numbers by a struct format, then one letter per other field.
 

@@ -8,17 +8,17 @@ log, events of earlier versions) are left as they are.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import reduce
 from operator import xor
 
+from harness.base.frozen import frozen
 from harness.model.bench import BinaryFrames, Checksum
 
 _CHECKSUM_BYTES = {Checksum.NONE: 0, Checksum.SUM8: 1, Checksum.SUM16: 2, Checksum.XOR8: 1}
 WAIT_S = 0.5  # a frame that is incomplete by then is not a frame
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StreamSegment:
     """A segment of the stream: the body of a frame, or bytes outside frames. is_payload: of a Wyoming event."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import regex
 
+from harness.base.frozen import frozen
 from harness.model.bench import LevelState, Threshold
 from harness.model.time import Stamp
 
@@ -21,7 +21,7 @@ _TINY_S = 1e-9
 _PAIR = re.compile(r"([A-Za-z_]\w*)=([-+]?\d+(?:\.\d+)?)(?![\w.])")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateChange:
     """at: between the last certain reading of the state before and its own first one.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.engines.offline_loading import load_kernel
 from harness.engines.tflite_file import Graph, Op, Operator, Tensor
 
@@ -73,7 +74,7 @@ class KernelNetwork:
     output_zero: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Flow:
     """The last `frames` frames of the input of layer `into`, with its channels from `first` on."""
 

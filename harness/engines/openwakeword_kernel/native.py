@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.engines.offline_loading import NoKernel, load_kernel
 from harness.engines.tflite_file import Graph, Op, Operator
 
@@ -28,7 +29,7 @@ class Convolution:
     least: float = -np.inf
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pool:
     """The maximum over this many rows and columns."""
 

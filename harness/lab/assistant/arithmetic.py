@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
 from harness.model.numbers import exact
 
@@ -19,7 +19,7 @@ _OPERATORS = (
 _SUM = re.compile(rf"\b{_N} ({'|'.join(pattern for pattern, _ in _OPERATORS)}) {_N}\b")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """The number in the latest answer."""
 

@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 import soxr
 
+from harness.base.frozen import frozen
 from harness.base.ports import Recogniser
 from harness.lab.assistant.dialogue import Dialogue, Reply
 from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
@@ -45,7 +46,7 @@ ODD = "Percent of the purple has been minuted."
 """What it says with odd words, whatever it did."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Utterance:
     """The current speech, and whether the assistant listens afterwards."""
 
@@ -53,7 +54,7 @@ class _Utterance:
     open: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ringing:
     """The announcement of a timer or alarm, and the number of rings left."""
 

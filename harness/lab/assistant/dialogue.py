@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from harness.base.frozen import frozen
 from harness.lab.assistant.arithmetic import Arithmetic, plain
 from harness.lab.assistant.frame import NOTHING, Memory, Moment, SkillAnswer, ToldFrame, frame
 from harness.lab.assistant.settings import AssistantSettings
@@ -22,7 +23,7 @@ _ONE_MORE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """text: "" says nothing. open: it listens without its wake phrase. frame: what it understood."""
 
@@ -31,7 +32,7 @@ class Reply:
     frame: ToldFrame = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """Timers, alarms and list, as the dialogue keeps them for its user."""
 

@@ -9,6 +9,7 @@ from enum import Enum, auto
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.ports import SpeechDetector, WakeEngine
 from harness.lab.assistant.settings import AssistantSettings
 from harness.model.stimulus import Waveform
@@ -28,7 +29,7 @@ _OVER_FLOOR_DB = 6.0
 _QUIETEST_DBFS = -72.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Called:
     """The wake phrase was detected; score 0–1."""
 
@@ -44,7 +45,7 @@ class Asked:
     after_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NothingSaid:
     """It listened, and nobody spoke."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.lab.assistant.settings import SLIPS, Deed, FaultRule
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Worse:
     """The effect of the faults on one query: the words it understands, and how it answers.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from harness.base.frozen import frozen
 from harness.lab.assistant.settings import Deed, FaultRule
 from harness.model.bench import PlainValue
 from harness.model.understanding import Slot, joined
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToldFrame:
     """intents: sorted, without repetition; () if nothing was understood. slots: in the order of the words."""
 
@@ -64,7 +65,7 @@ def acted_out(wrong: ToldFrame) -> str:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moment:
     """Now: monotonic seconds, and the local wall clock.
 
@@ -80,7 +81,7 @@ class Moment:
         return self.now_s if self.called_s is None else self.called_s
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkillAnswer:
     """What a skill says, and what it understood (`frame`).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from harness.base.findings import Findings, Keys, nearest
+from harness.base.frozen import frozen
 from harness.base.plugins import Group, names
 from harness.base.strict_yaml import parse, read_bytes
 from harness.model.errors import InputError
@@ -67,7 +68,7 @@ SLIPS = frozenset((Deed.OTHER_INTENT, Deed.LOSE_SLOT, Deed.WRONG_VALUE))
 _IN_OTHER_WORDS = (Deed.MISHEAR, Deed.OTHER_INTENT, Deed.WRONG_VALUE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FaultRule:
     """Applies `deed` if all conditions of the rule hold.
 
@@ -90,7 +91,7 @@ class FaultRule:
     slot: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AssistantSettings:
     """All settings. The defaults are a well-behaved assistant that reports everything.
 

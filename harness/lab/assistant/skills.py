@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import resources
 from typing import Protocol
 
+from harness.base.frozen import frozen
 from harness.lab.assistant.arithmetic import say_list, say_number
 from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
 
@@ -19,7 +19,7 @@ class Skill(Protocol):
     def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DateAsked:
     """The last subject was a date."""
 
@@ -120,18 +120,18 @@ _AMOUNT = re.compile(r"\b(an?|\d+(?:\.\d+)?) (second|minute|hour)s?\b( and a hal
 _TIME = re.compile(r"\b(\d{1,2})(?:[:. ](\d{2}))?(?: o'clock)?(?: (am|pm)| in the (morning|afternoon|evening))?\b")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timer:
     words: str
     ends_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alarm:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HalfAsked:
     """An alarm was requested at a time without a.m. or p.m."""
 
@@ -248,14 +248,14 @@ _FORECAST_DAYS = ("today", "tomorrow")
 _PLACE = re.compile(r"\b(?:in|at|for|of) (?!the )([a-z' ]+?)(?: (?:today|tomorrow|now|like|right now))*$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaceAsked:
     """The assistant asked which of these places is meant."""
 
     places: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaceSpokenOf:
     """The last subject was the weather of that place."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
 from harness.statistics.comparison import ComparedColumns, Counted, difference_of
@@ -26,7 +26,7 @@ Digests = npt.NDArray[np.uint64]
 """Shape (n, 2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpokenFile:
     """An in-vocabulary file. right: a true accept, or no mismatch. errors, words: of a text. said: for people."""
 
@@ -129,7 +129,7 @@ class AmbientFiles(_NamedFiles):
         self.hours.append(hours)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileKeys:
     """Keys of file rows: the name, and its occurrence among equal names, from 0. repeated: rows with nth > 0."""
 
@@ -207,7 +207,7 @@ def _by_occurrence(first_rows: Rows) -> Rows:
     return ranks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evaluated:
     """An evaluation as comparisons need it.
 
@@ -227,7 +227,7 @@ class Evaluated:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnSameFiles:
     """Results on the files of both.
 
@@ -260,7 +260,7 @@ class OnSameFiles:
         return self.discordance.only_first + self.discordance.neither
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FalseAccepts:
     """Two rates. apart: as two Poisson rates, the first less the second. difference: per hour over the same files."""
 
@@ -274,7 +274,7 @@ class FalseAccepts:
         return garwood(*(self.second if second else self.first))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvaluationComparison:
     """All results of a comparison; warnings are lines for people."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from harness.base.frozen import frozen
 from harness.model.offline import (
     Counting,
     FileOutcome,
@@ -51,7 +52,7 @@ TARGETS = frozenset({*ACCEPTED, *MISSED, *MISTAKEN})
 """One of these stands for each phrase or file that should be found."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """One line of the log. spot: positions at the engine's rate. Its phrase and `reference` are normalised.
 
@@ -69,7 +70,7 @@ class Fact:
     place: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileVerdict:
     """The facts of one file, in the order of their lines. rejected: why no count includes the file. accepted: the
     spot of its true accept."""

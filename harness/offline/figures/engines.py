@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.model.errors import InputError
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OperatingPoint
 from harness.model.time import Measured
@@ -28,7 +29,7 @@ Ends = Mapping[SpokenKey, Measured]
 """Where phrases, or speech, end in their recordings, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpokenPhrase:
     """A phrase that was said: a recording that holds one, or a label in a long recording.
 
@@ -125,7 +126,7 @@ class EvaluatedEngine:
         return None if index is None else point_at(det, index, self.points)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineRow:
     """An engine's results. own: as it ran. equal: at no more than the rate at which all are compared; its interval
     takes each cluster as a whole.
@@ -146,7 +147,7 @@ class EngineRow:
     memory_mb: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnginesTable:
     """rows: in the order given. per_hour: false accepts at which they are compared; None without data.
 

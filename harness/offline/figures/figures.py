@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.model.choices import LimitsOn
 from harness.model.offline import Counting
 from harness.offline.asked import DeclaredLimits
@@ -22,7 +22,7 @@ CLUSTERED_P = 0.05
 BOOTSTRAP_SEED = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figures:
     """Totals by the log's keys, without those that have no data, and 95 % intervals. Rates are per hour, shares 0–1.
     clustering: of false accepts over files. by_file: whether the intervals of false rejects take each file in all its

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKind, file_number
 from harness.offline.figures.counts import Key, OfflineCounts, TalkerOf, Tally, judged
@@ -22,7 +22,7 @@ PHRASE = "phrase"
 NO_LABEL = "(none)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileGroup:
     """One group. clusters: how many talkers, or what else, its in-vocabulary files come from.
 
@@ -45,7 +45,7 @@ class FileGroup:
         return self.accepts / self.hours if self.hours else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupGap:
     """The worst group and the best one, and how far they are apart. Chosen as extremes, so p is not corrected."""
 
@@ -54,7 +54,7 @@ class GroupGap:
     apart: Difference
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileBreakdown:
     """by: the column, or several joined by a comma. clustered_by: the column whose values are clusters, or "".
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from harness.base.frozen import frozen
 from harness.model.numbers import fixed, signed
 from harness.model.offline import OfflineSpot
 from harness.model.record import ReviewWord
@@ -24,7 +25,7 @@ TOGETHER_S = 1.0
 """A live and an offline event in ambient sound within this distance are the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeardOffline:
     """What an engine found in one stimulus. spots: in samples at rate_hz from the start of the stimulus.
 
@@ -39,7 +40,7 @@ class HeardOffline:
     before_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """One side of a trial. score: of its event, or without one the engine's highest. extra: further events."""
 
@@ -49,7 +50,7 @@ class Side:
     extra: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedTrial:
     """A wake or command trial on both sides. clip: file name of its stimulus, or "". notes: possible explanations."""
 
@@ -66,7 +67,7 @@ class ComparedTrial:
         return self.live.woke is not self.offline.woke
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AmbientEvent:
     """A false accept. offset_s: in the segment's sound. live, offline: on which side it occurred."""
 
@@ -77,7 +78,7 @@ class AmbientEvent:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AmbientCounts:
     """False accepts on the same segments. live_s: proven exposure. offline_s: all of the sound."""
 
@@ -92,7 +93,7 @@ class AmbientCounts:
         return Discordance.of([event.live for event in self.events], [event.offline for event in self.events])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceComparison:
     """One device against the engine. through_air: whether some stimuli went through the air. left_out: trial → why."""
 

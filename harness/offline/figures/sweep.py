@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.model.choices import ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OperatingPoint, ScoreTrack, SpotRule
@@ -317,7 +317,7 @@ class Sweep:
                 self._own_spots.add(np.array([begin]), np.array([end]), int(lengths[covering[0]]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PointFigures:
     """The counts at one threshold; point: the number of its operating point, if any. repeats: as in `Det`."""
 
@@ -359,7 +359,7 @@ class PointFigures:
         return (found if target.by is ChosenBy.ESTIMATE else interval[1]) <= target.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChosenPoint:
     """A point on the list that it was chosen on, and on the list that reports it. If one list served for both,
     reported is None, and results look better than they are."""
@@ -368,7 +368,7 @@ class ChosenPoint:
     reported: PointFigures | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TermWeighted:
     """Term-weighted values. best_at: where the largest (MTWV) is. at_point: the operating point in force, whose
     value is the ATWV. None without data."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TextIO
 
 from harness import __version__
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.processor import by_name
 from harness.model.numbers import counted, exact
@@ -81,7 +82,7 @@ ROUNDED_S = 0.01
 """Larger than differences between sums of audio, since the log rounds them to milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvaluationRun:
     """What a log states about a run as a whole.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.model.offline import ListKind
 from harness.offline.reports.log import sound_lines
 from harness.offline.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
@@ -19,7 +19,7 @@ from harness.statistics.text import number_interval, percent_interval
 from harness.statistics.word_intervals import wer_interval
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToldLog:
     """The results of a log by its own lines. false_accepts: per hour; the others are shares 0–1. All are 95 %
     intervals. log: without events in files."""

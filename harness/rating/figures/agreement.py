@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model.judgment import (
     EXERCISE,
@@ -41,7 +42,7 @@ WHOLE_SHARE = 0.95
 """A rater who heard this share of a clip heard it whole: players round, and cut silence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quartiles:
     """Quartiles of durations, seconds."""
 
@@ -50,7 +51,7 @@ class Quartiles:
     high_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaterPace:
     """times: judgments with a known time to answer. per_hour: without pauses between items."""
 
@@ -59,7 +60,7 @@ class RaterPace:
     per_hour: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaterFigures:
     """Counts of one rater over all sessions.
 
@@ -195,7 +196,7 @@ CATEGORIES = tuple(Category)
 NUMBER = {category: number for number, category in enumerate(CATEGORIES)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgreedItem:
     """A response with its labels by rater. majority: None for a tie. settled: by adjudication.
 
@@ -242,7 +243,7 @@ class AgreedItem:
 Votes = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VotesFigures:
     """The responses on which so many of so many raters agree.
 
@@ -255,7 +256,7 @@ class VotesFigures:
     right: Share = field(default_factory=Share)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SubFlagAgreement:
     """Pairs of equal labels that may carry the sub-flag, by how many set it: both, one, neither."""
 
@@ -269,7 +270,7 @@ class SubFlagAgreement:
         return Share(2 * self.both, 2 * self.both + self.one)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgreementFigures:
     """Agreement over all sessions.
 

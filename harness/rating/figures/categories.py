@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from statistics import median
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.text_table import sorted_labels
 from harness.model.choices import CONDITIONS as CONDITIONS
@@ -54,7 +55,7 @@ class Method(StrEnum):
         return cls.CLUSTERED if queries > 1 else cls.TOO_FEW
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountedShare:
     """`count` of `total` responses. interval: 95 %; together: such that all eleven hold at once.
 
@@ -71,7 +72,7 @@ class CountedShare:
         return self.count / self.total if self.total else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CoreLack:
     """Admitted defeats on which the readings differ, by the source that says a core capability is missing."""
 
@@ -84,7 +85,7 @@ class CoreLack:
         return self.by_rater + self.by_scenario + self.by_both
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CategoryFigures:
     """Category counts of some queries. `fates`: the count of every `Fate`; they add up to the planned queries.
 
@@ -254,7 +255,7 @@ def grouped(trials: Iterable[RatedTrial], by: By) -> tuple[tuple[str, tuple[Rate
     return tuple((name, tuple(groups[name])) for name in sorted_labels(list(groups)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CrossedFigures:
     """Queries grouped by two keys. cells: by row, then column; None without queries."""
 
@@ -275,7 +276,7 @@ def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigur
     return CrossedFigures((first, second), tuple(rows), tuple(columns), cells)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waits:
     """Pauses before attempts after the first, seconds. shorter: than in the scenario. unknown: not in the log."""
 
@@ -287,7 +288,7 @@ class Waits:
     unknown: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepromptFigures:
     """Attempts of decided queries whose recognition was assessed. `needed`: (attempts, queries), ascending.
 
@@ -361,7 +362,7 @@ _Query = tuple[str, str]
 _Place = tuple[_Query, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DifferingQuery:
     """A query on which the two sides differ. first, second: categories of each side, with counts."""
 
@@ -372,7 +373,7 @@ class DifferingQuery:
     second: tuple[tuple[Category, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CategoryComparison:
     """First side minus second side, on queries for which both have a category.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
+from harness.base.frozen import frozen
 from harness.base.written import name_key
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
@@ -19,7 +20,7 @@ from harness.session.log.reader import LogReader, rating_rows
 from harness.statistics.agreement import leading
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgedResponse:
     """A first response with its judgments in force, oldest first, at most one per rater.
 
@@ -58,7 +59,7 @@ class JudgedResponse:
         return self.settled is None and len({one.category for one in self.submitted}) > 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatedSession:
     """A session with its responses (`judged_in`) and all judgment rows, oldest first. Memory probes are not judged."""
 
@@ -132,7 +133,7 @@ class Basis(StrEnum):
     CONSENSUS = "consensus"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RatedTrial:
     """A planned query with its fate. judged: the first response, None for none. category, basis: of Fate.CATEGORY.
 

@@ -6,12 +6,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
 from harness.base.findings import nearest
+from harness.base.frozen import frozen
 from harness.base.text_file import CsvRows, Problems, read_bytes, read_text_and_faults, separator_of, shown, unmarked
 from harness.base.typed_table import ColumnContent, demand_parquet
 from harness.base.written import person_name, written
@@ -24,7 +24,7 @@ from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT
 MOST_COLUMNS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WrittenRows:
     """The rows of a file, not yet checked.
 
@@ -290,7 +290,7 @@ _WORDS: dict[str, type[StrEnum]] = {
 _LISTS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WrittenJudgment:
     """A row with valid values; its response is not looked up yet.
 
@@ -411,7 +411,7 @@ ALIASES = {
 NEEDED = ("rater", "category")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadJudgments:
     """A file of judgments. rows: valid rows, in order. problems: errors of the others. bad: number of the others.
 

@@ -6,11 +6,11 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from harness import __version__
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.plain_json import picked, plain
 from harness.base.text_table import shown
 from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
@@ -41,7 +41,7 @@ NO_LABEL = "(none)"
 NEVER_RECOGNISED = "(not recognised)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """What a report covers. raters, round_id: only their judgments; () and None: all. on: what is compared and crossed.
 
@@ -56,7 +56,7 @@ class Selection:
     compare: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryGroup:
     """The queries of a label."""
 
@@ -65,7 +65,7 @@ class QueryGroup:
     reprompts: RepromptFigures
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CategoryReport:
     """sessions: ids. `figures` and `reprompts`: over all queries. comparisons: under each reading that matters."""
 

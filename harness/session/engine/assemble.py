@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from harness.base.clocks import HostClock, ScaledClock
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver, HasSettings, Hears, Renders, SessionLog, Stimulates
@@ -37,7 +38,7 @@ from harness.sound.earcon_file import learned
 from harness.sound.stimuli.renderer import renderer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolved:
     """What one session runs."""
 
@@ -115,7 +116,7 @@ def equipment_of(bench: Bench) -> tuple[Equipment, ...]:
     return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BenchSurroundings:
     """Implements `ports.Surroundings`."""
 

@@ -11,16 +11,17 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from harness.base.child_process import ChildProcess, boot_id, python, start_ticks
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder, runtime_folder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import EngineError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnginePlace:
     """A process that runs or ran a session. started: clock ticks after boot; with the pid they identify it."""
 

@@ -11,7 +11,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.devices.mqtt.options import broker_of
 from harness.model.bench import Notify, NotifyInput, NotifyOn
 from harness.model.errors import DeviceError, HarnessError, InputError
@@ -43,7 +43,7 @@ FAULT_EVERY_S = 600.0
 MOST_WAITING = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoFar:
     """State of a session at a message. outcomes: of the finished trials. lines: the results, for people."""
 
@@ -53,7 +53,7 @@ class SoFar:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Happened:
     """Something to report. subject: after the name of the session. wall_s: when, as Unix time."""
 

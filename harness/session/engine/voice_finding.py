@@ -11,12 +11,12 @@ import statistics
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from harness.base import threads
 from harness.base.findings import nearest
+from harness.base.frozen import frozen
 from harness.base.plugins import Group, load, names
 from harness.model.bench import Device, OperatorPresence
 from harness.model.errors import EngineError, HarnessError, InputError, Place, UnmetNeed
@@ -36,7 +36,7 @@ TIMES = 3
 ENDS_WITHIN_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VoiceTried:
     """The result of one voice. delay_s: end of phrase → event, the median. trouble: why it was not tried in full."""
 

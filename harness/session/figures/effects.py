@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, tzinfo
 
+from harness.base.frozen import frozen
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord, StateWanted
 from harness.model.numbers import exact, seconds
@@ -65,7 +66,7 @@ class _Look:
             self.cut_s, self.cut = at_s, why
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Word:
     """The result of the device's reports. word is None without a report that counts."""
 

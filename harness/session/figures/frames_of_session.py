@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.model.choices import Which
 from harness.model.trial import Trial
 from harness.model.understanding import Corpus, Slot, Utterance
@@ -15,7 +15,7 @@ from harness.understanding.understood import normalised
 Groups = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionCorpora:
     """gold, predicted: an utterance for each trial whose frame is known, in the same order and with the same ids.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from harness.base.frozen import frozen
 from harness.model import numbers
 from harness.model.numbers import counted, fixed
 from harness.model.scenario import Limits, OnUndecided, Scenario, Stopping
@@ -48,7 +49,7 @@ WORDS = {
 """What each limit is on, for people."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitResult:
     """What a limit is compared with, as `DeclaredLimit`."""
 

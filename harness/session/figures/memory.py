@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model.numbers import exact, fixed, percent, seconds
 from harness.model.observation import ResponseText, Wake
@@ -41,7 +42,7 @@ _HALF = 0.5
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """A follow-up that was asked after `wait_s`, and whether its answer showed memory."""
 
@@ -49,7 +50,7 @@ class Pair:
     shown: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WaitLevel:
     """The pairs of one wait. fitted: the share by the isotonic estimate."""
 
@@ -65,7 +66,7 @@ class WaitLevel:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryLength:
     """The wait at which half of the pairs show memory (s). bracket: waits between which the estimate crosses one
     half. The upper end is None beyond the longest wait, the lower end 0 before the shortest. interval: 95 %, with
@@ -81,7 +82,7 @@ class MemoryLength:
         return None if high is None or low == 0 else (low + high) / 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forgotten:
     """The recommended wait, after which pairs rarely show memory.
 
@@ -173,7 +174,7 @@ class Teller(StrEnum):
     TRANSCRIPTION = "transcription"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryPoint:
     """One pair. planned_s, waited_s: from the last sound of the answer to the prime to the start of the follow-up.
 
@@ -193,7 +194,7 @@ class MemoryPoint:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryFinding:
     """Results of the pairs of one device (and one label of an axis); metrics over nothing are None.
 

@@ -6,9 +6,9 @@ The text of the procedures was read in part. A result after one of them is not a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.base.frozen import frozen
 from harness.model import numbers
 from harness.model.bench import ObservationKind
 from harness.model.numbers import exact
@@ -60,7 +60,7 @@ def condition_of(trial: Trial) -> CallCondition:
     return CallCondition.RECORDED if recipe.noise.kind is NoiseKind.RECORDING else CallCondition.STATIONARY
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClauseResult:
     """What a session shows of a clause. holds None: there is no limit, or nothing to compare with it."""
 
@@ -133,7 +133,7 @@ def _reports_wakes(reports: Sequence[ObservationKind]) -> bool:
     return ObservationKind.WAKE in reports
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clause:
     """what: is measured; wanted: the criterion, "" without one. key: of the scenario; result: column of the report."""
 
@@ -144,7 +144,7 @@ class Clause:
     judge: Callable[[DeviceSession], ClauseResult]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClauseRow:
     """A clause with a device's result."""
 

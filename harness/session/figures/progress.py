@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from harness.base.frozen import frozen
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import JudgmentStatus
 from harness.model.observation import DeviceDescribed, HostStalled, Observation, Overrun, Unread
@@ -53,7 +54,7 @@ from harness.wake.requests import GapRequests
 from harness.wake.wake_progress import WakeProgress
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totals:
     """Counts over trials, each by its latest finished take.
 
@@ -180,7 +181,7 @@ PACE_TRIALS = 30
 """Number of recent trials from which the remaining time is estimated."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckCount:
     """Results of one check of the bench. last_wrong: what it found when it last warned or refused."""
 
@@ -200,7 +201,7 @@ class CheckCount:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """State and results of a session at the row `seq`.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass
 
+from harness.base.frozen import frozen
 from harness.model.observation import Observation, Wake
 from harness.model.record import Record, ResponseFrozen, SessionStarted
 from harness.model.trial import Trial
@@ -14,7 +14,7 @@ _KEPT = 256
 """Wake events that an answer is compared with, the latest ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswersHeard:
     """A device's wake events during answers. own, others: answers with at least one, of its own and of other devices.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model.bench import ObservationKind
 from harness.model.choices import Grouping
@@ -52,7 +53,7 @@ class TrialState(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptProgress:
     """One attempt of a take; `verdict` is the last AttemptFinished of it, None while it goes on.
 
@@ -76,7 +77,7 @@ class AttemptProgress:
         return self.verdict.recognition if self.verdict else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FirstResponse:
     """What a rater judges: the frozen first response of the attempt that decided a take.
 
@@ -100,7 +101,7 @@ class FirstResponse:
         return self.judgments[-1] if self.judgments else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TakeProgress:
     """One playing of a trial; `outcome` is None while it goes on."""
 
@@ -134,7 +135,7 @@ class TakeProgress:
         return len(tested) + 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialProgress:
     """One planned trial. takes: oldest first. rerun_asked: another take will follow."""
 
@@ -326,7 +327,7 @@ TESTED = DECIDED | {Outcome.INCONCLUSIVE}
 """Outcomes of takes whose attempts test the device."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SaidOfAttempt:
     """What a device made of one attempt. heard: as it came; None without a transcript. counts: of it.
 
@@ -339,7 +340,7 @@ class SaidOfAttempt:
     typed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeardTrial:
     """One trial with one device: its first attempt that tests something, and the one that decided it.
 
@@ -391,7 +392,7 @@ def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -
     return (*queries, *(heard_commands(wake) if wake else ()))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeardWords:
     """The words of a group of trials, at the first attempt and at the one that decided."""
 
@@ -489,7 +490,7 @@ def deciding_words(take: TakeProgress | None) -> WordCounts | None:
 _SILENT = (Outcome.NO_WAKE, Outcome.NO_RESPONSE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnderstoodFigures:
     """Results of decided understand trials, each by its latest finished take.
 

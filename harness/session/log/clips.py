@@ -7,7 +7,6 @@ import io
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import soundfile
 
 from harness.base import threads
+from harness.base.frozen import frozen
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
 from harness.model.observation import SoundKept
@@ -51,7 +51,7 @@ class ClipShelf:
 MISSING = "is missing"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClipFinding:
     """What is wrong with a clip that a row names."""
 

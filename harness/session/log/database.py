@@ -10,12 +10,13 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Self
 
 from harness.base import threads
 from harness.base.chain import last_link, seal_end
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.row_store import (
     BATCH,
@@ -35,7 +36,7 @@ from harness.model.stimulus import Waveform
 from harness.session.log.clips import ClipShelf
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _QueuedRow:
     record: Record
     body: str

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from harness.base.chain import COLUMN, FIRST, ChainCheck, Seal, is_chained, read_seal, seal_of
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.row_store import (
     OF_NO_CLOCK,
@@ -84,7 +85,7 @@ class LogReader:
         self.close()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogFindings:
     """What `check` found.
 
@@ -156,7 +157,7 @@ def _database_damage(connection: sqlite3.Connection) -> list[str]:
     return [] if answers == ["ok"] else [f"the database is damaged: {answer}" for answer in answers]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _File:
     """A file of rows: those that can be read, and what is wrong with it. sealed: whether its rows carry hashes."""
 
@@ -329,7 +330,7 @@ def removals(folder: Path) -> dict[str, str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Redaction:
     """What was made silent in a clip: spans in seconds, the SHA-256 of its file, and the end of a sentence about it."""
 
@@ -389,7 +390,7 @@ def read_clip(folder: Path, clip: Clip) -> Waveform:
         raise LogError(f"{folder / clip.name} {error.what}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _StoredInputs:
     """The stored inputs of a session, without the bench."""
 

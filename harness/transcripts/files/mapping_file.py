@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.base.frozen import frozen
 from harness.base.text_file import COMMENT, Problems, read_text, shown
 from harness.model.choices import TranscriptFormat
 from harness.model.errors import InputError, InputProblems
@@ -46,7 +47,7 @@ class MappingRule(NamedTuple):
     right: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WordMapping:
     """The rules of a file for one input, by the first character of what they replace and in its order.
 

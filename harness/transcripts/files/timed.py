@@ -7,9 +7,9 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.text_file import Problems, encoding_name, is_comment, read_text, shown
 from harness.model.numbers import exact
@@ -205,7 +205,7 @@ def declaration(word: str) -> re.Pattern[str]:
 _LABEL = declaration("LABEL")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SegmentLabel:
     """A subset that segments can belong to, as the file declares it."""
 
@@ -214,7 +214,7 @@ class SegmentLabel:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Segments:
     """A reference in segments, in the order of the file."""
 

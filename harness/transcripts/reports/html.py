@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, islice
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS
@@ -31,7 +31,7 @@ LONGEST_WORD = 80
 _Split = tuple[list[list[AlignedWord]], list[AlignedWord]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlignedCell:
     """A hypothesis at one column. edit: None where only another hypothesis has a word."""
 
@@ -41,7 +41,7 @@ class AlignedCell:
     """For a correct one: it is written as the reference is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlignedColumn:
     """A word of the reference ("" where words were put in) over a cell for each hypothesis."""
 
@@ -59,7 +59,7 @@ class AlignedColumn:
         return all(cell.edit is Edit.DELETION for cell in self.cells)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlignedBlock:
     """Columns to be drawn; left_out: how many more there are."""
 

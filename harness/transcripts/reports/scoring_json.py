@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from harness import __version__
+from harness.base.frozen import frozen
 from harness.base.plain_json import picked, plain
 from harness.model.transcript import WordCounts
 from harness.statistics.confidence import ConfidenceFigures
@@ -81,7 +81,7 @@ _text = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 CHUNK = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceFile:
     """A file that was scored. sha256: of its bytes, in hexadecimal."""
 
@@ -91,7 +91,7 @@ class SourceFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """What a scoring was made from, and how."""
 
@@ -103,7 +103,7 @@ class Source:
     groups: SourceFile | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scored:
     """A scoring with its sources. interval: 95 % of its WER. groups, confidence, entities: None without any.
 

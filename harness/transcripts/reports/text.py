@@ -6,10 +6,10 @@ As the reports sys, lur, dtl and pra of NIST's sclite. `sections` are those of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.base.table import CrossTable, Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import Column, note, padded, shown, text_table, width_of
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS, Aligned, TextUnit
@@ -369,7 +369,7 @@ _COLOURS = {Edit.SUBSTITUTION: "31", Edit.DELETION: "33", Edit.INSERTION: "34"}
 """Red, yellow, blue; the letter below says the same without them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Step:
     """A word of either side, escaped, and the columns that the two need."""
 

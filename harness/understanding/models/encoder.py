@@ -11,10 +11,10 @@ import importlib.util
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.base.frozen import frozen
 from harness.base.plugins import pip_install
 from harness.model.errors import InputError, Place, PluginError
 from harness.model.offline import Setting, SettingKind
@@ -32,7 +32,7 @@ MOST_PIECES = 128
 """Pieces per utterance. The rest is cut off."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encoder:
     """An encoder on the CPU, ready for training.
 

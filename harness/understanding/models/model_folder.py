@@ -10,10 +10,11 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from harness.base.frozen import frozen
 from harness.base.plain_json import restored
 from harness.base.plugins import Group, load
 from harness.base.ports import Understander
@@ -27,7 +28,7 @@ MOST_BYTES = 16_000_000
 """Largest size of model.json."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelFacts:
     """How a model was trained. intents, concepts: in the training data, sorted. corpus: sha256 of the training data.
 
@@ -48,7 +49,7 @@ class ModelFacts:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedUnderstander:
     """A model that is ready to predict. name: its entry point of `harness.understanders`."""
 

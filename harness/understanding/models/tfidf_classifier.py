@@ -10,13 +10,14 @@ import math
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.plugins import pip_install
 from harness.model.errors import PluginError
 from harness.model.offline import Setting, SettingKind
@@ -39,7 +40,7 @@ View = tuple[str, int]
 """A kind of unit, and the longest run of units that is a feature."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinearRule:
     """Features and training. words: longest run of words. pieces: longest run of characters in a word; 0 is none.
 
@@ -54,7 +55,7 @@ class LinearRule:
     second: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinearModel:
     """A trained model. terms, idf: for each view (words, then pieces and second form if in the rule), sorted.
 

@@ -6,10 +6,11 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean, stdev
 
+from harness.base.frozen import frozen
 from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import Understander
 from harness.model.errors import InputError, Place
@@ -116,7 +117,7 @@ THOUSAND = 1000
 HELD_OUT_SHARE = 0.1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contender:
     """An understander to compare. settings: (name, value)."""
 
@@ -124,7 +125,7 @@ class Contender:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BenchRow:
     """`figures`: metric, value (0–1; a CER may be more) and 95 % interval. None over nothing.
 

@@ -11,13 +11,13 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
+from harness.base.frozen import frozen
 from harness.base.plugins import checked_settings
 from harness.model.numbers import fixed
 from harness.model.offline import Setting, SettingKind
@@ -35,7 +35,7 @@ IGNORED = -100
 """The target of pieces that do not begin a word (the default of torch's cross-entropy)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encoded:
     """A text as pieces. firsts: place of each word's first piece, or -1 if the word was cut off or has no piece."""
 

@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.frozen import frozen
 from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import IntentClassifier
 from harness.model.choices import MOST_EPISODES as MOST_EPISODES
@@ -64,7 +65,7 @@ def drawn(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
 CALM = 0.005
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriRule:
     """How to train. share: of the labelled utterances, in each classifier's sample.
 
@@ -91,7 +92,7 @@ class TriRule:
             raise ValueError(f"{self} is not a valid rule for tri-training")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Episode:
     """number: 0 is the training on the samples only. exact: EMR of the ensemble on the held-out utterances.
 
@@ -107,7 +108,7 @@ class Episode:
     cpu_s: float = field(default=0.0, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Triad:
     """A trained triad. samples: sizes of the three classifiers' samples."""
 
@@ -121,7 +122,7 @@ class Triad:
         return self.episodes[-1].exact
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriTraining:
     """kept: the triad that voted. voted: the votes on the unlabelled utterances, in order.
 
@@ -196,7 +197,7 @@ Probabilities = list[npt.NDArray[np.float64]]
 """Those of three classifiers, each of shape (texts, labels)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Outcome:
     triad: Triad
     held_out: Probabilities

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from harness.base.frozen import frozen
 
 Intents = tuple[str, ...]
 Given = npt.NDArray[np.bool_]
@@ -17,7 +18,7 @@ Refusal = Callable[[Intents], str]
 """Why labels exclude each other; "" if they do not (`LabelSet.refusal`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Voted:
     """Three classifiers' votes on an utterance.
 

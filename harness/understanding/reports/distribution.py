@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from harness import __version__
+from harness.base.frozen import frozen
 from harness.base.text_file import safe_csv
 from harness.base.text_table import Column, shown, text_table
 from harness.model.numbers import percent
@@ -19,7 +20,7 @@ from harness.model.understanding import Chunking, Detail, Utterance, joined
 from harness.understanding.counts import Rule, chunks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelCounts:
     """Counts of some utterances. sets: set of intents → utterances. () means none.
 

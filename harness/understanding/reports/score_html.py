@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.base.foreign import plain_text
+from harness.base.frozen import frozen
 from harness.base.pages import filled_page
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
@@ -101,7 +101,7 @@ RIGHT, MISSED, EXTRA, CONCEPT, BOUNDS, VALUE = "", "M", "X", "C", "B", "V"
 SIGNS = {RIGHT: "", MISSED: "−", EXTRA: "+", CONCEPT: "≠", BOUNDS: "↔", VALUE: "≈"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """The words of one slot, or a word outside slots. mark: the error of the slot, or RIGHT."""
 
@@ -114,7 +114,7 @@ class Piece:
         return SIGNS[self.mark]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameLine:
     """Gold, or a system's prediction. intents: with marks. left_out: number of words not shown."""
 
@@ -126,7 +126,7 @@ class FrameLine:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownFrames:
     """An utterance. kinds: letters of errors in any system: I intents, N no prediction, marks of slots, 0 none."""
 
@@ -139,7 +139,7 @@ class ShownFrames:
     lines: tuple[FrameLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameSelection:
     """The utterances of a page, worst first."""
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from harness import __version__
+from harness.base.frozen import frozen
 from harness.base.plain_json import picked, plain, restored
 from harness.model.errors import InputError, Place
 from harness.model.transcript import WordCounts
@@ -206,7 +207,7 @@ FORMAT = 1
 KIND = "understanding"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoreFile:
     """The contents of a JSON file: systems scored under the same choices."""
 

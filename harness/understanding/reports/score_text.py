@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.table import Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import separated, shown
@@ -90,7 +91,7 @@ NO_SLOTS = "no slots in gold, or none in the predictions"
 NO_PLACES = "slots have no places, or words differ"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FigureRow:
     """One metric. key: in JSON and limits. value: 0–1 (a CER may exceed 1), or None with the reason in `counts`.
 
