@@ -11,11 +11,11 @@ import numpy as np
 from harness.annotation.ledger import Ledger
 from harness.annotation.view import labels_text, slot_texts
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.table import Notes, Occurrences, Part, Table
 from harness.base.text_table import Column, separated
 from harness.model.annotation import Intents, LabelSet, Slots
+from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, counted, percent
 from harness.model.understanding import Slot, Utterance
 from harness.statistics.agreement import (

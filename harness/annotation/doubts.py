@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.annotation.ledger import Ledger, Shares, State, outcome
-from harness.base.frozen import frozen
 from harness.model.annotation import IMPORTED, AnnotationProject, Intents, LabelSet
+from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import classifier_maker
 from harness.understanding.models.votes import given_by, sets_of

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from harness.base.frozen import frozen
 from harness.base.written import name_key
 from harness.model.annotation import (
     IMPORTED,
@@ -28,6 +27,7 @@ from harness.model.annotation import (
     Withdrawn,
     utterances_of,
 )
+from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.understanding.files.corpus_writing import slots_of, tags_of
 

@@ -17,12 +17,12 @@ from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger, Shares
 from harness.annotation.worklist import Worklist
 from harness.base.codec import CodecError, decode
-from harness.base.frozen import frozen
 from harness.base.row_store import Content, SharedRows, read_rows
 from harness.base.whole_file import disk_errors
 from harness.base.written import known_name
 from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet, Proposed
 from harness.model.errors import InputError, LogError, Place
+from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.session.log.reader import LogFindings, checked, findings, notes
 from harness.understanding.files.corpus_file import read_corpus

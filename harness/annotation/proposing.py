@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from harness.annotation.doubts import CLASSIFIER, ProjectGuesses
 from harness.annotation.ledger import LabelStanding, drawn
-from harness.base.frozen import frozen
 from harness.base.text_table import shown
 from harness.model.annotation import Intents, LabelProposal, LabelSet, Proposed
 from harness.model.choices import EpisodesEnding, ProposalMethod
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact, fixed, percent, seconds
 from harness.model.understanding import Utterance
 from harness.understanding.figures import Averages

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from harness.annotation.doubts import Doubts
 from harness.annotation.ledger import Ledger, Shares, State, drawn, settles
 from harness.annotation.view import AnnotationCount
-from harness.base.frozen import frozen
 from harness.model.annotation import (
     Accepted,
     Act,
@@ -24,6 +23,7 @@ from harness.model.annotation import (
     WorkOrder,
     utterances_of,
 )
+from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from harness.annotation.doubts import ProjectGuesses
 from harness.annotation.ledger import ProjectOutcome, State
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.text_table import Column, shown, text_table
 from harness.model.annotation import (
@@ -32,6 +31,7 @@ from harness.model.annotation import (
     Withdrawn,
     utterances_of,
 )
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, fixed, percent, seconds
 from harness.model.understanding import Utterance, joined
 from harness.statistics.intervals import Share

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import field
 from enum import StrEnum
 
-from harness.base.frozen import frozen
 from harness.model.annotation import Intents, Slots
+from harness.model.frozen import frozen
 from harness.model.understanding import Slot, joined
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from harness.annotation.ledger import Ledger, Shares, settles
 from harness.annotation.queue import Queue, Queues, next_group
 from harness.annotation.view import AnnotationCount
-from harness.base.frozen import frozen
 from harness.base.written import composed
 from harness.model.annotation import (
     Accepted,
@@ -21,6 +20,7 @@ from harness.model.annotation import (
     Slots,
     Struck,
 )
+from harness.model.frozen import frozen
 from harness.model.numbers import percent
 from harness.model.understanding import Slot, Utterance
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from harness.base.codec import CodecError, decode
-from harness.base.frozen import frozen
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError, Place
+from harness.model.frozen import frozen
 
 COLUMN = "chain"
 Link = tuple[int, int, float, float, str, str]

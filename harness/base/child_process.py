@@ -21,8 +21,8 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import IO
 
-from harness.base.frozen import frozen
 from harness.base.whole_file import write_whole
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 _GUARD = str(Path(__file__).with_name("guard.py"))

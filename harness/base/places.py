@@ -10,8 +10,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError, LabError, LogError
+from harness.model.frozen import frozen
 
 
 def runtime_folder() -> Path:

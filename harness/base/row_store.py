@@ -22,9 +22,9 @@ from harness.base import threads
 from harness.base.chain import COLUMN, FIRST, Link, begin_chain, is_chained, last_link, linked, seal_end
 from harness.base.codec import RECORDS, CodecError, decode, encode
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.whole_file import MAKE_ROOM
 from harness.model.errors import LogError, LogFull
+from harness.model.frozen import frozen
 from harness.model.record import Entry, JudgmentGiven, Record
 
 APPLICATION_ID = 0x56484C47  # "VHLG"

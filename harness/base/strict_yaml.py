@@ -16,8 +16,8 @@ from typing import cast
 
 import yaml
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 24

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.text_table import GAP, LEAST_LABEL, NOTES, Column, note, padded, shown, text_table, width_of
+from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING
 
 Row = TypeVar("Row")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from harness.base.foreign import ELLIPSIS, plain_text
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 GAP = "  "
 LEAST_LABEL = 8

@@ -9,10 +9,10 @@ from enum import StrEnum
 from importlib.util import find_spec
 from typing import Any
 
-from harness.base.frozen import frozen
 from harness.base.plugins import pip_install
 from harness.base.text_file import safe_csv
 from harness.model.errors import HarnessError, Place
+from harness.model.frozen import frozen
 
 
 class ColumnContent(StrEnum):

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.plain_json import picked
 from harness.cli.discover import discover
 from harness.cli.earcons import learn_earcon
@@ -25,6 +24,7 @@ from harness.cli.options import argument, flag, json_option, many, option, verb
 from harness.cli.orders import move, power
 from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact, percent
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ import click
 from click.core import ParameterSource
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.cli.options import A_FOLDER, argument, option, together, verb
 from harness.model.errors import HarnessError, InputError, Place
+from harness.model.frozen import frozen
 
 if TYPE_CHECKING:
     from harness.devices.declared import SetupAdvice

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, Union, get_args, get_ori
 
 import click
 
-from harness.base.frozen import frozen
 from harness.base.places import shipped_folder
 from harness.base.whole_file import WholeFile
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from harness.base.frozen import frozen
 from harness.cli.options import json_option, option, share, verb
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, percent
 from harness.model.scenario import SequentialTest
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.places import config_folder
 from harness.base.written import name_key, person_name
 from harness.cli.options import Site, argument, flag, many, option, site_options, together, verb
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.judgment import ItemFilter, RaterKeys, RatingRound, TranscriptPolicy
 from harness.model.numbers import counted, fixed
 from harness.rating.guide import LABELS

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
 from harness.model.numbers import seconds
 from harness.model.trial import Recognition

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
 from harness.cli.plan import share_of
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exposure, hours, number, percent, seconds
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience

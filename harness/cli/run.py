@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder, lab_state
 from harness.cli import INTERRUPTED
 from harness.cli.options import (
@@ -34,6 +33,7 @@ from harness.cli.streams import standard_output
 from harness.model.bench import OperatorPresence
 from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
 from harness.model.feed import Goodbye, Hello, Message
+from harness.model.frozen import frozen
 from harness.model.record import EndReason
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.frozen import frozen
 from harness.base.text_table import shown
 from harness.cli import streams
 from harness.cli.options import WordOf, demand_limits, flag, many, option, share, target_option, verb
 from harness.cli.streams import STDIN, Readable, is_one_place, readable, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import ERROR_RATES, Aligned, Marks, SpeakersBy, TextUnit, TranscriptFormat
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.transcript import ENGLISH, Normalisation
 

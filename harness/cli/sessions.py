@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
 from harness.model.record import SessionStarted
 

@@ -15,11 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from harness.base.frozen import frozen
 from harness.base.text_file import refuse_endless
 from harness.base.text_table import shown, width_of
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
+from harness.model.frozen import frozen
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"

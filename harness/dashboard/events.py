@@ -7,9 +7,9 @@ from dataclasses import replace
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.model import observation as seen_by
 from harness.model import record as row
+from harness.model.frozen import frozen
 from harness.session.wording import RowWriter, late_blocks
 
 

@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 from textual.message import Message
 
-from harness.base.frozen import frozen
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.widgets.response import SLICES, slices
 from harness.model.errors import HarnessError
+from harness.model.frozen import frozen
 from harness.model.stimulus import Waveform
 from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer

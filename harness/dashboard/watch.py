@@ -12,10 +12,10 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.dashboard.events import EventLine, event_line
 from harness.model.errors import LogError
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
+from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import fixed
 from harness.model.record import EngineStarted, Entry, JudgmentGiven

@@ -16,13 +16,13 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.plugins import installed
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.devices.device_sources import Picture
 from harness.devices.readings import ReadingsLink, ReadingsOptions, ReadingsSource, ReadingsStream
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import seconds
 from harness.model.time import Stamp
 

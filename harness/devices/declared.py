@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.plugins import Group, load, names
 from harness.base.ports import NamesHostParts
@@ -20,6 +19,7 @@ from harness.devices.device_sources import DeviceSource
 from harness.devices.orders import ORDERS, AsksOperator
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, PluginError
+from harness.model.frozen import frozen
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
 

@@ -9,7 +9,6 @@ from dataclasses import fields
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.devices.device_sources import HeardBytes, now_heard
 from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
@@ -20,6 +19,7 @@ from harness.devices.wire.lines import LineReading
 from harness.devices.wire.mappings import for_device, observations
 from harness.model.bench import DeviceProfile, Framing, PlainValue
 from harness.model.errors import HarnessError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact, seconds
 from harness.model.observation import LogLine, Observation
 

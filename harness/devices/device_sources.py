@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias, runtime_checkable
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.plugins import installed
 from harness.devices.serial.port import lasting_names, listed, usb_ids
 from harness.model.errors import DeviceError
+from harness.model.frozen import frozen
 
 if TYPE_CHECKING:
     from serial.tools.list_ports_common import ListPortInfo

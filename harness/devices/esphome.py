@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, cast
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
 from harness.base.ports import Sink, Surroundings
@@ -35,6 +34,7 @@ from harness.devices.spoken_commands import Answerer, Keep, ServerUse, demand_an
 from harness.devices.text_streams import FAR_END, PIECE_BYTES, STEP_S, FarEnd, FarEndFile, TextStream, TextStreamOptions
 from harness.model.bench import DeviceProfile, DeviceSetting
 from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.observation import DeviceDescribed
 from harness.model.time import Stamp

@@ -19,7 +19,6 @@ from typing import Any, ClassVar
 from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.ports import Clock
 from harness.devices import websocket
@@ -29,6 +28,7 @@ from harness.devices.text_streams import STEP_S
 from harness.devices.wire.device_clock import DeviceClock, PingSchedule
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, HarnessError, InputError, LoginRefused
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.time import Stamp
 

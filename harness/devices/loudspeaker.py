@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.ports import Sink, Surroundings
 from harness.model.errors import DeviceError
+from harness.model.frozen import frozen
 from harness.model.observation import LinkBack, LinkLost, Overrun, StimulusEnded, StimulusStarted
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from harness.base import plugins, threads
-from harness.base.frozen import frozen
 from harness.base.plugins import Group
 from harness.base.ports import Sink, Surroundings
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.observation import LinkBack, LinkLost, Overrun
 from harness.model.stimulus import Waveform

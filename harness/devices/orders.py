@@ -11,10 +11,10 @@ import regex
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.ports import Clock, Sink, Surroundings
 from harness.model.bench import DeviceSetting
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.stands import BenchOrder, PowerSwitch, Stand
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.devices.declared import Abilities
 from harness.devices.device_sources import HeardBytes, HeardQueue
 from harness.devices.text_streams import END_GRACE_S, FarEnd, TextStream
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 MOST_HELD = 10_000

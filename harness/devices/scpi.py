@@ -9,12 +9,12 @@ from typing import Any
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import OrderAnswers
 from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.frozen import frozen
 from harness.model.stands import BenchOrder, filled
 
 _CONNECT_MS = 5000

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.plugins import Group, load
 from harness.base.ports import Voice
 from harness.model.errors import DeviceError, HarnessError, InputError, VoiceError
+from harness.model.frozen import frozen
 from harness.model.observation import Observation, SoundKept, Unread
 from harness.model.stimulus import Clip, Samples, VoiceSpec, Waveform
 from harness.model.time import Stamp

@@ -22,7 +22,6 @@ from typing import Any, BinaryIO, ClassVar, Protocol, cast
 from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
@@ -33,6 +32,7 @@ from harness.devices.wire.console import Console, ProofPace
 from harness.devices.wire.lateness import Lateness
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError, LoginRefused
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 

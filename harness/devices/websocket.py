@@ -14,7 +14,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.plugins import installed
 from harness.base.ports import Surroundings
@@ -32,6 +31,7 @@ from harness.devices.text_streams import (
 )
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, HarnessError, InputError, LoginRefused
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.observation import StimulusEnded, StimulusStarted
 from harness.model.stimulus import RenderedStimulus, Waveform

@@ -18,7 +18,6 @@ from enum import StrEnum
 from typing import Any, BinaryIO, ClassVar, cast
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices import tcp
@@ -42,6 +41,7 @@ from harness.devices.wyoming_server import (
 )
 from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 

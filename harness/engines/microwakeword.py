@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.plugins import installed
 from harness.model.errors import PluginError, did_you_mean
+from harness.model.frozen import frozen
 
 RATE_HZ = 16000
 _FRAME_SAMPLES = 160

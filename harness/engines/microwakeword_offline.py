@@ -17,13 +17,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.plugins import installed
 from harness.engines.microwakeword_kernel.native import KernelNetwork, Listener, NotKnown, network_of, processor
 from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.engines.tflite_file import Broken, Graph, Op, read_model, with_output
 from harness.model.errors import InputError, PluginError, did_you_mean
+from harness.model.frozen import frozen
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTrack, Setting, SettingKind
 
 _MANIFEST = "https://esphome.io/components/micro_wake_word"

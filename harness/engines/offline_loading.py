@@ -12,11 +12,11 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path, PurePath
 
-from harness.base.frozen import frozen
 from harness.base.plugins import Group, load, names, replacement
 from harness.base.ports import OfflineEngine
 from harness.engines.settings import checked, read_from_file
 from harness.model.errors import HarnessError, InputError
+from harness.model.frozen import frozen
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OperatingPoint, Setting, Task
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.program_lines import GREATEST, ProtocolFault, demand_protocol, name_of, number_of, object_of, short
+from harness.model.frozen import frozen
 from harness.model.numbers import moment
 from harness.model.offline import EngineKind
 

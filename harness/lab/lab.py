@@ -22,7 +22,6 @@ from harness.base.child_process import (
     save_process,
     start_detached,
 )
-from harness.base.frozen import frozen
 from harness.base.places import lab_folder
 from harness.base.whole_file import write_whole
 from harness.devices.mqtt.broker import HOST
@@ -33,6 +32,7 @@ from harness.model.choices import BROKER as BROKER
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.choices import SOUND as SOUND
 from harness.model.errors import InputError, LabError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 
 DEFAULT_ROOM = "living_room"

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.child_process import ChildProcess
-from harness.base.frozen import frozen
 from harness.model.errors import InputError, LabError, did_you_mean
+from harness.model.frozen import frozen
 
 
 class Mouth(StrEnum):

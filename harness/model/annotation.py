@@ -11,7 +11,7 @@ from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Literal
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.understanding import Slot
 
 

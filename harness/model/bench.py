@@ -10,10 +10,10 @@ from enum import StrEnum
 
 from typing_extensions import TypeAliasType
 
-from harness.base.frozen import frozen
 from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.observation import DeviceState
 from harness.model.stands import PowerSwitch, Stand

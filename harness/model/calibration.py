@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 
 class EffectWord(StrEnum):

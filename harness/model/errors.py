@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.numbers import counted
 
 

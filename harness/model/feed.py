@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from harness.base.frozen import frozen
 from harness.model.effect import EffectWord
+from harness.model.frozen import frozen
 from harness.model.judgment import Judgment
 from harness.model.record import Entry, Question, ReviewWord
 

@@ -6,8 +6,8 @@ from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 
-from harness.base.frozen import frozen
 from harness.model.effect import EffectWord
+from harness.model.frozen import frozen
 
 
 class Category(StrEnum):

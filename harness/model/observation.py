@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.stimulus import Clip
 from harness.model.time import Stamp
 

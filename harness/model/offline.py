@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.stimulus import SoundCondition
 
 if TYPE_CHECKING:

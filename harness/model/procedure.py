@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 
 class ProcedureName(StrEnum):

@@ -12,8 +12,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from harness.base.frozen import frozen
 from harness.model.effect import EffectWord
+from harness.model.frozen import frozen
 from harness.model.judgment import Judgment
 from harness.model.observation import Observation
 from harness.model.stimulus import Clip as Clip  # rows name clips

@@ -8,8 +8,8 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Literal
 
-from harness.base.frozen import frozen
 from harness.model.effect import EffectCheck
+from harness.model.frozen import frozen
 from harness.model.procedure import Procedure
 from harness.model.stimulus import (
     Band,

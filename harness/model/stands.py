@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 _VALUE = re.compile(r"\{value(?::([^{}]*))?\}")

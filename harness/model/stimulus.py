@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from harness.base.frozen import frozen
 from harness.model.calibration import Calibration
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 
 if TYPE_CHECKING:  # the vocabulary is imported by what never sees a sample

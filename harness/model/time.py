@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 
 def _check(value: float, error_s: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 ENGLISH = "en"
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Annotated, Any
 
-from harness.base.frozen import frozen
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
+from harness.model.frozen import frozen
 from harness.model.observation import DeviceState
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, Until, WakeSettings
 from harness.model.stimulus import Recording, StimulusRecipe, VoiceSpec

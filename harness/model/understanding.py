@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from harness.base.frozen import frozen
 from harness.model.errors import Place
+from harness.model.frozen import frozen
 
 JOINT = "#"
 """What stands between the intents of one utterance in files; an order is never meant."""

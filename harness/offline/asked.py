@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path, PurePath
 
-from harness.base.frozen import frozen
 from harness.base.text_file import checked_encoding
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.offline import TOLERANCE_S, EngineFacts, EngineKind, Evaluation, LeadInRef, Task
 from harness.model.stimulus import SoundCondition
 from harness.offline.journal_lines import Shard

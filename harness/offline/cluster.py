@@ -19,9 +19,9 @@ from uuid import uuid4
 import numpy as np
 
 from harness import __version__
-from harness.base.frozen import frozen
 from harness.engines.offline_loading import engine_class
 from harness.model.errors import EngineError, InputError
+from harness.model.frozen import frozen
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, RejectReason, SettingKind
 from harness.offline import cluster_worker
 from harness.offline.cluster_link import TICK_S, ClusterLink, ClusterWorkers, Failed, Killed, TaskAnswered

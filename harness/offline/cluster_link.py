@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError
 from typing import Any
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.plain_json import restored
 from harness.base.plugins import pip_install
 from harness.model.errors import EngineError, InputError, PluginError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.offline import EngineFacts
 from harness.offline.cluster_worker import ClusterOrder, introduce, likeness, shortly

@@ -18,9 +18,9 @@ from itertools import chain
 from typing import Any
 
 from harness import __version__
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain, restored
 from harness.model.errors import EngineError, HarnessError
+from harness.model.frozen import frozen
 from harness.model.offline import INLINE, EngineFacts, Evaluation, ListedFile
 from harness.offline.messages import files_of
 from harness.offline.pool import WorkerLimits, WorkerPool

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.clocks import HostClock
-from harness.base.frozen import frozen
 from harness.base.places import runtime_folder
 from harness.base.plugins import Group, load
 from harness.devices.declared import Abilities, About, DescribesDevice, abilities, driver_taking, far_end, options_of
@@ -25,6 +24,7 @@ from harness.devices.profiles.profile import load_profile
 from harness.model import observation as seen_by
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import DeviceError, EngineError, HarnessError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.stimulus import Waveform
 from harness.scenario.bench import load_bench

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from harness import __version__
-from harness.base.frozen import frozen
 from harness.base.text_table import shown
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, Place
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, number
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, Task
 from harness.model.stimulus import SoundCondition

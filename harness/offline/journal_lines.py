@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain, restored
 from harness.base.processor import HostFacts
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.offline import (
     Counting,

@@ -18,10 +18,10 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.base.text_file import CsvRows, Problems, separator_of
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError, InputProblems, Place
+from harness.model.frozen import frozen
 from harness.model.offline import INLINE, LabelledPhrase, ListedFile, ListKind, RejectReason
 from harness.model.stimulus import SoundCondition
 from harness.offline.gathered import GatheredFiles, gather

@@ -10,8 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Self
 
-from harness.base.frozen import frozen
 from harness.base.processor import HostFacts
+from harness.model.frozen import frozen
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal_lines import WorkerUse, has_check, labels_of, labels_written, outcome_line
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from harness.base.frozen import frozen
 from harness.base.text_file import safe_csv
 from harness.base.whole_file import whole_stream, write_whole
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.stimulus import RecordingPiece, Samples, Waveform
 from harness.offline.gathered import GatheredFiles

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from harness.base.child_process import ChildProcess, ended_words, last_line, python
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain, restored
 from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
 from harness.model.errors import EngineError, HarnessError
+from harness.model.frozen import frozen
 from harness.model.offline import EngineFacts, Evaluation, ListedFile, RejectReason
 from harness.offline.journal_lines import WorkerUse
 from harness.offline.messages import (

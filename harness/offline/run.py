@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.model.errors import EngineError, InputError
+from harness.model.frozen import frozen
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal import Journal, JournalFile, key_of
 from harness.offline.journal_lines import KINDS, outcome_of

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, exact
 
 ACCEPTED = ("INVTA", "CMDTA", "STTTA")

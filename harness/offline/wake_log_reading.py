@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING
 from harness.offline.wake_log import (
     ESCAPED,

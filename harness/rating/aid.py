@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from harness.base.frozen import frozen
 from harness.base.plain_json import restored
 from harness.model.effect import EffectEvidence, EffectSource, EffectWord
+from harness.model.frozen import frozen
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.guide import FLAG_TEXTS, KEYS, LABELS, SUB_FLAG_TEXTS

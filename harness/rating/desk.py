@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.presence import Presence
 from harness.base.written import written
 from harness.model.effect import EffectEvidence, EffectWord
+from harness.model.frozen import frozen
 from harness.model.judgment import (
     SUB_FLAGS_OF,
     Category,

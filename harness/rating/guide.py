@@ -8,8 +8,8 @@ from __future__ import annotations
 import tomllib
 from importlib import resources
 
-from harness.base.frozen import frozen
 from harness.model.effect import EffectEvidence, EffectWord
+from harness.model.frozen import frozen
 from harness.model.judgment import Category, Flag, SubFlag
 
 GUIDELINE_VERSION = "2020-09-20"

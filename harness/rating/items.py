@@ -9,8 +9,8 @@ from dataclasses import field
 from typing import Any
 
 from harness import __version__
-from harness.base.frozen import frozen
 from harness.model.effect import EffectEvidence
+from harness.model.frozen import frozen
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, JudgmentStatus, ProposalShown
 from harness.model.numbers import percent
 from harness.model.record import Clip

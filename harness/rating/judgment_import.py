@@ -13,12 +13,12 @@ from typing import Any
 
 from rapidfuzz.process import extractOne
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.text_file import MOST_TOLD, Problems, shown
 from harness.base.written import composed, known_name, name_key, person_name
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
 from harness.rating.figures.judged import RatedSession

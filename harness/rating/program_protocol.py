@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.program_lines import ProtocolFault, demand_protocol, name_of, number_of, object_of, short
 from harness.base.written import LONGEST_WRITTEN, written
 from harness.model.errors import InputError, did_you_mean
+from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.rating.desk import SittingView
 from harness.rating.guide import GUIDE, GUIDELINE_VERSION, LABELS, RULES

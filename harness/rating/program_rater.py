@@ -7,10 +7,10 @@ import time
 from collections.abc import Generator
 from pathlib import Path
 
-from harness.base.frozen import frozen
 from harness.base.program_lines import ProtocolFault
 from harness.base.program_pipe import ProgramPipe
 from harness.model.errors import EngineError, LogError
+from harness.model.frozen import frozen
 from harness.rating.desk import Desk
 from harness.rating.items import Item
 from harness.rating.program_protocol import (

@@ -9,12 +9,12 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.row_store import read_entries
 from harness.base.written import name_key
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.judgment import Category, GoldItem, Judgment, ProposalRule, RatingRound
 from harness.model.observation import ResponseText
 from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed, SharesMoved, chronological

@@ -7,8 +7,8 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from harness.base.frozen import frozen
 from harness.base.written import composed
+from harness.model.frozen import frozen
 from harness.model.judgment import EXERCISE, ItemFilter, Judgment, JudgmentStatus, RatingRound, in_force
 from harness.rating.guide import LABELS
 from harness.rating.items import Item

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.pages import templates_of
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 from harness.offline.reports.det import Curve, DetScales
 

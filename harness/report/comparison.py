@@ -12,10 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.text_table import sorted_labels
 from harness.model.choices import Derived
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.record import EndReason
 from harness.model.scenario import TrialKind

@@ -12,7 +12,6 @@ from typing import Any
 from pydantic_core import from_json
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.plain_json import plain
@@ -20,6 +19,7 @@ from harness.base.text_table import note, shown
 from harness.base.whole_file import write_whole
 from harness.model import numbers
 from harness.model.errors import LogError
+from harness.model.frozen import frozen
 from harness.model.numbers import counted
 from harness.model.time import Measured
 from harness.report.charts import Chart

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import soundfile
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.devices.playing import quantised
 from harness.model.errors import HarnessError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 from harness.model.offline import FileOutcome, LabelledPhrase, OfflineSpot, ScoreTrack
 from harness.offline.figures.counts import MISSED, MISTAKEN, Key, judged

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from xml.etree import ElementTree
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 
 Properties = tuple[tuple[str, str], ...]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.model.choices import POWER
+from harness.model.frozen import frozen
 from harness.model.scenario import Evidence, Limits, Stopping, TrialKind
 from harness.model.stimulus import Ambience
 from harness.model.trial import Trial

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.record import (
     Clip,
     EngineStarted,

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, fixed
 from harness.model.record import Clip
 from harness.model.scenario import TrialKind

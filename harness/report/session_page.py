@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.whole_file import write_whole
 from harness.model import numbers
 from harness.model.choices import Derived, Grouping, Reading
+from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured

@@ -14,9 +14,9 @@ from statistics import median
 
 from harness.base.findings import nearest
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.model.errors import HarnessError, InputError, did_you_mean
+from harness.model.frozen import frozen
 from harness.model.numbers import hundredths
 from harness.model.record import EndReason
 from harness.model.time import Measured

@@ -27,10 +27,10 @@ from pydantic import TypeAdapter
 from harness import __version__
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.whole_file import MORE_ROOM, disk_errors, whole_folder, whole_stream
 from harness.model.errors import InputError, LogError, Place
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.session.log.database import not_running
 from harness.session.log.reader import LogFindings, check

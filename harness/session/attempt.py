@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.model.bench import ObservationKind
 from harness.model.effect import StateWanted
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact, seconds
 from harness.model.observation import (
     Earcon,

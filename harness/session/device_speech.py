@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.observation import DeviceState, Intent, Observation, SpeechEnded, SpeechStarted, Status
 from harness.model.scenario import RepromptRule
 from harness.model.time import Stamp

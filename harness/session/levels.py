@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.base.ports import Hears
 from harness.model.bench import Bench
 from harness.model.calibration import Calibration
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 from harness.model.record import AttemptStarted, LevelMeasured
 from harness.model.stimulus import NOISE_BEFORE_S, Waveform

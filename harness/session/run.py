@@ -13,12 +13,12 @@ from typing import TypeVar
 import numpy as np
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
 from harness.devices.orders import DevicePower, StandSetting
 from harness.model.bench import OnFault
 from harness.model.errors import DeviceError, LogError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord, TalkerPrompt
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 from harness.model.observation import HostStalled, Observation, StimulusEnded, StimulusStarted, Wake
 from harness.model.record import (

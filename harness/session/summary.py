@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.text_table import Column, fit, named, shortened, text_table
 from harness.base.written import name_key
 from harness.model.choices import Grouping
 from harness.model.effect import EffectCheck, EffectEvidence, EffectWord
 from harness.model.errors import HarnessError
+from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
 from harness.model.numbers import NOTHING, counted, percent, seconds
 from harness.model.record import EffectAnswered

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import NamedTuple, TypedDict, Unpack
 
-from harness.base.frozen import frozen
 from harness.model.feed import StateWord
+from harness.model.frozen import frozen
 from harness.model.observation import (
     DeviceState,
     LinkBack,

@@ -15,11 +15,11 @@ import numpy as np
 import soundfile
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.ports import Clock, Sink
 from harness.base.text_file import fault_in, safe_csv
 from harness.base.whole_file import write_whole
 from harness.model.errors import InputError, InputProblems, Place, SoundError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnded, SpeechStarted
 from harness.model.stimulus import Waveform

@@ -22,8 +22,8 @@ from enum import IntEnum
 from queue import SimpleQueue
 from typing import Any, Final
 
-from harness.base.frozen import frozen
 from harness.model.errors import SoundError
+from harness.model.frozen import frozen
 from harness.sound.sound_devices import PULSE, SoundDevice, find, of_server
 
 HEAD: Final = struct.Struct("<BIIQddI")

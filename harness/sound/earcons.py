@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import signal
 
-from harness.base.frozen import frozen
 from harness.model.bench import EARCON_THRESHOLD, EarconMeaning
+from harness.model.frozen import frozen
 from harness.sound.frames import ANALYSIS_HZ, Mono
 
 SHORTEST_S, LONGEST_S = 0.06, 2.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.sound.frames import FRAME_S, SoundFrame, is_tonal
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.ports import SpeechDetector
+from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 WINDOW_SAMPLES = 512

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import soxr
 from scipy import linalg, signal
 
-from harness.base.frozen import frozen
 from harness.base.ports import SpeechDetector
 from harness.model.bench import EarconMeaning
+from harness.model.frozen import frozen
 from harness.model.observation import Earcon, Intent, Observation, SpeechEnded, SpeechStarted, StimulusHeard, Wake
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError, VoiceError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
 

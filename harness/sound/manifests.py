@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.base.frozen import frozen
 from harness.base.plugins import pip_install
 from harness.base.text_file import TABS, CsvRows, Problems, read_text, separator_of, shown
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.numbers import counted
 
 KALDI = ".scp"

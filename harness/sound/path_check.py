@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.model.errors import SoundError
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from harness.base import places
 from harness.base.child_process import python
-from harness.base.frozen import frozen
 from harness.model.errors import LabError, SoundError, did_you_mean
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 PULSE = "pulse"

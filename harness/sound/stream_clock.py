@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 from collections import deque
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.sound.child import Packet
 
 WINDOW_S = 1.0

@@ -16,7 +16,7 @@ import re
 import struct
 from typing import BinaryIO, Literal
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.offline import RejectReason
 
 _PCM = 1

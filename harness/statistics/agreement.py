@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, clopper_pearson
 from harness.statistics.word_intervals import wer_interval
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from scipy.stats import rankdata
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE
 from harness.statistics.significance import holm
 

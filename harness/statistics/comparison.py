@@ -12,9 +12,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model import numbers
+from harness.model.frozen import frozen
 from harness.model.time import Measured
 from harness.statistics.intervals import CONFIDENCE, Interval, Share, clopper_pearson, latency_figures
 from harness.statistics.latency import paired_shift, unpaired_shift

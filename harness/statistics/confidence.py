@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.statistics.intervals import Share
 
 BINS = 10

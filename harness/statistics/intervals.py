@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from harness.base.frozen import frozen
 from harness.model.choices import CONFIDENCE as CONFIDENCE
+from harness.model.frozen import frozen
 from harness.model.time import Measured
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np

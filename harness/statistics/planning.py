@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from harness.base.frozen import frozen
 from harness.model.choices import ALPHA as ALPHA
 from harness.model.choices import POWER as POWER
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.statistics.intervals import CONFIDENCE, clopper_pearson
 

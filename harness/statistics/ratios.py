@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Interval
 from harness.statistics.significance import Discordance
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harness.base.frozen import frozen
 from harness.model import numbers
+from harness.model.frozen import frozen
 from harness.statistics.intervals import Interval
 
 if TYPE_CHECKING:

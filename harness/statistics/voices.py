@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.scenario import SequentialTest
 from harness.statistics.intervals import CONFIDENCE, Interval, Share
 from harness.statistics.sequential import SequentialVerdict

@@ -16,8 +16,8 @@ from operator import ne
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.transcripts.alignment_tables import (
     DELETION,

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 
 SUBSTITUTION, DELETION, INSERTION = 4, 3, 3
 """sclite's weights; a correct word costs nothing."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Transcripts
 from harness.transcripts.alignment import ANOTHER_WORD_S, WordTimes, align_by_time, side_by_side
 from harness.transcripts.networks import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.base.frozen import frozen
 from harness.model.choices import TextUnit
+from harness.model.frozen import frozen
 from harness.model.transcript import Edit, Transcripts
 from harness.statistics.intervals import Share
 from harness.transcripts.scoring import ScoredUtterance, Scoring

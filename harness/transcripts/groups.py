@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
 from harness.base.text_table import sorted_labels
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.transcript import ColumnGrouping, Groupings, WordCounts
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import Discordance

@@ -1,8 +1,7 @@
 """Texts that only networks of words can align: with alternatives, fragments, or several readings, as sclite does.
 
-Marks are alternatives `{ a / b / @ }`, optional words `(w)` and tags `w;tag`. NIST sclite crashes or drops words
-silently on unbalanced braces, an alternative without a word, and a brace at the end of a word. They are errors here.
-sclite also drops a final `*` and backslashes from words; here they stay.
+Marks are alternatives `{ a / b / @ }`, optional words `(w)` and tags `w;tag`. Unbalanced braces, an alternative without
+a word, and a brace at the end of a word are errors; sclite crashes or drops words. A final `*` and backslashes stay.
 
 A cell stands for a word of the reference's network and one of the hypothesis's. It holds the least cost of any path
 that ends with both. Weights: correct 0, substitution 4, insertion and deletion 3. The weight of an optional word is 2,
@@ -20,10 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from harness.base.frozen import frozen
 from harness.base.text_file import Problems
 from harness.model.choices import Marks
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit, Transcripts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, side_by_side

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.statistics.significance import Discordance, holm, matched_pairs, mcnemar, signed_ranks
 from harness.transcripts.scoring import Scoring
 

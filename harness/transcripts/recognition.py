@@ -7,9 +7,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.record import AttemptFinished
 from harness.model.scenario import Normalisation, Recognised
 from harness.model.transcript import AlignedWord, Edit, WordCounts

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.model.choices import TextUnit
 from harness.model.errors import Place
+from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
 from harness.transcripts.alignment import Alignments, Groups, WordColumns, count, side_by_side

@@ -1,7 +1,6 @@
 """English texts as a person may say them: every usual reading of numerals, times, money, units and abbreviations.
 
-Spellings, abbreviations, units and contractions come from spoken_en.toml. A reading is in lower case; where there are
-several, the first is how the words are shown.
+Spellings, abbreviations, units and contractions: see spoken_en.toml. A reading is in lower case; the first is shown.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.transcripts import numerals
 from harness.transcripts.readings import Piece, Readings, choice
 

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib import resources
 from itertools import pairwise
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH
 from harness.transcripts.readings import Piece, Readings, apart, choice, narrowed, plain, spaced_alike
 from harness.transcripts.spoken_text import NUMBER_WORDS, PHRASES, english_readings

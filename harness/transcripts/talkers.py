@@ -14,9 +14,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
 from harness.model.choices import SpeakersBy
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.transcript import AlignedWord, Segment, Transcripts
 from harness.transcripts.alignment import side_by_side
 from harness.transcripts.files.timed import Segments

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.base.text_file import Problems
 from harness.model.choices import Marks, TextUnit
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts, WordCounts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, count

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.transcript import Transcripts, WordCounts
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.statistics.ratios import MetricDifference

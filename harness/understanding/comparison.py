@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.statistics.ratios import MetricDifference, RatioColumns
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
 from harness.understanding.figures import ZERO, ZeroDivision

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Share, wilson
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled
 from harness.understanding.entities import EntityCounts

@@ -14,8 +14,8 @@ from itertools import accumulate
 from random import Random
 from typing import TypeVar
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Slot, Utterance, joined
 
 

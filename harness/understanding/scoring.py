@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
 from harness.understanding.counts import FrameCounts, Matched, Rule, ValueRule, count_frame, pooled, total

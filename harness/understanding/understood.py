@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.observation import Intent
 from harness.model.record import AttemptFinished, Understood
 from harness.model.scenario import Recognised

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.base.refractory import is_same
+from harness.model.frozen import frozen
 
 
 @frozen

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.time import Measured
 from harness.statistics import text
 from harness.statistics.intervals import LatencyFigures, latency_figures

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
+from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
 from harness.statistics.isotonic import crossing, falling_shares

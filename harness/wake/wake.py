@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from itertools import combinations
 
-from harness.base.frozen import frozen
 from harness.model import observation as seen_by
 from harness.model import record as rows
+from harness.model.frozen import frozen
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Ambience
 from harness.model.trial import Outcome, Trial

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from harness.base.frozen import frozen
 from harness.base.refractory import is_same
 from harness.model.bench import ObservationKind
+from harness.model.frozen import frozen
 from harness.model.observation import HostStalled, Intent, Transcript, stalled_s
 from harness.model.record import AttemptStarted
 from harness.model.scenario import TrialKind, WakeSettings

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.record import Clip, DecisionReached, ReviewWord
 from harness.model.scenario import Stopping, TrialKind
 from harness.model.time import Stamp

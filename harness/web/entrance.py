@@ -26,9 +26,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harness.base.foreign import ON_A_PAGE, plain_text
-from harness.base.frozen import frozen
 from harness.base.written import LONGEST_WRITTEN
 from harness.model import numbers
+from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, counted, fixed
 from harness.web.invitations import Invitation, Invitations, SiteReach
 

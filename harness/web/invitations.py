@@ -20,11 +20,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain, restored
 from harness.base.whole_file import disk_errors, write_whole
 from harness.base.written import name_key, person_name, refuse_same_names
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 
 TOKEN_BYTES = 20
 MOST_BYTES = 1_000_000

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.cli.options import argument, demand_limits, flag, option, share, verb
 from harness.cli.streams import readable, refuse_stdin_twice, width
 from harness.cli.understanding.options import FramesAsked, Targets, frames_options, target_options
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import Grouping, Marks, Which
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.counts import ValueRule

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.plain_json import picked
 from harness.base.ports import Understander
 from harness.base.text_table import Column, text_table
@@ -32,6 +31,7 @@ from harness.cli.options import (
 from harness.cli.streams import STDIN, put, readable, refuse_overwriting, width
 from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed, number, percent
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.text import percent_interval

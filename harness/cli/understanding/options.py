@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.text_table import shown
 from harness.cli.options import demand_limits, flag, many, option, share, target_option, together
 from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.understanding import Chunking, Corpus, Detail
 from harness.understanding.counts import Rule, ValueRule
 from harness.understanding.figures import PRESETS, ZeroDivision

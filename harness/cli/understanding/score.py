@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.cli.options import argument, many, option, verb
 from harness.cli.streams import Readable, heading, in_colour, readable, width
 from harness.cli.understanding.options import FrameLimits, FramesAsked, Targets, frames_options, target_options
 from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, Which
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.understanding import Corpus
 from harness.understanding.counts import ValueRule
 

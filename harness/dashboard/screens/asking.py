@@ -12,7 +12,6 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.written import written
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
@@ -26,6 +25,7 @@ from harness.dashboard.wording import query_text, told_in
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError
 from harness.model.feed import Answered, AnswerEffect, AnswerOperator, Misspoke
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 from harness.model.record import Question
 from harness.model.trial import Trial

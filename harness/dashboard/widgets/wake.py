@@ -13,10 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.dashboard import palette
 from harness.dashboard.watch import Declared, View
 from harness.dashboard.widgets.bars import RowList
+from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, exact, exposure, fixed, hours, number, p_is, percent, seconds
 from harness.model.scenario import WakeSettings
 from harness.session.figures.limits import check_limits

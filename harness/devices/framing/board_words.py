@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.base.frozen import frozen
 from harness.devices.wire import messages
 from harness.devices.wire.audio_link import AudioLink
+from harness.model.frozen import frozen
 from harness.model.observation import Intent, LogLine, Observation, ResponseText, Status, Transcript, Wake
 from harness.model.time import Stamp
 

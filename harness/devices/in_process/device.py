@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.observation import Intent
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp

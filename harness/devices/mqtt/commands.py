@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
 from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.options import EMBEDDED, MqttOptions, password
 from harness.devices.orders import OrderAnswers
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.stands import BenchOrder, filled
 
 _LONGEST_MESSAGE = 4096

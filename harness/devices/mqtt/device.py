@@ -15,7 +15,6 @@ import paho.mqtt.client as mqtt
 from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
 from harness.devices.declared import Abilities, About
@@ -35,6 +34,7 @@ from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, for_device, observa
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import DeviceProfile, Heartbeat, PlainValue
 from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import seconds
 from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Status, Unread
 from harness.model.stimulus import Waveform

@@ -16,11 +16,11 @@ from enum import Enum, auto
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.ports import Clock
 from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import parse
 from harness.model.errors import DeviceError
+from harness.model.frozen import frozen
 
 TOPIC = "lease"
 REFRESH_S = 3.0

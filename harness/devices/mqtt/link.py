@@ -18,13 +18,13 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.places import lab_state
 from harness.base.ports import Clock
 from harness.devices.mqtt.broker import EmbeddedBroker
 from harness.devices.mqtt.options import EMBEDDED, LAB, MqttOptions, encryption, password
 from harness.devices.wire.lateness import Stalls
 from harness.model.errors import DeviceError, HarnessError, LabError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.time import Stamp
 

@@ -7,11 +7,11 @@ import os
 import ssl
 from enum import StrEnum
 
-from harness.base.frozen import frozen
 from harness.devices import tcp
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing, Notify
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 DEFAULT_PORT = 1883

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from harness.base.frozen import frozen
 from harness.devices.profiles.keys import FIELDS
 from harness.devices.wire.console import Console
 from harness.devices.wire.mappings import for_device, observations
 from harness.model.bench import DeviceProfile, ObservationKind, PlainValue, Sample
+from harness.model.frozen import frozen
 from harness.model.observation import (
     DeviceDescribed,
     Intent,

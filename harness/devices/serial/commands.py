@@ -10,12 +10,12 @@ import regex
 
 from harness.base import threads
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.ports import Sink, Surroundings
 from harness.devices.orders import LOOK_S, OrderAnswers
 from harness.devices.serial.options import SerialOptions
 from harness.devices.serial.port import LineGone, SerialLine, find
 from harness.model.errors import DeviceError, InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.stands import BenchOrder
 

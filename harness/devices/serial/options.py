@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from harness.base.frozen import frozen
 from harness.devices.tcp import host_and_port
 from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 DEFAULT_HOLD_BACK_MS = 16.0

@@ -17,12 +17,12 @@ from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.host_check import Check, Level
 from harness.devices import tcp
 from harness.devices.serial.options import NETWORK, SerialOptions
 from harness.devices.wire.console import RATES_IN_WORDS, READABLE, text_share
 from harness.model.errors import DeviceError
+from harness.model.frozen import frozen
 
 
 @frozen

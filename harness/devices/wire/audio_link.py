@@ -13,8 +13,8 @@ from collections import deque
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from harness.base.frozen import frozen
 from harness.devices.wire.adpcm import EncodedSound, Encoding
+from harness.model.frozen import frozen
 
 PROBE_SAMPLE = 1 << 63
 """A first sample that no board expects: it drops the frame, and answers with the one that it expects."""

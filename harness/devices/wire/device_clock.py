@@ -13,7 +13,7 @@ from enum import Enum, auto
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 Floats = npt.NDArray[np.float64]

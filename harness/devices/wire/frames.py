@@ -6,7 +6,7 @@ import struct
 import zlib
 from enum import IntEnum
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 MAX_PAYLOAD_BYTES = 1024
 _HEAD = struct.Struct("<BI")

@@ -20,8 +20,8 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from harness.base.frozen import frozen
 from harness.model.bench import ClockKind
+from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 KEPT = 64

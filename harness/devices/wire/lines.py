@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 
 import regex
 
-from harness.base.frozen import frozen
 from harness.devices.wire.line_clock import DeviceTime, LineClock, read_time
 from harness.devices.wire.thresholds import StateChange, ThresholdState
 from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, ObservationKind, Threshold
+from harness.model.frozen import frozen
 from harness.model.observation import (
     DeviceDescribed,
     DeviceState,

@@ -11,11 +11,11 @@ from dataclasses import fields
 from enum import IntEnum
 from typing import Any
 
-from harness.base.frozen import frozen
 from harness.devices.wire import frames
 from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.frames import FrameKind, WireFrame
 from harness.model.errors import HarnessError
+from harness.model.frozen import frozen
 from harness.model.observation import DeviceState
 
 PROTOCOL = 1

@@ -11,8 +11,8 @@ import json
 from functools import reduce
 from operator import xor
 
-from harness.base.frozen import frozen
 from harness.model.bench import BinaryFrames, Checksum
+from harness.model.frozen import frozen
 
 _CHECKSUM_BYTES = {Checksum.NONE: 0, Checksum.SUM8: 1, Checksum.SUM16: 2, Checksum.XOR8: 1}
 WAIT_S = 0.5  # a frame that is incomplete by then is not a frame

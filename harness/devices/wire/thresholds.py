@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import regex
 
-from harness.base.frozen import frozen
 from harness.model.bench import LevelState, Threshold
+from harness.model.frozen import frozen
 from harness.model.time import Stamp
 
 SEARCH_LIMIT_S = 0.05

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.engines.offline_loading import load_kernel
 from harness.engines.tflite_file import Graph, Op, Operator, Tensor
+from harness.model.frozen import frozen
 
 _INT8, _UINT8 = 9, 3
 _RELU = 1

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.engines.offline_loading import NoKernel, load_kernel
 from harness.engines.tflite_file import Graph, Op, Operator
+from harness.model.frozen import frozen
 
 Array = npt.NDArray[np.float32]
 

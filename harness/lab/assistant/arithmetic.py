@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from harness.base.frozen import frozen
 from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 
 _N = r"(-?\d+(?:\.\d+)?)"

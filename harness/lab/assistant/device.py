@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
-from harness.base.frozen import frozen
 from harness.base.ports import Recogniser
 from harness.lab.assistant.dialogue import Dialogue, Reply
 from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
@@ -28,6 +27,7 @@ from harness.lab.assistant.report import Reporter
 from harness.lab.assistant.settings import AssistantSettings, Deed, ReportKind
 from harness.lab.assistant.skills import PLAY_MUSIC
 from harness.model.errors import HarnessError
+from harness.model.frozen import frozen
 from harness.model.observation import DeviceState
 from harness.model.stimulus import Waveform
 from harness.sound.playback import Playback

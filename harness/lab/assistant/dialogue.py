@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from harness.base.frozen import frozen
 from harness.lab.assistant.arithmetic import Arithmetic, plain
 from harness.lab.assistant.frame import NOTHING, Memory, Moment, SkillAnswer, ToldFrame, frame
 from harness.lab.assistant.settings import AssistantSettings
 from harness.lab.assistant.skills import Alarm, ClockSkill, Facts, Music, Shopping, Skill, Timer, Timers, Weather
+from harness.model.frozen import frozen
 
 UNKNOWN = "Sorry, I don't know that one."
 _CLOSING = re.compile(

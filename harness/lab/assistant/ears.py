@@ -9,9 +9,9 @@ from enum import Enum, auto
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.ports import SpeechDetector, WakeEngine
 from harness.lab.assistant.settings import AssistantSettings
+from harness.model.frozen import frozen
 from harness.model.stimulus import Waveform
 from harness.sound.frames import NoiseFloor, Normaliser
 

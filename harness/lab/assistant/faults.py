@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from harness.base.frozen import frozen
 from harness.lab.assistant.settings import SLIPS, Deed, FaultRule
+from harness.model.frozen import frozen
 
 
 @frozen

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from harness.base.frozen import frozen
 from harness.lab.assistant.settings import Deed, FaultRule
 from harness.model.bench import PlainValue
+from harness.model.frozen import frozen
 from harness.model.understanding import Slot, joined
 
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from importlib import resources
 from typing import Protocol
 
-from harness.base.frozen import frozen
 from harness.lab.assistant.arithmetic import say_list, say_number
 from harness.lab.assistant.frame import Memory, Moment, SkillAnswer, ToldFrame, frame
+from harness.model.frozen import frozen
 
 
 class Skill(Protocol):

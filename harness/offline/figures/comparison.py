@@ -11,9 +11,9 @@ from pathlib import PurePath
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.told_later import ToldLater
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.statistics.comparison import ComparedColumns, Counted, difference_of
 from harness.statistics.intervals import Interval, garwood
 from harness.statistics.significance import Difference, Discordance

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.offline import (
     Counting,
     FileOutcome,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OperatingPoint
 from harness.model.time import Measured
 from harness.offline.figures.counts import ACCEPTED, FileVerdict

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.model.choices import LimitsOn
+from harness.model.frozen import frozen
 from harness.model.offline import Counting
 from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import OfflineCounts, Tally

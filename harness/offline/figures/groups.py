@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
+from harness.model.frozen import frozen
 from harness.model.offline import Counting, FileOutcome, LabelledPhrase, ListKind, file_number
 from harness.offline.figures.counts import Key, OfflineCounts, TalkerOf, Tally, judged
 from harness.offline.figures.labelled import compared

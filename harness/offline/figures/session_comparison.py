@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed, signed
 from harness.model.offline import OfflineSpot
 from harness.model.record import ReviewWord

@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.model.choices import ChosenBy
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OperatingPoint, ScoreTrack, SpotRule
 from harness.offline.asked import Aim, SweepTarget
 from harness.offline.figures.counts import exact_seconds, judged, rounded_ms

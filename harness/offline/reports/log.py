@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 from harness import __version__
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.processor import by_name
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.offline import FileOutcome, LabelledPhrase, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts

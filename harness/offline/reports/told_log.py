@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.offline import ListKind
 from harness.offline.reports.log import sound_lines
 from harness.offline.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary

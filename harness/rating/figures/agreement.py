@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
+from harness.model.frozen import frozen
 from harness.model.judgment import (
     EXERCISE,
     SUB_FLAGS_OF,

@@ -11,13 +11,13 @@ from statistics import median
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.text_table import sorted_labels
 from harness.model.choices import CONDITIONS as CONDITIONS
 from harness.model.choices import PARTINGS as PARTINGS
 from harness.model.choices import By as By
 from harness.model.choices import Derived, Parting, Reading
+from harness.model.frozen import frozen
 from harness.model.judgment import Category, SubFlag
 from harness.rating.figures.judged import Basis, Fate, RatedTrial
 from harness.session.figures.trials import DECIDED, label_of

@@ -8,10 +8,10 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from harness.base.frozen import frozen
 from harness.base.written import name_key
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial

@@ -10,10 +10,10 @@ from typing import Any
 
 from harness import __version__
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.plain_json import picked, plain
 from harness.base.text_table import shown
 from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
+from harness.model.frozen import frozen
 from harness.model.judgment import Category
 from harness.model.numbers import fixed
 from harness.rating.figures.categories import (

@@ -16,7 +16,6 @@ from pydantic import TypeAdapter
 
 from harness.base.clocks import HostClock, ScaledClock
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver, HasSettings, Hears, Renders, SessionLog, Stimulates
@@ -25,6 +24,7 @@ from harness.devices.declared import FindsEarcons, IsPrompted, program, simulate
 from harness.devices.orders import AsksOperator, DevicePower, StandSetting, TakesOrders
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.errors import InputError
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.scenario import Scenario
 from harness.model.stimulus import RenderedStimulus

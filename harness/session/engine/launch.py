@@ -15,10 +15,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.base.child_process import ChildProcess, boot_id, python, start_ticks
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder, runtime_folder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import EngineError
+from harness.model.frozen import frozen
 
 
 @frozen

@@ -20,11 +20,11 @@ from harness.base import threads
 from harness.base.child_process import ChildProcess, ended_words
 from harness.base.clocks import HostClock
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.devices.mqtt.options import broker_of
 from harness.model.bench import Notify, NotifyInput, NotifyOn
 from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.feed import Goodbye, StateChanged, StateWord
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.observation import LinkLost
 from harness.model.record import DecisionReached, Entry, FaultMet, Observed, Paused, PowerSwitched, Resumed

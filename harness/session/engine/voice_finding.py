@@ -16,11 +16,11 @@ from pathlib import Path
 
 from harness.base import threads
 from harness.base.findings import nearest
-from harness.base.frozen import frozen
 from harness.base.plugins import Group, load, names
 from harness.model.bench import Device, OperatorPresence
 from harness.model.errors import EngineError, HarnessError, InputError, Place, UnmetNeed
 from harness.model.feed import Goodbye, Hello, Logged, Message
+from harness.model.frozen import frozen
 from harness.model.record import SessionStarted, TrialFinished
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.scenario.bench import load_bench

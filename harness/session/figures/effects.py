@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, tzinfo
 
-from harness.base.frozen import frozen
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord, StateWanted
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, seconds
 from harness.model.observation import LinkLost, Observation, StateTold, StimulusHeard, StimulusStarted
 from harness.model.record import (

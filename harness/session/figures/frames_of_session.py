@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.base.frozen import frozen
 from harness.model.choices import Which
+from harness.model.frozen import frozen
 from harness.model.trial import Trial
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.session.figures.progress import Progress

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from harness.base.frozen import frozen
 from harness.model import numbers
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, fixed
 from harness.model.scenario import Limits, OnUndecided, Scenario, Stopping
 from harness.model.trial import Outcome

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, fixed, percent, seconds
 from harness.model.observation import ResponseText, Wake
 from harness.model.record import (

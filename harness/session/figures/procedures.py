@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
-from harness.base.frozen import frozen
 from harness.model import numbers
 from harness.model.bench import ObservationKind
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.procedure import ProcedureName
 from harness.model.scenario import Scenario, TrialKind

@@ -6,8 +6,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
-from harness.base.frozen import frozen
 from harness.model.effect import EffectEvidence
+from harness.model.frozen import frozen
 from harness.model.judgment import JudgmentStatus
 from harness.model.observation import DeviceDescribed, HostStalled, Observation, Overrun, Unread
 from harness.model.record import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 from harness.model.observation import Observation, Wake
 from harness.model.record import Record, ResponseFrozen, SessionStarted
 from harness.model.trial import Trial

@@ -8,10 +8,10 @@ from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.model.bench import ObservationKind
 from harness.model.choices import Grouping
+from harness.model.frozen import frozen
 from harness.model.judgment import Judgment, in_force
 from harness.model.numbers import exact
 from harness.model.record import (

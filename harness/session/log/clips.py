@@ -14,9 +14,9 @@ import numpy.typing as npt
 import soundfile
 
 from harness.base import threads
-from harness.base.frozen import frozen
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
+from harness.model.frozen import frozen
 from harness.model.observation import SoundKept
 from harness.model.record import Entry, EventClipped, Observed, Record, ResponseFrozen, StimulusStored
 from harness.model.stimulus import Clip, Waveform

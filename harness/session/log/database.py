@@ -16,7 +16,6 @@ from typing import Self
 
 from harness.base import threads
 from harness.base.chain import last_link, seal_end
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.row_store import (
     BATCH,
@@ -31,6 +30,7 @@ from harness.base.row_store import (
 )
 from harness.base.whole_file import disk_errors, sync_folder, unfinished
 from harness.model.errors import LogError
+from harness.model.frozen import frozen
 from harness.model.record import Clip, EngineStarted, Entry, Record
 from harness.model.stimulus import Waveform
 from harness.session.log.clips import ClipShelf

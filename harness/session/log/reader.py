@@ -18,7 +18,6 @@ from pydantic import TypeAdapter, ValidationError
 from harness.base.chain import COLUMN, FIRST, ChainCheck, Seal, is_chained, read_seal, seal_of
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.places import SessionFolder
 from harness.base.row_store import (
     OF_NO_CLOCK,
@@ -36,6 +35,7 @@ from harness.base.row_store import (
 )
 from harness.base.whole_file import disk_errors
 from harness.model.errors import LogError, SoundGone
+from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.record import (
     Entry,

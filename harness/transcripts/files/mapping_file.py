@@ -12,10 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.base.frozen import frozen
 from harness.base.text_file import COMMENT, Problems, read_text, shown
 from harness.model.choices import TranscriptFormat
 from harness.model.errors import InputError, InputProblems
+from harness.model.frozen import frozen
 from harness.model.transcript import Transcripts
 
 _ARROW = "=>"

@@ -9,9 +9,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.base.frozen import frozen
 from harness.base.gathering import gathered
 from harness.base.text_file import Problems, encoding_name, is_comment, read_text, shown
+from harness.model.frozen import frozen
 from harness.model.numbers import exact
 from harness.model.transcript import Segment, TimedWord
 

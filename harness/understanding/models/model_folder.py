@@ -14,12 +14,12 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from harness.base.frozen import frozen
 from harness.base.plain_json import restored
 from harness.base.plugins import Group, load
 from harness.base.ports import Understander
 from harness.base.whole_file import part_name, sync_folder, unfinished
 from harness.model.errors import HarnessError, InputError, Place
+from harness.model.frozen import frozen
 
 KIND = "voice-harness understander"
 VERSION = 1

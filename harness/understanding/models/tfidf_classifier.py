@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.plugins import pip_install
 from harness.model.errors import PluginError
+from harness.model.frozen import frozen
 from harness.model.offline import Setting, SettingKind
 from harness.understanding.models.model_folder import damaged_model
 

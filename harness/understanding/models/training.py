@@ -10,10 +10,10 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean, stdev
 
-from harness.base.frozen import frozen
 from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import Understander
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, ValueRule, count_frame, total

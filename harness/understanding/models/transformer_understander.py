@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from harness.base.frozen import frozen
 from harness.base.plugins import checked_settings
+from harness.model.frozen import frozen
 from harness.model.numbers import fixed
 from harness.model.offline import Setting, SettingKind
 from harness.model.understanding import Prediction, Utterance

@@ -18,12 +18,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
 from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import IntentClassifier
 from harness.model.choices import MOST_EPISODES as MOST_EPISODES
 from harness.model.choices import SEED_SHARE as SEED_SHARE
 from harness.model.choices import EpisodesEnding
+from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.statistics.intervals import Share
 from harness.understanding.counts import IntentCounts, count_intents

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 Intents = tuple[str, ...]
 Given = npt.NDArray[np.bool_]

@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from harness import __version__
-from harness.base.frozen import frozen
 from harness.base.text_file import safe_csv
 from harness.base.text_table import Column, shown, text_table
+from harness.model.frozen import frozen
 from harness.model.numbers import percent
 from harness.model.understanding import Chunking, Detail, Utterance, joined
 from harness.understanding.counts import Rule, chunks

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.foreign import plain_text
-from harness.base.frozen import frozen
 from harness.base.pages import filled_page
+from harness.model.frozen import frozen
 from harness.model.understanding import Utterance
 from harness.statistics.confidence import DET_TICKS, deviate
 from harness.understanding.comparison import FrameComparison

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.base.frozen import frozen
 from harness.base.plain_json import picked, plain, restored
 from harness.model.errors import InputError, Place
+from harness.model.frozen import frozen
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, Rule, SlotCounts

@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from harness.base.frozen import frozen
 from harness.base.plain_json import plain
 from harness.base.table import Field, Notes, Occurrences, Section, Table
 from harness.base.text_table import separated, shown
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
+from harness.model.frozen import frozen
 from harness.model.numbers import exact, percent, points, probability
 from harness.model.understanding import Chunking, Detail
 from harness.statistics.confidence import ConfidenceFigures

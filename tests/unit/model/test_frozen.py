@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from harness.base.frozen import frozen
+from harness.model.frozen import frozen
 
 T = TypeVar("T")
 
