@@ -7,7 +7,7 @@ command. Here one is compiled. See docs/decisions/087-our-own-frozen-dataclasses
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
@@ -16,10 +16,16 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """`dataclass(frozen=True, slots=True)`, also for `fields`, `replace`, `asdict`, `pickle` and type checkers."""
+    """`dataclass(frozen=True, slots=True)`, also for `fields`, `replace`, `asdict`, `pickle` and type checkers.
+
+    The standard library makes the few classes that inherit from a dataclass.
+    """
+    if any(map(is_dataclass, cls.__bases__)):
+        return dataclass(frozen=True, slots=True)(cls)
     if cls.__doc__ is None:
         cls.__doc__ = ""  # else the standard library writes the signature there, which takes as long as the rest
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
+    made.__dataclass_params__.frozen = True  # so that frozen classes may inherit from it
     methods = vars(made)
     of = fields(made)
     made.__init__ = _initialiser(made, of)

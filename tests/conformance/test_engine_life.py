@@ -112,7 +112,7 @@ def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
 @pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
 @pytest.mark.usefixtures("host_keeps_time")
 def test_a_log_that_is_deleted_or_replaced_ends_the_run_and_resume_goes_on(runs: Runs, replaced: bool) -> None:
-    folder = runs.prepare("lasting.yaml")
+    folder = runs.prepare("sixty.yaml")
     place = start_engine(folder)
     client = Watcher(place)
     client.wait_row(TrialFinished)

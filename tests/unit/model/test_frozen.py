@@ -136,6 +136,16 @@ def test_it_goes_through_pickle() -> None:
         assert pickle.loads(pickle.dumps(kept, protocol)) == kept
 
 
+def test_a_frozen_class_of_the_standard_library_may_inherit_from_it() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Longer(Kept):
+        length: int = 1
+
+    assert repr(Longer("a", length=3)).endswith("Longer(name='a', parts=(), length=3)")
+    with pytest.raises(FrozenInstanceError):
+        Longer("a").name = "b"  # type: ignore[misc]
+
+
 def test_nothing_can_be_added() -> None:
     with pytest.raises(FrozenInstanceError):
         Kept("a").other = 1  # type: ignore[attr-defined]
