@@ -85,7 +85,12 @@ def questions_page() -> str:
 
 
 def commands_page() -> str:
-    lines = ["# Commands", "", "`harness COMMAND --help` prints the same in a terminal.", ""]
+    lines = [
+        "# Commands",
+        "",
+        "`harness COMMAND --help` prints the same in a terminal; where a command has many options, `--help-all`.",
+        "",
+    ]
     found = list(commands(group, "harness"))
     lines += ["| command | what it does |", "|---|---|"]
     lines += [f"| [`{name}`](#{anchor(name)}) | {cell(one.get_short_help_str(200))} |" for name, one in found[1:]]

@@ -47,7 +47,7 @@ def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
-@verb("calibrate")
+@verb("calibrate", sections={"Sound level meter": "meter meter_baud meter_ask calibrator weighting"})
 def command(
     *,
     bench_file: Path = argument("BENCH", type=SHIPPED_FILE),

@@ -37,7 +37,14 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     return Category(value) if value in tuple(Category) else Derived(value)
 
 
-@verb("categories")
+@verb(
+    "categories",
+    sections={
+        "Judgments": "round_id with_programs raters reading",
+        "Groups": "partings crosses compare on",
+        "Limits": "min_correct max_wrong bound",
+    },
+)
 def command(
     *,
     asked: RatedAsked,

@@ -303,7 +303,14 @@ def _try_rates(source: HasRate) -> None:
         click.echo("  no rate gives text. Check the board's documentation and the wiring (TX, RX, ground, levels).")
 
 
-@verb("monitor", of=command)
+@verb(
+    "monitor",
+    of=command,
+    sections={
+        "Connection": "port baud address driver keys topics username password_env",
+        "Output": "unmapped snippets plain as_json",
+    },
+)
 def monitor(
     *,
     profile: str = argument(),

@@ -209,7 +209,19 @@ _PAGES = together(
 )
 
 
-@verb("evaluate")
+@verb(
+    "evaluate",
+    sections={
+        "Recordings": "long labels tier encoding tolerance_s conditions by clustered_by inv oov referenced resample "
+        "tail_s",
+        "Counting": "normalise count_in_vocabulary words vad continuous lead_in_ref",
+        "Work": "settings files jobs verbose force shard hang_after_s cache cluster task_hours quiet",
+        "Limits": "false_accepts_per_hour wer on",
+        "Every threshold": "prefix dev_inv dev_oov target_fa_per_hour target_fr_percent target_cost choose_by twv beta "
+        "speech_s refractory_ms no_picture",
+        "Pages": "junit audio",
+    },
+)
 def command(
     *,
     stray: tuple[str, ...] = argument(""),

@@ -206,7 +206,9 @@ class Setup:
         ]  # fmt: skip
 
 
-@verb("init")
+@verb(
+    "init", sections={"Where the device is": "port address esphome wyoming ovos home_assistant command rhasspy key_env"}
+)
 def command(
     *,
     folder: Path = argument(default=".", type=A_FOLDER),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, field, fields, is_dataclass
 from decimal import Decimal
@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, get_annotations, signature
 from pathlib import Path, PurePath
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Union, get_args, get_origin
 
 import click
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 STREAM = "-"
 """Standard output."""
+HELP_LINES = 40
+"""Longer, a help shows the usual options only."""
 LIMIT_FAILED = 1
 """The exit status if a limit does not hold, or labels are not declared."""
 
@@ -106,6 +108,7 @@ class Option(click.Option):
 
     - suffixes: the next word is taken as FILE only when it ends with one of these.
     - any_word: takes any next word that is not an option. For options whose FILE used to be required.
+    - heading: of its section in the help; "" for the options that are used most.
     """
 
     def __init__(
@@ -114,9 +117,11 @@ class Option(click.Option):
         former: Sequence[str] = (),
         suffixes: Sequence[str] = (),
         any_word: bool = False,
+        heading: str = "",
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
+        self.heading = heading
         self.former = tuple(former)
         self.suffixes = tuple(suffixes)
         self.any_word = any_word
@@ -129,7 +134,40 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose options may be of our `Option`."""
+    """A command whose options may be of our `Option`.
+
+    If its help is longer than HELP_LINES, it leaves out the options below headings; `--help-all` describes them.
+    """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        headings = dict.fromkeys(each.heading for each in params if isinstance(each, Option) and each.heading)
+        if headings:
+            whole = click.Option(
+                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_whole_help,
+                help=f"Describe all options: {', '.join(headings).lower()}.",
+            )  # fmt: skip
+            params.insert(-1, whole)
+        return params
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        whole = click.HelpFormatter(width=formatter.width)
+        super().format_help(ctx, whole)
+        if ctx.meta.setdefault(_WHOLE, whole.getvalue().count("\n") <= HELP_LINES):
+            formatter.write(whole.getvalue())
+        else:
+            super().format_help(ctx, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for each in self.get_params(ctx):
+            heading = each.heading if isinstance(each, Option) else ""
+            record = each.get_help_record(ctx) if isinstance(each, click.Option) else None
+            if record and (ctx.meta.get(_WHOLE, True) or not heading):
+                sections.setdefault(heading or "Options", []).append(record)
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [one for one in self.params if isinstance(one, Option)]
@@ -150,6 +188,14 @@ class Command(click.Command):
         return super().parse_args(ctx, rewritten)
 
 
+def _show_whole_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_WHOLE] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+_WHOLE = "harness.whole_help"
 _DECLARED = "declared"
 
 
@@ -198,9 +244,12 @@ def together(**declared: Any) -> Any:
 
 
 def verb(
-    name: str, of: click.Group | None = None, **attributes: Any
+    name: str, of: click.Group | None = None, sections: Mapping[str, str] = MappingProxyType({}), **attributes: Any
 ) -> Callable[[Callable[..., object]], click.Command]:
-    """A command. Its parameters are those of the function, each with its option or argument as default."""
+    """A command. Its parameters are those of the function, each with its option or argument as default.
+
+    sections: heading in the help → the parameters or fields below it, separated by spaces. The others come first.
+    """
 
     def made(function: Callable[..., object]) -> click.Command:
         groups: dict[str, tuple[type[Any], list[str]]] = {}
@@ -217,6 +266,12 @@ def verb(
             elif declared is not Parameter.empty:
                 several = declared if isinstance(declared, tuple) else (declared,)
                 parameters += [_parameter(given_as, kind, one) for one in several]
+        headings = {each: heading for heading, names in sections.items() for each in names.split()}
+        for each in parameters:
+            if isinstance(each, Option) and each.name in headings:
+                each.heading = headings.pop(each.name)
+        if headings:
+            raise TypeError(f"{name}: no option is named {', '.join(headings)}")
 
         @wraps(function)
         def called(**given: Any) -> object:
@@ -427,18 +482,21 @@ def setting_option(help: str, metavar: str = "NAME=VALUE") -> Any:
     return many(help, "-s", "--setting", metavar=metavar)
 
 
+_SITE = "Web site"
+
+
 @frozen
 class Site:
     """Whether people work in their browsers, and how their site is served. None: as `WebOptions` has it."""
 
     web: bool
-    address: str | None = option("With --web: address to listen on (default: 127.0.0.1).")
-    port: int | None = option("With --web: port (default: 8765).", within=(0, 65535))
-    tls_cert: Path | None = option("With --web: TLS certificate, PEM.")
-    tls_key: Path | None = option("With --web: key of the certificate, PEM.")
-    insecure: bool = flag("With --web: allow other hosts without TLS.")
-    public_url: str | None = option("", metavar="URL")
-    invitations: Path | None = option("With --web: file of invitations (default: invitations.json).")
+    address: str | None = option("With --web: address to listen on (default: 127.0.0.1).", heading=_SITE)
+    port: int | None = option("With --web: port (default: 8765).", heading=_SITE, within=(0, 65535))
+    tls_cert: Path | None = option("With --web: TLS certificate, PEM.", heading=_SITE)
+    tls_key: Path | None = option("With --web: key of the certificate, PEM.", heading=_SITE)
+    insecure: bool = flag("With --web: allow other hosts without TLS.", heading=_SITE)
+    public_url: str | None = option("", heading=_SITE, metavar="URL")
+    invitations: Path | None = option("With --web: file of invitations (default: invitations.json).", heading=_SITE)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -458,6 +516,6 @@ def site_options(who: str) -> Any:
     """`--web` and how the site is served, as `Site`. who: `raters`, `annotators`, `live`."""
     whose, visitors = ("live", "visitors") if who == "live" else (f"{who}'", who)
     own = {one.name: one for one in fields(Site) if _DECLARED in one.metadata}
-    own["public_url"] = option(f"With --web: address that {visitors} use, if it differs.", metavar="URL")
+    own["public_url"] = option(f"With --web: address that {visitors} use, if it differs.", heading=_SITE, metavar="URL")
     served = f"Serve the {whose} site; `harness rate invite` makes the links to log in."
     return together(web=flag("Does nothing: the site is always served." if who == "annotators" else served), **own)

@@ -94,7 +94,13 @@ class PlanAsked:
         return replace(self, fa_below=0.1, fr_below=0.05, fr_expected=0.02, sprt=(0.1, 0.5))
 
 
-@verb("plan")
+@verb(
+    "plan",
+    sections={
+        "Sequential test and comparison": "sprt alpha beta difference discordant power",
+        "Talkers": "per_talker correlation",
+    },
+)
 def command(*, asked: PlanAsked, as_json: bool = json_option("Print one JSON object.")) -> None:
     """Calculate how many hours and utterances a claim needs. Nothing is played.
 

@@ -69,7 +69,15 @@ class ProgramAsked:
     )
 
 
-@verb("rate")
+@verb(
+    "rate",
+    sections={
+        "Which responses": "devices query_classes queries trials conditions limit",
+        "Rounds": "round_id seed transcript adjudicate names",
+        "Screen and sound": "keys_file plain sound_device silent",
+        "Programs that rate": "command timeout_s per_minute",
+    },
+)
 def command(
     *,
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),

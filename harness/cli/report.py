@@ -25,7 +25,7 @@ DISAGREES = 3
 _JOURNAL = b'{"journal":'
 
 
-@verb("report")
+@verb("report", sections={"Evaluations and sounds": "junit audio"})
 def command(
     *,
     log: str = argument("SESSION|LOG"),

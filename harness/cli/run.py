@@ -305,7 +305,7 @@ def _serve(begin: Callable[[], Path | None], site: Site) -> int:
     return serve_live(begin, WebOptions(**site.given))
 
 
-@verb("run")
+@verb("run", sections={"Output": "plain as_json report no_watch"})
 def command(
     *,
     scenario: Path = argument(type=SHIPPED_FILE),
@@ -370,7 +370,7 @@ def command(
     sys.exit(watch_to_report(place, asked, history=True))
 
 
-@verb("resume")
+@verb("resume", sections={"Output": "plain as_json report no_watch"})
 def resume(
     *,
     session: str = argument(),

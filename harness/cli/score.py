@@ -154,7 +154,16 @@ class ScoreRules:
         return ", ".join([wording.name, *(name for name, holds in also if holds)])
 
 
-@verb("score", context_settings={"help_option_names": ["--help"]})
+@verb(
+    "score",
+    context_settings={"help_option_names": ["--help"]},
+    sections={
+        "Files": "reference_format hypothesis_format encoding glm_encoding",
+        "Words": "glm language marks like_sclite optional_words fragments",
+        "Conversations": "speakers collar by_time",
+        "Tables": "groups crossed alignments confusions",
+    },
+)
 def command(
     *,
     reference: str = option(

@@ -41,7 +41,9 @@ def open_project(folder: Path) -> AnnotationRoom:
     return AnnotationRoom(folder)
 
 
-@verb("new")
+@verb(
+    "new", sections={"Annotators": "annotators double_share second", "Order": "seed order batch target_error page_size"}
+)
 def new(
     *,
     project: Path = argument("PROJECT"),

@@ -80,7 +80,14 @@ class Sources:
         return [one for one in (self.gold, self.heard, self.pred_reference, self.pred_heard) if one]
 
 
-@verb("cascade")
+@verb(
+    "cascade",
+    sections={
+        "Transcripts and predictions": "pred_reference pred_heard attempt reads missing_is_silence normalise",
+        "Counting": "chunking detail separator attributes values zero labels",
+        "Tables": "by listed",
+    },
+)
 def command(
     *,
     sources: Sources,

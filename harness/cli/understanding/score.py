@@ -64,7 +64,15 @@ class ScoreSources:
 NO_INTENT = {"none": ""}
 
 
-@verb("score")
+@verb(
+    "score",
+    sections={
+        "Annotations": "gold_format pred_format split attempt",
+        "Counting": "chunking detail separator attributes values spoken without_places zero labels outside",
+        "Tables": "groups by confusions",
+        "Limits": "min_emr min_sfa min_slot_f1 max_cer limits_on",
+    },
+)
 def score(
     *,
     wanted: ScoreSources,

@@ -10,6 +10,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from harness.cli import ENTRIES, FORMER, VERBS, group
+from harness.cli.options import HELP_LINES, Option, verb
 from harness.cli.questions import QUESTIONS
 from tests.unit.cli.walking import commands
 
@@ -93,3 +94,25 @@ def test_help_names_the_command_that_answers_a_question() -> None:
     below = {f"{entry} {name}" for entry, verbs in VERBS.items() if entry != "understand" for name in verbs}
     assert below - {"check validate"} <= set(asked.values())
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("words", ALL)
+def test_a_help_fits_a_screen_and_help_all_describes_every_option(words: str) -> None:
+    command, *rest = words.split()[1:] or ["--help"]
+    shown = harness(command, *rest, "--help").output
+    assert len(shown.splitlines()) <= HELP_LINES
+    options = [each for each in ALL[words].params if isinstance(each, Option) and not each.hidden and each.help]
+    headings = {each.heading for each in options} - {""}
+    assert bool(headings) == ("--help-all" in shown)
+    assert headings or len(options) <= 12
+    whole = harness(command, *rest, "--help-all").output if headings else shown
+    for each in options:
+        assert max(each.opts, key=len) in whole
+    for heading in headings:
+        assert f"\n{heading}:\n" in whole
+        assert heading.lower() in " ".join(shown.split()) or f"\n{heading}:\n" in shown
+
+
+def test_a_section_of_a_help_names_options_that_exist() -> None:
+    with pytest.raises(TypeError, match="no option is named colour"):
+        verb("x", sections={"Output": "colour"})(lambda: None)
