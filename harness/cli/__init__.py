@@ -290,10 +290,10 @@ def group(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
         ctx.exit(2)
     click.echo(START)
-    choices = {"1": "demo", "2": "init", "3": "doctor", "4": "help"}
+    choices = {"1": "init demo", "2": "init", "3": "check doctor", "4": "help"}
     chosen = click.prompt("Choose 1–4, or press Enter to leave", default="", show_default=False).strip()
-    if verb := choices.get(chosen, chosen if chosen in choices.values() else ""):
-        group([verb], prog_name="harness")
+    if words := choices.get(chosen, chosen if chosen in {*choices.values(), "demo", "doctor"} else ""):
+        group(words.split(), prog_name="harness")
 
 
 def main() -> None:
