@@ -174,6 +174,10 @@ class HostTime:
             why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
             outcome.word, outcome.why = "skipped", str(why).removeprefix("Skipped: ")
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.outcomes[report.nodeid] = Outcome("failed", why=_cause(report))
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Repeats what was set aside, and writes the outcomes."""
@@ -217,11 +221,11 @@ class HostTime:
                 terminalreporter.write_line(f"UNDECIDED {name}: {outcome.why}")
 
 
-def _cause(report: pytest.TestReport) -> str:
+def _cause(report: pytest.TestReport | pytest.CollectReport) -> str:
     """The phase and the error of a failure, with its place: the log that has it whole may be cut."""
     crash = getattr(report.longrepr, "reprcrash", None)
     text = f"{Path(crash.path).name}:{crash.lineno}: {crash.message}" if crash else str(report.longrepr)
-    return f"in its {report.when}: {' '.join(text.split())[:CAUSE_CHARACTERS]}"
+    return f"in its {report.when or 'collection'}: {' '.join(text.split())[:CAUSE_CHARACTERS]}"
 
 
 def is_timed(item: pytest.Item) -> bool:

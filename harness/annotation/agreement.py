@@ -403,7 +403,7 @@ def _of_pair(pair: PairOfAnnotators) -> Iterator[Part]:
             (tuple(_labelled(tuple(sorted(labels))) for labels in (first, second)), often)
             for first, second, often in figures.confusion
         ]
-        yield Occurrences("where they differ, first → second", sides)
+        yield Occurrences("utterances where they differ, first → second", sides)
 
 
 def _alphas(masi: Figure, nominal: Figure) -> list[tuple[str, str, str]]:

@@ -197,7 +197,6 @@ def _by_split(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> 
 
 
 WIDTH = 120
-MOST_COMBINATIONS = 20
 
 
 def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
@@ -210,8 +209,9 @@ def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
     people = f"{_minutes(report.review_time_s)} at pages, {_minutes(report.hand_time_s)} by hand"
     yield f"CPU time of classifiers {seconds(report.cpu_s)}; people {people}"
     yield ""
+    yield "final labels; an utterance without them counts as not annotated"
     splits = tuple((split or "-", counts) for split, counts in report.splits.items())
-    yield from distribution.lines(Distribution(splits, tuple(labels)), WIDTH, MOST_COMBINATIONS)
+    yield from distribution.lines(Distribution(splits, tuple(labels)), WIDTH, 0)
 
 
 def rows(report: AnnotationReport) -> list[tuple[str, int, str]]:

@@ -191,9 +191,14 @@ class Occurrences:
         yield self.head
         listed = self.rows[:most]
         digits = max((len(f"{count:,}") for _, count in listed), default=1)
-        for texts, count in listed:
+        cut = []
+        for texts, _ in listed:
             room = max(4, (width - digits - 4 - len(ARROW)) // len(texts))
-            yield f"  {count:>{digits},}  {ARROW.join(shown(text, room) for text in texts)}"
+            cut.append(ARROW.join(shown(text, room) for text in texts))
+        if len(set(cut)) < len(listed):  # two would look alike
+            cut = [ARROW.join(map(shown, texts)) for texts, _ in listed]
+        for line, (_, count) in zip(cut, listed, strict=True):
+            yield f"  {count:>{digits},}  {line}"
         if len(listed) < len(self.rows):
             yield f"  … and {len(self.rows) - len(listed):,} more"
 

@@ -197,6 +197,8 @@ class Verbs(click.Group):
     """
 
     former: Mapping[str, str] = {}
+    below: Mapping[str, str] = {}
+    """Names of commands further down, for suggestions → what to write."""
 
     def __init__(self, verbs: Mapping[str, tuple[str, str]], **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -216,9 +218,10 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = {**self.former, **{name: name for name in self._verbs}}
-        if args and args[0] not in known and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], known, n=1)
-            hint = f" Did you mean {known[near[0]]!r}?" if near else ""
+        if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            names = {**self.below, **known}
+            near = difflib.get_close_matches(args[0], names, n=1)
+            hint = f" Did you mean {names[near[0]]!r}?" if near else ""
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
@@ -233,21 +236,29 @@ class Below(Verbs):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
         except (click.UsageError, InputError) as error:
             name = ctx.invoked_subcommand or ""
             if not os.path.lexists(name):
                 raise
             hint = f"{name!r} was read as a command. For the file of that name, write ./{name}"
-            if isinstance(error, click.UsageError):
-                raise click.UsageError(f"{error.format_message()} {hint}", error.ctx) from None
-            error.remedy = f"{error.remedy}. {hint}" if error.remedy else hint
-            raise
+            raise hinted(error, hint) from None
+
+
+def hinted(error: click.UsageError | InputError, hint: str) -> click.UsageError | InputError:
+    """The error with a hint behind it."""
+    if isinstance(error, click.UsageError):
+        return click.UsageError(f"{error.format_message().rstrip('.')}. {hint}", error.ctx)
+    error.remedy = f"{error.remedy}. {hint}" if error.remedy else hint
+    return error
 
 
 class Program(Verbs):
     """The entries. Every verb is also found by its former name."""
 
     former: Mapping[str, str] = FORMER | {"help": "help"}
+    below: Mapping[str, str] = {name: f"{entry} {name}" for entry, verbs in VERBS.items() for name in verbs}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "help":

@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+import difflib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from harness.cli import Verbs
+from harness.cli import Verbs, hinted
 from harness.cli.options import Command
+from harness.model.errors import InputError
+
+_FIRST = "harness.first_word"
 
 
 class EntryVerb(Verbs, Command):
-    """A verb whose help lists the verbs below it. `Program` calls those before the verb reads its arguments."""
+    """A verb whose help lists the verbs below it. `Program` calls those before the verb reads its arguments.
+
+    An error suggests the verb below that the first word nearly names.
+    """
 
     def __init__(self, verb: click.Command, verbs: Mapping[str, tuple[str, str]]) -> None:
         settings = {**verb.context_settings, "allow_extra_args": False, "allow_interspersed_args": True}
+        params = [_completed(each, verbs) if isinstance(each, click.Argument) else each for each in verb.params]
         super().__init__(
-            verbs, name=verb.name, callback=verb.callback, params=verb.params, help=verb.help,
+            verbs, name=verb.name, callback=verb.callback, params=params, help=verb.help,
             context_settings=settings, invoke_without_command=True,
         )  # fmt: skip
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return click.Command.collect_usage_pieces(self, ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_FIRST] = args[0] if args else ""
+        with self._suggesting(ctx):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with self._suggesting(ctx):
+            return super().invoke(ctx)
+
+    @contextmanager
+    def _suggesting(self, ctx: click.Context) -> Iterator[None]:
+        try:
+            yield
+        except (click.UsageError, InputError) as error:
+            word = ctx.meta[_FIRST]
+            near = difflib.get_close_matches(word, self._verbs, n=1)
+            if not near or os.path.lexists(word):
+                raise
+            raise hinted(error, f"Did you mean '{ctx.command_path} {near[0]}'?") from None
+
+
+def _completed(argument: click.Argument, verbs: Mapping[str, tuple[str, str]]) -> click.Argument:
+    """The argument; as its first value, the shell also completes a verb."""
+    completed = copy.copy(argument)
+
+    def complete(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [] if ctx.params.get(argument.name or "") else [each for each in verbs if each.startswith(incomplete)]
+        return [*map(CompletionItem, names), *argument.shell_complete(ctx, incomplete)]
+
+    completed.shell_complete = complete  # type: ignore[method-assign]
+    return completed

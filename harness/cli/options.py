@@ -163,6 +163,8 @@ class Command(click.Command):
         for each in self.get_params(ctx):
             heading = each.heading if isinstance(each, Option) else ""
             record = each.get_help_record(ctx) if isinstance(each, click.Option) else None
+            if each.name == "help_all" and ctx.meta.get(_WHOLE, True):
+                continue
             if record and (ctx.meta.get(_WHOLE, True) or not heading):
                 sections.setdefault(heading or "Options", []).append(record)
         for heading, rows in sections.items():

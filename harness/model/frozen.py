@@ -12,18 +12,20 @@ from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T")
+_OURS = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"}
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
     """`dataclass(frozen=True, slots=True)`, also for `fields`, `replace`, `asdict`, `pickle` and type checkers.
 
-    The standard library makes the few classes that inherit from a dataclass.
+    The standard library makes the few classes that inherit from a dataclass, or have one of the methods of their own.
     """
-    if any(map(is_dataclass, cls.__bases__)):
+    if any(map(is_dataclass, cls.__bases__)) or vars(cls).keys() & _OURS:
         return dataclass(frozen=True, slots=True)(cls)
-    if cls.__doc__ is None:
-        cls.__doc__ = ""  # else the standard library writes the signature there, which takes as long as the rest
+    undocumented = cls.__doc__ is None
+    if undocumented:
+        cls.__doc__ = cls.__name__  # else the standard library takes as long again, for a signature
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
     made.__dataclass_params__.frozen = True  # so that frozen classes may inherit from it
     methods = vars(made)
@@ -38,6 +40,8 @@ def frozen(cls: type[T]) -> type[T]:
         made.__repr__ = _text
     made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
     made.__getstate__, made.__setstate__ = _state, _set_state
+    if undocumented:
+        made.__doc__ = None
     return made  # type: ignore[no-any-return]
 
 

@@ -1,6 +1,8 @@
 """An engine that is killed again and again at random moments of a run loses nothing and doubles nothing."""
 
+import os
 import random
+import signal
 import time
 from collections import Counter
 from pathlib import Path
@@ -34,7 +36,10 @@ def _run_with_kills(folder: Path, chance: random.Random, wanted: int) -> int:
     kills = 0
     while kills < wanted:
         place = start_engine(folder)
-        time.sleep(chance.uniform(0.0, 0.8))  # any moment will do: that is what is tested
+        if kills:
+            time.sleep(chance.uniform(0.0, 0.8))  # any moment will do: that is what is tested
+        else:
+            wait_for(lambda place=place: _stopped_in_an_attempt(place.pid, folder))  # type: ignore[misc]
         if not place.alive:
             break
         kill(place)
@@ -42,6 +47,16 @@ def _run_with_kills(folder: Path, chance: random.Random, wanted: int) -> int:
     place = start_engine(folder)
     wait_for(lambda: not place.alive, 300, "the end of the run")
     return kills
+
+
+def _stopped_in_an_attempt(pid: int, folder: Path) -> bool:
+    """Whether the engine stands still while an attempt is under way; if none is, it goes on."""
+    os.kill(pid, signal.SIGSTOP)
+    of_attempts = [entry.record for entry in rows(folder) if isinstance(entry.record, AttemptStarted | AttemptFinished)]
+    if of_attempts and isinstance(of_attempts[-1], AttemptStarted):
+        return True
+    os.kill(pid, signal.SIGCONT)
+    return False
 
 
 @pytest.mark.parametrize(

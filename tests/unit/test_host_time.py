@@ -44,16 +44,23 @@ def test_rule(by_others): assert "miscounted" == ""
 """
 
 
-def run(folder: Path, *names: str) -> tuple[dict[str, tuple[str, str]], int, str]:
+def run(folder: Path, *names: str, more: tuple[str, ...] = ()) -> tuple[dict[str, tuple[str, str]], int, str]:
     """How each test ended and why, the exit status, and the output of a pytest with nothing but our plugin."""
     folder.joinpath("test_inner.py").write_text(TESTS, encoding="utf-8")
     outcomes = folder / "outcomes.json"
     folder.joinpath("pytest.ini").write_text("[pytest]\naddopts = -p tests.host_time\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", f"--outcomes={outcomes}", *(f"test_inner.py::{name}" for name in names)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        f"--outcomes={outcomes}",
+        *(f"test_inner.py::{name}" for name in names),
+        *more,
+    ]
     around = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=folder, env=around, capture_output=True, text=True, check=False)
     told = json.loads(outcomes.read_text(encoding="utf-8"))
-    ended = {name.partition("::")[2]: (one["word"], one["why"]) for name, one in told.items()}
+    ended = {name.partition("::")[2] or name: (one["word"], one["why"]) for name, one in told.items()}
     return ended, done.returncode, done.stdout
 
 
@@ -73,6 +80,14 @@ def test_a_stall_by_others_is_undecided_after_one_repetition(tmp_path: Path) -> 
     assert f"UNDECIDED test_inner.py::test_stalled_by_others: {why}" in said
     assert said.count("collected 1 item") == 2
     assert "1 undecided in" in said.splitlines()[-1]
+
+
+def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "test_gone.py").write_text("from nowhere import anything\n", encoding="utf-8")
+    ended, status, _ = run(tmp_path, "test_rule", more=("test_gone.py", "-n1"))
+    assert status != 0
+    assert ended["test_gone.py"][0] == "failed"
+    assert "No module named 'nowhere'" in ended["test_gone.py"][1]
 
 
 def test_the_same_stall_by_the_test_itself_is_a_failure(tmp_path: Path, host_keeps_time: None) -> None:

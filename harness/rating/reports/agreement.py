@@ -186,7 +186,8 @@ def _share_column(key: str, title: str, text: Callable[[Share], str], name: str 
 
 WIDTH = 80
 LISTED = 15
-"""Rows of categories, confusions and pairs in a text."""
+_CUT = ("confusions", "pairs")
+"""Sections of which a text shows so many rows."""
 HIGH_RAW, LOW_ALPHA = 0.8, 0.4
 """Raw agreement above the first with alpha below the second: one category makes up most labels."""
 _AT = 15
@@ -197,7 +198,7 @@ def lines(figures: AgreementFigures) -> Iterator[str]:
     """The report without disputed items."""
     names = ", ".join(shown(one, 30) for one in figures.sessions)
     yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
-    listed = (section.lines(WIDTH, None if section.key == "raters" else LISTED) for section in sections(figures))
+    listed = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
     settle = ["Disputed items: add --disputed. Settle them: harness rate SESSION… --adjudicate"]
     yield from separated(*listed, settle if figures.disputed else ())
 
@@ -211,10 +212,11 @@ def sections(figures: AgreementFigures) -> Iterator[Section]:
     yield Section("raters", "Raters", list(_raters(figures)))
     if figures.agreement.shared:
         again = Notes([("said again", "when one rater says it, how often another one says it, too")], _AT)
-        yield Section("confusions", "Categories", (_said_again(figures), again, _confusions(figures)))
+        yield Section("confusions", "Agreement on each category", (_said_again(figures), again, _confusions(figures)))
     if figures.pairs:
         least = sorted(figures.pairs, key=lambda pair: pair.agreed.value or 0.0)
-        yield Section("pairs", "Pairs of raters", [replace(_pairs_table(figures), rows=least)])
+        order = _sentences(["The pairs that agree least come first."])
+        yield Section("pairs", "Pairs of raters", (replace(_pairs_table(figures), rows=least), order))
     if flags := [(flag, counts) for flag, counts in figures.sub_flags if counts.both + counts.one]:
         again = Notes([("set again", "of equal categories: when one rater sets it, how often the other one does")], _AT)
         yield Section("sub-flags", "Sub-flags", (Table(_SUB_FLAGS, flags), again))
@@ -375,7 +377,7 @@ def _confusions(figures: AgreementFigures) -> Occurrences:
         ((f"{LABELS[CATEGORIES[first]]} / {LABELS[CATEGORIES[second]]}",), often)
         for first, second, often in confusions(figures.agreement.confusion)
     ]
-    return Occurrences("most frequent confusions", rows)
+    return Occurrences("most frequent confusions, in pairs of labels", rows)
 
 
 def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:

@@ -207,7 +207,9 @@ def _table(
         texts = [percent(found.share(one, at), 2) if shares else f"{one:,}" for at, one in enumerate(cells)]
         body.append((name, *texts, *([percent(found.share(cells[-1], -1), 2)] * of_all)))
     closing = [(*end, *([""] * of_all)) for end in ends]
-    return text_table(list(map(Column, heads)), body, width, ends=closing, most=most or None)
+    yield from text_table(list(map(Column, heads)), body, width, ends=closing, most=most or None)
+    if most and len(rows) > most:
+        yield f"  {sum(cells[-1] for _, cells in rows[most:]):,} in all in those (--max-rows 0 lists them)"
 
 
 def as_json(found: Distribution, files: Sequence[str]) -> dict[str, Any]:

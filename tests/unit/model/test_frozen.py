@@ -146,6 +146,23 @@ def test_a_frozen_class_of_the_standard_library_may_inherit_from_it() -> None:
         Longer("a").name = "b"  # type: ignore[misc]
 
 
+def test_a_class_with_such_a_method_of_its_own_keeps_it() -> None:
+    @frozen
+    class Counted:
+        count: int
+
+        def __getstate__(self) -> list[object]:
+            return [self.count + 1]
+
+    assert Counted(1).__getstate__() == [2]
+    with pytest.raises(FrozenInstanceError):
+        Counted(1).count = 2  # type: ignore[misc]
+
+
+def test_a_class_without_a_docstring_has_none() -> None:
+    assert Kept.__doc__ is None
+
+
 def test_nothing_can_be_added() -> None:
     with pytest.raises(FrozenInstanceError):
         Kept("a").other = 1  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli.understanding import command
+from harness.cli import group
 from harness.model.errors import HarnessError, InputError, PluginError
 from harness.understanding.files.corpus_file import read_corpus, read_splits
 from harness.understanding.models.model_folder import load_model
@@ -25,7 +25,7 @@ DEADLINE_S = 60.0
 
 
 def ran(*arguments: object, given: bytes = b"") -> Result:
-    done = CliRunner().invoke(command, [str(one) for one in arguments], input=given)
+    done = CliRunner().invoke(group, ["understanding", *map(str, arguments)], input=given)
     if isinstance(done.exception, HarnessError):
         raise done.exception
     return done
