@@ -249,7 +249,8 @@ class Below(Verbs):
 def hinted(error: click.UsageError | InputError, hint: str) -> click.UsageError | InputError:
     """The error with a hint behind it."""
     if isinstance(error, click.UsageError):
-        return click.UsageError(f"{error.format_message().rstrip('.')}. {hint}", error.ctx)
+        text = error.format_message()
+        return click.UsageError(f"{text}{'' if text.endswith(('.', '?')) else '.'} {hint}", error.ctx)
     error.remedy = f"{error.remedy}. {hint}" if error.remedy else hint
     return error
 

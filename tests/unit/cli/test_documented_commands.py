@@ -62,6 +62,10 @@ def fault_of(line: str) -> str:
             return "" if command.params and command is not group else f"no command {words[0]}"
         command = below
         words.pop(0)
-    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts, *getattr(one, "former", ()))}
+    known = {
+        name
+        for one in command.get_params(context)
+        for name in (*one.opts, *one.secondary_opts, *getattr(one, "former", ()))
+    }
     options = [word.partition("=")[0] for word in words if re.match(r"--\w", word)]
     return ", ".join(one for one in options if one not in known | {"--help", "--version"})
