@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T")
-_OURS = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"}
+_METHODS = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"}
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -21,7 +21,7 @@ def frozen(cls: type[T]) -> type[T]:
 
     The standard library makes the few classes that inherit from a dataclass, or have one of the methods of their own.
     """
-    if any(map(is_dataclass, cls.__bases__)) or vars(cls).keys() & _OURS:
+    if any(map(is_dataclass, cls.__bases__)) or vars(cls).keys() & _METHODS:
         return dataclass(frozen=True, slots=True)(cls)
     undocumented = cls.__doc__ is None
     if undocumented:

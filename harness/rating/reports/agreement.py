@@ -372,11 +372,13 @@ def _said_again(figures: AgreementFigures) -> Table[tuple[Category, CategoryAgre
     return Table(fields, [row for row in categories if row[1].labels])
 
 
-def _confusions(figures: AgreementFigures) -> Occurrences:
+def _confusions(figures: AgreementFigures) -> Part:
     rows = [
         ((f"{LABELS[CATEGORIES[first]]} / {LABELS[CATEGORIES[second]]}",), often)
         for first, second, often in confusions(figures.agreement.confusion)
     ]
+    if not rows:
+        return _sentences(["no item has different categories"])
     return Occurrences("most frequent confusions, in pairs of labels", rows)
 
 
