@@ -92,7 +92,7 @@ async def test_a_key_from_before_the_drawing_labels_nothing_however_late_it_is_h
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize("first_after_s", [REPEATS_S, 0.66], ids=lambda s: f"repeats after {s} s")
 async def test_a_key_that_is_held_down_labels_one_item(
-    screen: Callable[[Path], Seat], first_after_s: float, tmp_path: Path
+    screen: Callable[[Path], Seat], first_after_s: float, tmp_path: Path, host_keeps_time: None
 ) -> None:
     """Held for a third of a second longer than the keyboard takes to repeat it, in real time."""
     async with screen(tmp_path) as seat:
