@@ -6,7 +6,7 @@ import json
 
 from harness.cli.options import Printed, RatedAsked, choose_one, demand_limits, flag, option, printed_options, verb
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.cli.streams import print_lines, standard_output
+from harness.cli.streams import drawn_progress, print_lines, standard_output
 from harness.model.judgment import RatingRound
 from harness.rating.exercises import BUILT_IN_EXERCISES
 
@@ -37,7 +37,8 @@ def command(
 
     choose_one(disputed=disputed, json=printed.as_json, csv=printed.as_csv)
     sessions = rated_sessions(asked)
-    found = read_sessions(sessions.folders)
+    with drawn_progress():
+        found = read_sessions(sessions.folders)
     if asked.round_id is not None:
         demand_known(asked.round_id, {row.round for one in found for row in one.rows}, "round")
     found = with_rows_of(found, sessions.round_id, with_programs=asked.with_programs)

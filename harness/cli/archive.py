@@ -11,6 +11,7 @@ from harness.base.foreign import plain_text
 from harness.base.whole_file import parts_of
 from harness.cli.options import argument, option, verb
 from harness.cli.sessions import session_folder
+from harness.cli.streams import drawn_progress
 from harness.model.errors import InputError
 from harness.model.numbers import counted
 
@@ -60,7 +61,8 @@ def pack(
     if len(set(targets)) < len(targets):
         raise InputError("two sessions have the same name", remedy="Pack them one by one, with -o")
     for folder, target in zip(folders, targets, strict=True):
-        manifest, found = packed(folder, target)
+        with drawn_progress():
+            manifest, found = packed(folder, target)
         click.echo(f"{plain_text(str(target))}: {_content(manifest)}, {target.stat().st_size} bytes")
         _tell(found)
         for part in parts_of(target):
@@ -96,7 +98,8 @@ def unpack(
     from harness.session.archive import unpack as unpacked
 
     target = out or Path(archive.name.removesuffix(suffix_of(archive)))
-    manifest, found = unpacked(archive, target, UnpackLimits(max_size, max_ratio))
+    with drawn_progress():
+        manifest, found = unpacked(archive, target, UnpackLimits(max_size, max_ratio))
     click.echo(f"{plain_text(str(target))}: {_content(manifest)}, packed by version {plain_text(manifest.harness, 40)}")
     _tell(found)
 

@@ -12,7 +12,7 @@ import click
 from harness.base.written import known_name
 from harness.cli.options import Printed, RatedAsked, demand_limits, many, option, printed_options, share, verb
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.cli.streams import in_colour, print_lines, width
+from harness.cli.streams import drawn_progress, in_colour, print_lines, width
 from harness.model.choices import PARTINGS, Bound, Derived, Reading
 from harness.model.judgment import Category
 
@@ -87,7 +87,8 @@ def command(
     from harness.rating.reports.categories import Selection, limits_of, report_of
 
     sessions = rated_sessions(asked)
-    found = read_sessions(sessions.folders)
+    with drawn_progress():
+        found = read_sessions(sessions.folders)
     rows = [row for one in found for row in one.rows]
     names = sorted({row.rater for row in rows})
     raters = tuple(known_name(rater, names) for rater in raters)

@@ -10,7 +10,7 @@ import click
 
 from harness.base.whole_file import WholeFile
 from harness.cli.options import A_FILE, STREAM, argument, choose_one, json_option, option, target_option, verb
-from harness.cli.streams import print_lines, readable, refuse_overwriting, width
+from harness.cli.streams import drawn_progress, print_lines, readable, refuse_overwriting, width
 from harness.model.errors import InputError
 
 WORSE = 1
@@ -82,7 +82,8 @@ def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Pat
     from harness.statistics.comparison import DifferenceVerdict
 
     folders = [session_folder(one) for one in named]
-    found = compare_sessions(folders, Clusters(cluster_by) if cluster_by else None)
+    with drawn_progress():
+        found = compare_sessions(folders, Clusters(cluster_by) if cluster_by else None)
     facts = comparison_page.differing_facts(found, folders)
     if html is not None:
         comparison_page.write_page(found, facts, html)

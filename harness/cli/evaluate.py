@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +25,7 @@ from harness.cli.options import (
     together,
     verb,
 )
-from harness.cli.streams import print_lines, refuse_overwriting, safe_stream, width
+from harness.cli.streams import RedrawnLine, print_lines, refuse_overwriting, width
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
 from harness.model.errors import InputError
 from harness.model.numbers import fixed
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from harness.offline.run import RunProgress
 
 LONGEST_TASK_H = 24.0
-_CLEAR = "\r\x1b[K"
 
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -288,49 +286,24 @@ def _refuse_stray(names: Sequence[str]) -> None:
     )
 
 
-def on_terminal(stream: TextIO) -> bool:
-    """Whether a line on this stream can be redrawn."""
-    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-
-class EvaluationTerminal:
-    """Prints results on standard output. Draws a progress line on standard error if that is a terminal; other lines
-    appear above it."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._stream = safe_stream(sys.stderr)
-        self._drawn = on_terminal(self._stream) and not quiet
-        self._last = ""
+class EvaluationTerminal(RedrawnLine):
+    """Prints results on standard output, and draws the progress of an evaluation."""
 
     @property
     def width(self) -> int:
         return width()
 
     def say(self, line: str) -> None:
-
         print_lines([line])
 
     def progress(self, progress: RunProgress) -> None:
-        if self._drawn:
-            width = shutil.get_terminal_size().columns - 1
-            self._last = shown(progress_text(progress), max(10, width))
-            self._write(_CLEAR + self._last)
+        self.draw(progress_text(progress))
 
     def warn(self, line: str) -> None:
-        self.tell(f"harness: {line}")
+        self.above(f"harness: {line}")
 
     def tell(self, line: str) -> None:
-        self._write((_CLEAR if self._last else "") + line + "\n" + self._last)
-
-    def clear(self) -> None:
-        """Remove the progress line from the screen."""
-        if self._last:
-            self._write(_CLEAR)
-        self._last = ""
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        self.above(line)
 
 
 def progress_text(progress: RunProgress) -> str:

@@ -14,6 +14,7 @@ from harness.base.whole_file import disk_errors, write_whole
 from harness.cli.judgments import print_file
 from harness.cli.options import argument, flag, json_option, option, verb
 from harness.cli.sessions import figures_of, session_folder
+from harness.cli.streams import drawn_progress
 from harness.model.errors import HarnessError, InputError, LogError, Place
 from harness.model.numbers import counted
 from harness.offline.wake_log import differences, summary, write
@@ -100,7 +101,8 @@ def command(
         _trn(folder, Path(trn_folder), device, quiet=printed)
     if not (logs or as_json):
         return
-    found = read_session(folder)
+    with drawn_progress():
+        found = read_session(folder)
     for name, count in found.wake.unaccounted().items():
         raise HarnessError(
             f"the wake events of {name} do not add up: its results lack {count}",
@@ -154,7 +156,8 @@ def _metrics(folder: Path, target: str, *, quiet: bool) -> None:
     from harness.report.session import read_session
     from harness.session.log.reader import later_rows, read_scenario
 
-    metrics = prometheus(read_session(folder, later_rows(folder)), read_scenario(folder))
+    with drawn_progress():
+        metrics = prometheus(read_session(folder, later_rows(folder)), read_scenario(folder))
     if target == STDOUT:
         sys.stdout.write(metrics)
         return

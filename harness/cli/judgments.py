@@ -12,7 +12,7 @@ from harness.base.foreign import plain_text
 from harness.base.whole_file import write_whole
 from harness.cli.options import argument, either, flag, many, option, sessions_argument, target_option, verb
 from harness.cli.sessions import session_folder
-from harness.cli.streams import standard_output
+from harness.cli.streams import drawn_progress, standard_output
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
 from harness.model.numbers import counted
@@ -52,7 +52,8 @@ def export(
         raise InputError("only one of CSV and JSON lines can go to standard output", remedy="Name a file")
     if parquet_file is not None:
         demand_parquet()
-    found = read_sessions([session_folder(one) for one in sessions])
+    with drawn_progress():
+        found = read_sessions([session_folder(one) for one in sessions])
     table = judgment_table(found, only_in_force=in_force, blind=blind)
     wanted: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
@@ -93,7 +94,8 @@ def import_(
 
     path = Path(file)
     names = _names(mapped)
-    found = read_sessions([session_folder(one) for one in sessions])
+    with drawn_progress():
+        found = read_sessions([session_folder(one) for one in sessions])
     read = read_judgments(path, Format(kind) if kind else format_of(path), WORDS, names, encoding)
     plan = plan_import(found, read, path, replacing=replacing)
     if plan.problems and not skip_bad:

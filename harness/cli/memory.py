@@ -14,7 +14,7 @@ from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
 from harness.cli.options import Printed, option, printed_options, sessions_argument, verb
 from harness.cli.sessions import session_folder
-from harness.cli.streams import standard_output
+from harness.cli.streams import drawn_progress, standard_output
 from harness.model.errors import InputError, Place
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _read(folder: Path) -> PairsOfSession:
     from harness.session.figures.memory import MemoryFigures
     from harness.session.log.reader import LogReader
 
-    with LogReader(folder) as reader:
+    with LogReader(folder) as reader, drawn_progress():
         figures = MemoryFigures.of(reader.entries())
     if not figures.planned:
         raise InputError(

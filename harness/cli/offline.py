@@ -8,12 +8,10 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import click
-
 from harness.base.foreign import plain_text
 from harness.cli.options import EnginesAsked, Printed, argument, engine_options, flag, option, printed_options, verb
 from harness.cli.sessions import session_folder
-from harness.cli.streams import print_pieces
+from harness.cli.streams import RedrawnLine, print_pieces
 from harness.model.errors import InputError
 from harness.model.numbers import seconds
 
@@ -51,9 +49,18 @@ def command(
     folder = session_folder(session)
     stimuli = read_stimuli(folder)
     devices = _demand(stimuli, device)
+    line, began_s = RedrawnLine(quiet=quiet), time.monotonic()
+
+    def progress(done: int, of: int) -> None:
+        left = f", {seconds((time.monotonic() - began_s) / done * (of - done))} left" if done else ""
+        line.draw(f"{done} of {of} stimuli{left}")
+
     with closing(load_engine(task)) as engine:
         facts = engine.facts
-        heard, failed = hear(engine, stimuli, devices, continuous=continuous, progress=_StimuliTold(quiet))
+        try:
+            heard, failed = hear(engine, stimuli, devices, continuous=continuous, progress=progress)
+        finally:
+            line.clear()
     threshold = facts.rule.threshold if facts.rule is not None else None
     clips = {sha256: clip.name for sha256, clip in stimuli.clips.items()}
     found = [
@@ -84,18 +91,3 @@ def _demand(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:
             remedy=f"Use one of its devices: {', '.join(plain_text(one, 80) for one in stimuli.devices)}",
         )
     return (device,)
-
-
-class _StimuliTold:
-    """Progress on standard error: one line that is redrawn on a terminal, none elsewhere."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._silent = quiet or not sys.stderr.isatty()
-        self._began_s = time.monotonic()
-
-    def __call__(self, done: int, of: int) -> None:
-        if self._silent:
-            return
-        took_s = time.monotonic() - self._began_s
-        left = f", {seconds(took_s / done * (of - done))} left" if done else ""
-        click.echo(f"\r{done} of {of} stimuli{left}   ", err=True, nl=done == of)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.progress import step, tracked
 from harness.cli.options import SHIPPED_FILE, argument, flag, json_option, option, verb
 from harness.cli.plan import share_of
+from harness.cli.streams import drawn_progress
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exposure, hours, number, percent, seconds
 from harness.model.scenario import TrialKind
@@ -84,19 +86,21 @@ def command(
     from harness.scenario.together import check_together
     from harness.session.engine.prepare import planned
 
-    read, bench = load_scenario(scenario), load_bench(bench_file)
-    check_together(read, bench)
-    trials = planned(read, bench).trials
-    plan = Rehearsal(trials, read.limits, read.stopping)
     device = SimulatedDevice(asked.missed, asked.misheard, asked.false_accepts)
-    done = Rehearsed(
-        asked,
-        trials,
-        plan.left_out,
-        plan.runs(device, asked.runs, asked.seed),
-        plan.limits(device, asked.runs, asked.seed),
-        nights_of(read, bench, asked),
-    )
+    with drawn_progress():
+        step("Planning")
+        read, bench = load_scenario(scenario), load_bench(bench_file)
+        check_together(read, bench)
+        trials = planned(read, bench).trials
+        plan = Rehearsal(trials, read.limits, read.stopping)
+        done = Rehearsed(
+            asked,
+            trials,
+            plan.left_out,
+            plan.runs(device, asked.runs, asked.seed),
+            plan.limits(device, asked.runs, asked.seed),
+            nights_of(read, bench, asked),
+        )
     if as_json:
         click.echo(json.dumps(_told(done)))
     else:
@@ -152,7 +156,7 @@ def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[t
         rows = check_limits(scenario.limits, night.totals, night.wake, scenario.stopping)
         return night, worst_of(rows, night.finished)
 
-    return [played(seed) for seed in range(asked.seed, asked.seed + asked.nights)]
+    return [played(seed) for seed in tracked(range(asked.seed, asked.seed + asked.nights), "Playing runs")]
 
 
 def _lines(done: Rehearsed) -> Iterator[str]:

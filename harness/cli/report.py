@@ -13,7 +13,7 @@ import click
 
 from harness.base.text_table import shown
 from harness.cli.options import A_FILE, argument, audio_option, json_option, option, verb
-from harness.cli.streams import print_lines, readable, refuse_overwriting
+from harness.cli.streams import drawn_progress, print_lines, readable, refuse_overwriting
 from harness.model.errors import InputError, Place
 from harness.offline.asked import PagesAsked
 from harness.offline.wake_log_reading import demand_numbers
@@ -65,7 +65,9 @@ def command(
         from harness.report.session_cases import SoundsIn
         from harness.report.session_page import write_report
 
-        verdict = write_report([session_folder(one) for one in (log, *more)], output, SoundsIn(audio))
+        folders = [session_folder(one) for one in (log, *more)]
+        with drawn_progress():
+            verdict = write_report(folders, output, SoundsIn(audio))
         click.echo(f'{verdict}. Writing the report to "{shown(str(output))}"')
         return
     if more or Path(log).is_dir():

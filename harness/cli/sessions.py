@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
+from harness.cli.streams import drawn_progress
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
@@ -47,7 +48,7 @@ def figures_of(folder: Path) -> tuple[Progress, WakeFigures | None]:
 
     figures = SessionFigures()
     wake: WakeFigures | None = None
-    with LogReader(folder) as reader:
+    with LogReader(folder) as reader, drawn_progress():
         for entry in reader.entries():
             figures.add(entry)
             if isinstance(entry.record, SessionStarted) and entry.record.listens:

@@ -10,7 +10,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.cli.options import argument, csv_option, flag, json_option, many, verb
 from harness.cli.sessions import figures_of, session_folder
-from harness.cli.streams import standard_output
+from harness.cli.streams import drawn_progress, standard_output
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.feed import Logged
@@ -54,7 +54,9 @@ def command(
     folder = session_folder(session)
     stream = standard_output()
     if checking:
-        sys.exit(print_findings(check(folder)))
+        with drawn_progress():
+            findings = check(folder)
+        sys.exit(print_findings(findings))
     if as_json:
         from harness.base.codec import encode
         from harness.session.engine.feed import MESSAGES  # takes a while to import

@@ -9,12 +9,14 @@ import os
 import select
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from harness.base.progress import drawn
 from harness.base.text_file import refuse_endless
 from harness.base.text_table import shown, width_of
 from harness.base.whole_file import WholeFile
@@ -265,6 +267,67 @@ def width() -> int:
 def in_colour(stream: TextIO) -> bool:
     """Whether a stream is a terminal that shows colours, and nobody asked for none (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+_CLEAR = "\r\x1b[K"
+BETWEEN_DRAWINGS_S = 0.1
+
+
+def on_terminal(stream: TextIO) -> bool:
+    """Whether a line on this stream can be redrawn."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+class RedrawnLine:
+    """A line on standard error that is redrawn in place, if that is a terminal. Other lines appear above it."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._stream = safe_stream(sys.stderr)
+        self._drawn = on_terminal(self._stream) and not quiet
+        self._last = ""
+
+    def draw(self, text: str) -> None:
+        if self._drawn:
+            self._last = shown(text, max(10, shutil.get_terminal_size().columns - 1))
+            self._write(_CLEAR + self._last)
+
+    def above(self, line: str) -> None:
+        self._write((_CLEAR if self._last else "") + line + "\n" + self._last)
+
+    def clear(self) -> None:
+        """Remove the line from the screen."""
+        if self._last:
+            self._write(_CLEAR)
+        self._last = ""
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+@contextmanager
+def drawn_progress() -> Iterator[None]:
+    """Draws a line about the work in the block (see harness.base.progress), on a terminal; print after the block.
+
+    It is drawn by the work itself: no thread runs beside it.
+    """
+    line = RedrawnLine()
+    next_s = 0.0
+
+    def draw(what: str, done: int, total: int) -> None:
+        nonlocal next_s
+        if (now_s := time.monotonic()) >= next_s or not done:
+            next_s = now_s + BETWEEN_DRAWINGS_S
+            line.draw(f"{what}: {done:,} of {total:,}" if total else f"{what}: {done:,}" if done else f"{what} …")
+
+    if not on_terminal(sys.stderr):
+        yield
+        return
+    with drawn(draw):
+        try:
+            yield
+        finally:
+            line.clear()
 
 
 def bold(line: str, colour: bool) -> str:

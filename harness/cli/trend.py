@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from harness.cli.options import A_FILE, Printed, argument, many, option, printed_options, verb
-from harness.cli.streams import print_lines, width
+from harness.cli.streams import drawn_progress, print_lines, width
 
 WORSE = 1
 
@@ -44,7 +44,8 @@ def command(
     from harness.report import trend_page
     from harness.report.trend import follow
 
-    found = follow(folder, names, device, since.replace(tzinfo=UTC).timestamp() if since else None)
+    with drawn_progress():
+        found = follow(folder, names, device, since.replace(tzinfo=UTC).timestamp() if since else None)
     if html is not None:
         trend_page.write_page(found, html)
     if printed.as_json:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
+from harness.base.progress import tracked
 from harness.cli.options import SHIPPED_FILE, argument, json_option, verb
+from harness.cli.streams import drawn_progress
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.numbers import counted
@@ -127,9 +129,10 @@ def command(
     Exit status: 0 no problems · 2 problems found.
     """
     findings = ValidatedFiles()
-    for path in _files(paths, findings):
-        findings.read(path)
-    findings.pair()
+    with drawn_progress():
+        for path in tracked(list(_files(paths, findings)), "Reading files"):
+            findings.read(path)
+        findings.pair()
     if as_json:
         click.echo(json.dumps(_as_json(findings), indent=2))
     else:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from harness.base.progress import step, tracked
 from harness.cli.options import argument, option, output_option, verb
+from harness.cli.streams import drawn_progress
 from harness.model.errors import HarnessError, InputError, VoiceError
 from harness.model.numbers import fixed, moment, percent
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
@@ -33,7 +35,8 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
     table = Table(box=None, pad_edge=False)
     for title in ("engine", "version", "voices", "licence"):
         table.add_column(title, overflow="fold")
-    for name in names(Group.VOICES):
+
+    def row_of(name: str) -> tuple[str, ...]:
         try:
             voice = load(Group.VOICES, name)()
             spoken = voice.names()
@@ -41,10 +44,13 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
             shown = " ".join(plain) if len(plain) <= 8 else f"{len(plain)}, with variants {len(spoken)}"
             licence = str(getattr(voice, "licence", "not stated"))
             # Model hashes belong in the log, not in a table.
-            row = (name, " ".join(voice.version().split()[:2]), shown, licence)
+            return name, " ".join(voice.version().split()[:2]), shown, licence
         except HarnessError as error:
-            row = (name, "not installed", str(error), "")
-        table.add_row(*(Text(cell) for cell in row))
+            return name, "not installed", str(error), ""
+
+    with drawn_progress():
+        for name in tracked(names(Group.VOICES), "Asking speech engines"):
+            table.add_row(*map(Text, row_of(name)))
     Console(file=sys.stdout).print(table)
 
 
@@ -82,7 +88,9 @@ def say(
         level_dbfs=level_dbfs,
         rate_hz=rate_hz,
     )
-    rendered = renderer.render(recipe)
+    with drawn_progress():
+        step(f"Speaking with {recipe.voice.label()}")
+        rendered = renderer.render(recipe)
     waveform = rendered.waveform
     level = active_speech_level(waveform)
     if level is None:

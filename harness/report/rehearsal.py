@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from harness.base.progress import tracked
 from harness.model.choices import POWER
 from harness.model.frozen import frozen
 from harness.model.scenario import Evidence, Limits, Stopping, TrialKind
@@ -181,7 +182,7 @@ class Rehearsal:
     def runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
         """So many simulated runs of the plan, played `factor` times over."""
         random = np.random.default_rng(seed)
-        return [self._run(device, random, factor) for _ in range(count)]
+        return [self._run(device, random, factor) for _ in tracked(range(count), f"Drawing runs ×{factor}")]
 
     def limits(self, device: SimulatedDevice, count: int, seed: int) -> tuple[RehearsedLimit, ...]:
         """Every limit and sequential test, in the order of a report."""

@@ -18,6 +18,7 @@ from harness.base.foreign import plain_text
 from harness.base.gathering import gathered
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
+from harness.base.progress import step
 from harness.base.whole_file import write_whole
 from harness.model import numbers
 from harness.model.choices import Derived, Grouping, Reading
@@ -90,6 +91,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
     verdict = worst(one["verdict"] for one in sections)
     started = [one["session"].started for one in sections]
     names = [plain_text(one.title or one.scenario_id, 120) for one in started]
+    step("Writing the page")
     page = filled_page(
         "harness.report",
         "session_page.html",

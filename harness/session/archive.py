@@ -28,6 +28,7 @@ from harness import __version__
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
+from harness.base.progress import tracked
 from harness.base.whole_file import MORE_ROOM, disk_errors, whole_folder, whole_stream
 from harness.model.errors import InputError, LogError, Place
 from harness.model.frozen import frozen
@@ -105,7 +106,8 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
                 f"{folder} is damaged: {found.damage[0]}",
                 remedy="See all damage with: harness report show SESSION --check",
             )
-        files = tuple(_measured(folder, name) for name in _names(folder))
+        names = list(_names(folder))
+        files = tuple(_measured(folder, name) for name in tracked(names, "Reading files"))
         manifest = PackManifest(__version__, found.rows, found.clips or 0, found.sealed, files)
         if target.absolute().is_relative_to(folder.absolute()):
             raise InputError(f"{target} lies inside the session", remedy="Name a file elsewhere with -o")
@@ -113,7 +115,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
             # It does not name the folder, which may have been renamed.
             head = _MANIFESTS.dump_json(manifest, indent=1)
             add(MANIFEST, len(head), io.BytesIO(head))
-            for one in files:
+            for one in tracked(files, "Packing files"):
                 with (folder / one.name).open("rb") as source:
                     hashed = _Hashed(source)
                     add(one.name, one.bytes, hashed)
@@ -139,7 +141,7 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
         members = _tar_members(stream) if suffix == TAR else _zip_members(stream)
         manifest = _manifest_of(members, stream, limits)
         with whole_folder(target) as part:
-            for one in manifest.files:
+            for one in tracked(manifest.files, "Unpacking files"):
                 found = next(members, None)
                 if found is None:
                     raise _refused(f"it is cut short: {_shown(one.name)} is missing")

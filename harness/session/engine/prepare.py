@@ -19,6 +19,7 @@ from pathlib import Path
 from harness import __version__
 from harness.base.places import SessionFolder
 from harness.base.processor import host_facts
+from harness.base.progress import step
 from harness.base.whole_file import disk_errors, sync_folder, unfinished, write_whole
 from harness.devices.declared import demand_host, simulated
 from harness.model.bench import Bench, OperatorPresence
@@ -121,6 +122,7 @@ def _refuse(
         if sort in tried:
             continue
         tried.add(sort)
+        step(f"Rendering a stimulus of {name}")
         if isinstance(recipe.query, Ambience) and recipe.query.noise is not None:
             # A second of noise shows it: no length of noise fails where a shorter one can be made.
             recipe = replace(recipe, query=replace(recipe.query, duration_s=min(recipe.query.duration_s, 1.0)))

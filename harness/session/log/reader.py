@@ -19,6 +19,7 @@ from harness.base.chain import COLUMN, FIRST, ChainCheck, Seal, is_chained, read
 from harness.base.codec import CodecError, decode
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
+from harness.base.progress import tracked
 from harness.base.row_store import (
     OF_NO_CLOCK,
     SESSION,
@@ -62,7 +63,8 @@ class LogReader:
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, in order; LogError naming a row that cannot be read."""
-        for row in texts(self._connection, self.folder.database, after_seq):
+        rows = texts(self._connection, self.folder.database, after_seq)
+        for row in tracked(rows, f"Reading rows of {self.folder.path.name}", self.last_seq):
             yield entry_of(row, self.folder.database)
 
     def last_seq(self) -> int:
@@ -117,7 +119,7 @@ def check(folder: Path) -> LogFindings:
     gone, silenced = removals(folder), redactions(folder)
     wrong = [
         ClipFinding(seq, clip.name, what)
-        for seq, clip in clips
+        for seq, clip in tracked(clips, "Checking clips")
         if (what := clip_damage(session.clips, _as_redacted(clip, silenced)))
     ]
     open_ = {clip.name for _, clip in clips if clip.name in silenced and not clip_damage(session.clips, clip)}
@@ -210,9 +212,8 @@ def _read_all(
     try:
         damage += [f"the trigger {name}, which keeps rows as they are, is gone" for name in missing_guards(connection)]
         column = COLUMN if is_chained(connection) else "NULL"
-        for seq, run, at_s, wall_s, kind, body, link in connection.execute(
-            f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries ORDER BY seq"
-        ):
+        ordered = connection.execute(f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries ORDER BY seq")
+        for seq, run, at_s, wall_s, kind, body, link in tracked(ordered, "Checking rows"):
             if seq < expected:
                 damage.append(f"row {seq} comes after row {expected - 1}")
                 break  # pages that name each other again and again would never end

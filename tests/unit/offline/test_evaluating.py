@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group, streams
-from harness.cli.evaluate import EvaluationTerminal, on_terminal, progress_text
+from harness.cli.evaluate import EvaluationTerminal, progress_text
 from harness.cli.options import EnginesAsked
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
@@ -96,11 +96,11 @@ def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.Mo
     ours, theirs = pty.openpty()
     with open(theirs, "w", encoding="utf-8") as terminal, open(ours, "rb"):
         monkeypatch.setenv("TERM", "xterm")
-        assert on_terminal(terminal)
+        assert streams.on_terminal(terminal)
         monkeypatch.setenv("TERM", "dumb")
-        assert not on_terminal(terminal)
+        assert not streams.on_terminal(terminal)
         monkeypatch.delenv("TERM")
-        assert not on_terminal(terminal)
+        assert not streams.on_terminal(terminal)
 
 
 def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
