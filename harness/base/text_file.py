@@ -243,7 +243,7 @@ _ENDLESS = {(1, 5), (1, 7), (1, 8), (1, 9)}
 
 def empty(path: Path) -> InputError:
     """A file that holds nothing."""
-    return InputError("the file is empty", place=Place(str(path)), remedy="Check what was to write it")
+    return InputError("the file is empty", place=Place(str(path)), remedy="Check the program that writes it")
 
 
 def _refuse(content: bytes, codec: str, path: Path) -> None:

@@ -63,6 +63,7 @@ QUESTIONS = {
     },
 }
 """Heading → question → the words of the command."""
+TROUBLE = "When something fails: harness check doctor, then look up what you see in {}."
 
 
 def answers(formatter: click.HelpFormatter) -> str:
@@ -71,4 +72,6 @@ def answers(formatter: click.HelpFormatter) -> str:
     for heading, rows in QUESTIONS.items():
         with formatter.section(heading):
             formatter.write_dl([(question.ljust(44), f"harness {words}") for question, words in rows.items()], 46)
+    formatter.write_paragraph()
+    formatter.write_text(TROUBLE.format("docs/how-to/troubleshooting.md"))
     return formatter.getvalue()

@@ -86,7 +86,7 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
     for source in sources:
         both = STDIN not in (source, target) and os.path.isfile(target) and os.path.exists(source)
         if both and os.path.samefile(source, target):
-            raise InputError("this file is to be read and to be written", place=Place(target), remedy="Name another")
+            raise InputError("this file is both an input and an output", place=Place(target), remedy="Name another")
 
 
 def refuse_stdin_twice(files: Sequence[str]) -> None:

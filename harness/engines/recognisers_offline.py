@@ -112,7 +112,7 @@ class MoonshineOffline:
         except EngineError as error:
             self.close()
             raise InputError(
-                f"the model in {folder} is not of the architecture {architecture.name.lower()}",
+                f"the model in {folder} does not have the architecture {architecture.name.lower()}",
                 remedy="Use -s architecture=tiny or -s architecture=base",
             ) from error
         name = f"moonshine-voice {version('moonshine-voice')} {folder.name}"

@@ -57,12 +57,15 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevi
     if within and name:
         names = ", ".join(repr(device.name) for device in within)
         raise SoundError(f"{name!r} matches {len(within)} {kind} devices", remedy=f"Use one of these names: {names}")
+    if not able:
+        raise SoundError(f"the {kind} device {name!r} does not exist, and there is no other", remedy=NO_SERVER)
     names_able = [device.name for device in able]
     meant = did_you_mean(name, names_able)
-    listed = ", ".join(repr(found) for found in names_able) or "none"
+    listed = ", ".join(repr(found) for found in names_able)
     raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{meant}Available: {listed}")
 
 
+NO_SERVER = "Is a sound server running? pactl info"
 LIST_LIMIT_S = 10.0
 
 

@@ -27,7 +27,7 @@ from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
 from harness.session.engine.prepare import planned
-from harness.sound.sound_devices import sound_devices
+from harness.sound.sound_devices import NO_SERVER, sound_devices
 
 
 def sound(bench: Bench | None) -> Iterator[Check]:
@@ -41,10 +41,10 @@ def sound(bench: Bench | None) -> Iterator[Check]:
     try:
         devices = sound_devices(server)
     except HarnessError as error:
-        yield Check("sound", needed, error.what, error.remedy or "Is a sound server running? pactl info")
+        yield Check("sound", needed, error.what, error.remedy or NO_SERVER)
         return
     if not devices:
-        yield Check("sound", needed, "PortAudio finds no sound device", "Is a sound server running? pactl info")
+        yield Check("sound", needed, "PortAudio finds no sound device", NO_SERVER)
         return
     inputs, outputs = sum(one.inputs > 0 for one in devices), sum(one.outputs > 0 for one in devices)
     yield Check("sound", Level.OK, f"{counted(len(devices), 'device')}: {inputs} record, {outputs} play")

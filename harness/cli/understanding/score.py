@@ -51,7 +51,9 @@ class ScoreSources:
 
     def __post_init__(self) -> None:
         if self.sessions and (self.gold or self.predicted):
-            raise InputError("sessions exclude --gold and --pred", remedy="Name sessions, or give --gold and --pred")
+            raise InputError(
+                "sessions cannot be combined with --gold or --pred", remedy="Name sessions, or give --gold and --pred"
+            )
         if not self.sessions and not (self.gold and self.predicted):
             remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
             raise InputError("there is nothing to score", remedy=remedy)

@@ -227,7 +227,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     assert "is the journal of another evaluation" in refused("evaluate", *BOOM, "-u", "--resume")
     (here / "precious.txt").write_text("a letter\n")
     assert "not a wake-evaluation log" in refused("evaluate", *BOOM, "-l", "precious.txt", "--force")
-    assert "to be read and to be written" in refused("evaluate", *BOOM, "-l", "i.txt", "--force")
+    assert "both an input and an output" in refused("evaluate", *BOOM, "-l", "i.txt", "--force")
     assert (here / "precious.txt").read_text() == "a letter\n"
 
 

@@ -378,7 +378,7 @@ def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
     [
         (("--cross", "voice,levle_dbfs"), "--cross: there is no grouping 'levle_dbfs'"),
         (("--cross", "voice,levle_dbfs"), "Did you mean 'level_dbfs'?"),
-        (("--json", "groups.csv"), "this file is to be read and to be written"),
+        (("--json", "groups.csv"), "this file is both an input and an output"),
         (("--groups", "other.csv"), "no id of this list is one of the references"),
         (("--groups", "none.csv"), "there is no such file"),
         (("--groups", "broken.csv"), "broken.csv:3:1: 3 fields, where the header has 2"),

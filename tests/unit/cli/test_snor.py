@@ -134,7 +134,7 @@ def test_homophone_pairs_each_once_and_sorted(tmp_path: Path, faulty: Path) -> N
     over = snor("--to", "esn", "--homophones", tmp_path / "x", "--output", f"{tmp_path}/./x", stdin=text)
     assert "name the same file" in str(over.exception)
     before = faulty.read_bytes()
-    assert "to be read and to be written" in str(snor("--to", "esn", "--homophones", faulty, faulty).exception)
+    assert "both an input and an output" in str(snor("--to", "esn", "--homophones", faulty, faulty).exception)
     assert faulty.read_bytes() == before
 
 

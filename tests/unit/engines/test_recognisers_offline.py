@@ -71,7 +71,7 @@ def test_a_language_that_the_model_does_not_have_is_refused() -> None:
 def test_a_folder_of_another_architecture_is_refused_when_it_is_loaded() -> None:
     packaged = MoonshineOffline("tiny-en", {})
     packaged.close()
-    with pytest.raises(InputError, match="is not of the architecture base"):
+    with pytest.raises(InputError, match="does not have the architecture base"):
         MoonshineOffline("", {"architecture": "base"})
 
 

@@ -148,7 +148,7 @@ def test_the_table_of_a_comparison_replaces_none_of_its_inputs(tmp_path: Path, t
     arguments = ["compare", str(tmp_path / "a.log"), str(tmp_path / "b.log"), "--csv", str(tmp_path / target)]
     result = CliRunner().invoke(group, arguments)
     assert isinstance(result.exception, InputError)
-    assert "to be read and to be written" in str(result.exception)
+    assert "both an input and an output" in str(result.exception)
     assert {(tmp_path / name).read_text() for name in ("a.log", "b.log", "b.log.jsonl")} == {LOG}
 
 

@@ -39,6 +39,12 @@ def test_a_wrong_name_lists_those_that_would_do(name: str) -> None:
     assert caught.value.remedy.startswith("Did you mean 'speaker'?") is (name == "speeker")
 
 
+def test_without_any_device_the_sound_server_is_suspected() -> None:
+    with pytest.raises(SoundError, match="'default' does not exist, and there is no other") as caught:
+        find(DEVICES[4:], "default", plays=True)
+    assert "pactl info" in caught.value.remedy
+
+
 def test_sinks_and_sources_of_a_sound_server_have_their_own_names_and_are_reached_through_pulse() -> None:
     ways = [SoundDevice(0, "hw:0,0", 2, 2, 44100), SoundDevice(3, "pulse", 32, 32, 48000)]
     sink, source = of_server(ways, ["alsa_output.usb-Speaker"], ["alsa_input.usb-Microphone"])

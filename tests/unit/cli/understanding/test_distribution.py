@@ -113,7 +113,7 @@ def test_groups_part_a_single_file(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["x=a.csv", "x=a.csv"], "two splits are called 'x'"),
-        (["a.csv", "--json", "a.csv"], "this file is to be read and to be written"),
+        (["a.csv", "--json", "a.csv"], "this file is both an input and an output"),
         (["-", "-"], "only one file can come from standard input"),
         (["a.csv", "--separator", ""], "--separator is empty"),
         (["a.csv", "--json", "-", "--csv", "-"], "both go to standard output"),

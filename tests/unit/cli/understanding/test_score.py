@@ -209,14 +209,14 @@ def test_json_on_standard_output_is_alone_there(files: list[str]) -> None:
         (["--gold", "g.jsonl", "--pred", "g.txt"], "the file or folder does not exist"),
         (["--gold", "-", "--pred", "-"], "only one file can come from standard input"),
         (["--gold", "-", "--pred", "p.jsonl"], "<stdin>: the name has no suffix for its format. Give --gold-format"),
-        (["--gold", "g.jsonl", "--pred", "p.jsonl", "--json", "g.jsonl"], "this file is to be read and to be written"),
+        (["--gold", "g.jsonl", "--pred", "p.jsonl", "--json", "g.jsonl"], "this file is both an input and an output"),
         (
             ["--gold", "g.jsonl", "--pred", "p.jsonl", "--by", "vioce"],
             "gold has no group 'vioce'. Did you mean 'voice'",
         ),
         (["--gold", "g.jsonl", "--pred", "p.jsonl", "--split", "dev"], "this has no splits"),
         (["--gold", "bare.txt", "--pred", "p.jsonl"], "nothing in this is annotated"),
-        (["a_session", "--gold", "g.jsonl"], "sessions exclude --gold and --pred"),
+        (["a_session", "--gold", "g.jsonl"], "sessions cannot be combined with --gold or --pred"),
     ],
 )
 def test_wrong_usage_is_refused_before_anything_is_written(files: list[str], arguments: list[str], said: str) -> None:
