@@ -21,7 +21,7 @@ from harness.base.plugins import Group, names
 from harness.base.typed_table import ColumnContent
 from harness.cli import group
 from harness.cli.json_schema import json_schema
-from harness.cli.questions import QUESTIONS
+from harness.cli.questions import QUESTIONS, TROUBLE
 from harness.model.choices import FileKind
 from harness.model.procedure import EDITIONS, ProcedureName
 from harness.model.record import Record
@@ -81,6 +81,7 @@ def questions_page() -> str:
         for question, words in rows.items():
             name = f"harness {words}"
             lines.append(f"| {cell(question)} | [`{name}`](commands.md#{anchor(name)}) |")
+    lines += ["", TROUBLE.format("[troubleshooting](../how-to/troubleshooting.md)")]
     return "\n".join(lines) + "\n"
 
 

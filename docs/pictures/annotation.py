@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -17,7 +18,7 @@ from playwright.sync_api import sync_playwright  # noqa: E402
 from tests.annotation_projects import annotation_project  # noqa: E402
 from tests.conformance.annotation.site import AnnotationSiteProcess  # noqa: E402
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium")
 WISHES = (
     "a double room in porto for the ninth of may",
     "two nights near the station and not too dear",
@@ -49,7 +50,7 @@ def main() -> None:
         try:
             with sync_playwright() as playwright:
                 chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-                page = chromium.new_page(viewport={"width": 1100, "height": 900})
+                page = chromium.new_page(viewport={"width": 1100, "height": 780})
                 page.goto(site.invitation("ann"))
                 page.get_by_role("link", name="Begin").click()
                 page.wait_for_selector(".js #desk .at")

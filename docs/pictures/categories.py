@@ -73,7 +73,7 @@ def main() -> None:
         give(session, [row for one in heard for row in given(one, clips[one.trial_id][1].sha256, chance)])
         page = folder / "categories.html"
         options = ["--compare", "kitchen", "radio", "--html", str(page)]
-        subprocess.run([str(HARNESS), "categories", str(session), *options], check=True, capture_output=True)
+        subprocess.run([str(HARNESS), "report", "categories", str(session), *options], check=True, capture_output=True)
         photograph(page, HERE / "categories.png", 1100, 1180, folder)
 
 

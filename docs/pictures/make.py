@@ -1,12 +1,10 @@
 """Makes the pictures of this folder from the real thing: the demonstration in the virtual lab, and boards over a wire.
 
     .venv/bin/python docs/pictures/make.py                  # all; takes about six minutes
-
     .venv/bin/python docs/pictures/make.py wake             # the wake screen; needs `make -C firmware_stubs`
-
     .venv/bin/python docs/pictures/make.py scoring          # the page of scored transcripts; needs chromium only
-
     .venv/bin/python docs/pictures/make.py understanding    # a run with intents and slots
+    .venv/bin/python docs/pictures/make.py demo             # the dashboard, and judging on it
 
 Needs tmux, chromium and mosquitto. The dashboard runs in a private tmux of 120×36. The screen is drawn as SVG, cell
 by cell, and chromium turns the SVG into PNG.
@@ -163,9 +161,7 @@ def finished(screen: str) -> int:
 
 
 def response_just_kept(screen: str) -> bool:
-    tail = [line for line in screen.splitlines() if line[1:3].isdigit() and line[3:4] == ":"][-6:]
-    kept = any("response of " in line for line in tail)
-    return finished(screen) >= 8 and kept and "(our transcription)" in screen and "×2" in screen
+    return finished(screen) >= 8 and "our transcription: “" in screen and "set_timer" in screen
 
 
 @contextmanager
@@ -218,7 +214,9 @@ def understanding_picture(folder: Path) -> None:
     """The run screen when a query was understood at its second attempt."""
     os.environ["HARNESS_LAB"] = str(folder / "lab")
     settings = "scenarios/lab/understanding_assistant.yaml"
-    subprocess.run([str(HARNESS), "lab", "up", "--settings", settings], check=True, capture_output=True, cwd=ROOT)
+    subprocess.run(
+        [str(HARNESS), "admin", "lab", "up", "--settings", settings], check=True, capture_output=True, cwd=ROOT
+    )
     terminal = Terminal(folder)
     try:
         files = ["scenarios/understanding.yaml", "--bench", "scenarios/benches/virtual_lab.yaml"]
@@ -235,7 +233,7 @@ def understanding_picture(folder: Path) -> None:
         terminal.wait(partial(shows, "session folder:"))
     finally:
         terminal.close()
-        subprocess.run([str(HARNESS), "lab", "down"], check=True, capture_output=True)
+        subprocess.run([str(HARNESS), "admin", "lab", "down"], check=True, capture_output=True)
     picture(screen, HERE / "understanding-run.png", folder)
 
 
@@ -261,51 +259,53 @@ def _of_twenty_four(id_: str) -> int:
     return int(id_.rstrip(")\n")[-4:]) % 24
 
 
+def demo_pictures(folder: Path) -> None:
+    """The dashboard while a query plays, and the judging of the responses that were kept."""
+    terminal = Terminal(folder)
+    terminal.type(f"clear; {shlex.join([str(HARNESS), 'init', 'demo', '--sessions', f'{folder}/sessions'])}", "Enter")
+    try:
+        terminal.wait(lambda screen: finished(screen) == 2)
+        terminal.type("s")
+        terminal.wait(partial(shows, "Why?"))
+        terminal.type("-l", "a door slammed")
+        terminal.type("Enter")
+        terminal.wait(response_just_kept)
+        run = terminal.coloured()
+        terminal.type("j")
+        for done in range(3):
+            terminal.wait(partial(shows, f"Judging {done} of"))
+            terminal.type("1")
+        terminal.wait(partial(shows, "Judging 3 of"))
+        time.sleep(0.5)  # the notice of the last key
+        rating = terminal.coloured()
+        terminal.type("Escape")
+        terminal.wait(partial(shows, "pause"))
+        terminal.type("a")
+        terminal.wait(partial(shows, "Abort this session?"))
+        terminal.type("y")
+        terminal.wait(partial(shows, "The engine has ended"))
+        terminal.type("C-q")
+        terminal.wait(lambda screen: "session folder:" in screen or "results:" in screen)
+        time.sleep(2.0)  # the lab goes down
+    finally:
+        terminal.close()
+    picture(run, HERE / "dashboard.png", folder)
+    picture(rating, HERE / "rating.png", folder)
+
+
+PICTURES = {
+    "scoring": scoring_picture,
+    "understanding": understanding_picture,
+    "wake": wake_picture,
+    "demo": demo_pictures,
+}
+
+
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="vh") as name:
-        folder = Path(name)
-        os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", HARNESS_RUNTIME=name)
-        if sys.argv[1:] in ([], ["scoring"]):
-            scoring_picture(folder)
-            if sys.argv[1:]:
-                return
-        if sys.argv[1:] in ([], ["understanding"]):
-            understanding_picture(folder)
-            if sys.argv[1:]:
-                return
-        wake_picture(folder)
-        if sys.argv[1:] == ["wake"]:
-            return
-        terminal = Terminal(folder)
-        terminal.type(f"clear; {shlex.join([str(HARNESS), 'demo', '--sessions', name + '/sessions'])}", "Enter")
-        try:
-            terminal.wait(lambda screen: finished(screen) == 2)
-            terminal.type("s")
-            terminal.wait(lambda screen: "Why?" in screen)
-            terminal.type("-l", "a door slammed")
-            terminal.type("Enter")
-            terminal.wait(response_just_kept)
-            run = terminal.coloured()
-            terminal.type("j")
-            for done in range(3):
-                terminal.wait(partial(shows, f"Judging {done} of"))
-                terminal.type("1")
-            terminal.wait(partial(shows, "Judging 3 of"))
-            time.sleep(0.5)  # the notice of the last key
-            rating = terminal.coloured()
-            terminal.type("Escape")
-            terminal.wait(lambda screen: "pause" in screen)
-            terminal.type("a")
-            terminal.wait(lambda screen: "Abort this session?" in screen)
-            terminal.type("y")
-            terminal.wait(lambda screen: "The engine has ended" in screen)
-            terminal.type("C-q")
-            terminal.wait(lambda screen: "session folder:" in screen or "results:" in screen)
-            time.sleep(2.0)  # the lab goes down
-        finally:
-            terminal.close()
-        picture(run, HERE / "dashboard.png", folder)
-        picture(rating, HERE / "rating.png", folder)
+    for name in sys.argv[1:] or PICTURES:
+        with tempfile.TemporaryDirectory(prefix="vh") as folder:
+            os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", HARNESS_RUNTIME=folder)
+            PICTURES[name](Path(folder))
 
 
 if __name__ == "__main__":

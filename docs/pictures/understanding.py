@@ -44,14 +44,14 @@ def main() -> None:
             ["predict", "data", "--model", "model", "--split", "test", "--out", "predicted.jsonl"],
             ["score", "--gold", "data", "--split", "test", "--pred", "predicted.jsonl", "--html", "report.html"],
         ):
-            subprocess.run([str(HARNESS), "understanding", *line], check=True, capture_output=True, cwd=folder)
+            subprocess.run([str(HARNESS), "understand", *line], check=True, capture_output=True, cwd=folder)
         report = folder / "report.html"
         photograph(report, HERE / "understanding.png", 1100, 1180, folder)
         text = report.read_text(encoding="utf-8")
         # A picture begins at the top of the page.
         begin, end = text.index("<section id=figures"), text.index("<section id=utterances")
         report.write_text(text[:begin] + text[end:], encoding="utf-8")
-        photograph(report, HERE / "understanding-utterances.png", 1100, 900, folder)
+        photograph(report, HERE / "understanding-utterances.png", 1100, 760, folder)
 
 
 if __name__ == "__main__":
