@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import difflib
+import glob
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from harness.cli import Verbs, hinted
@@ -58,12 +60,18 @@ class EntryVerb(Verbs, Command):
 
 
 def _completed(argument: click.Argument, verbs: Mapping[str, tuple[str, str]]) -> click.Argument:
-    """The argument; as its first value, the shell also completes a verb."""
+    """The argument; as its first value, the shell also completes a verb.
+
+    bash drops all words before the sign for files, and completes no file beside a word. So the sign comes first, and
+    files that begin like a verb are words too.
+    """
     completed = copy.copy(argument)
 
     def complete(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        names = [] if ctx.params.get(argument.name or "") else [each for each in verbs if each.startswith(incomplete)]
-        return [*map(CompletionItem, names), *argument.shell_complete(ctx, incomplete)]
+        given = ctx.get_parameter_source(argument.name or "") is ParameterSource.COMMANDLINE
+        names = [] if given else [each for each in verbs if each.startswith(incomplete)]
+        files = glob.glob(f"{glob.escape(incomplete)}*") if names and incomplete else []
+        return [*argument.shell_complete(ctx, incomplete), *map(CompletionItem, [*names, *files])]
 
     completed.shell_complete = complete  # type: ignore[method-assign]
     return completed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
+from click.shell_completion import CompletionItem, ShellComplete
 from click.testing import CliRunner, Result
 
 from harness.cli import ENTRIES, FORMER, VERBS, group
@@ -82,8 +82,7 @@ def test_a_mistyped_verb_is_suggested_by_its_name_below_an_entry() -> None:
 
 def test_the_shell_completes_the_entries_and_the_verbs_below_them() -> None:
     def completed(*words: str) -> list[str]:
-        shell = ShellComplete(group, {}, "harness", "_HARNESS_COMPLETE")
-        return [one.value for one in shell.get_completions(list(words), "")]
+        return [one.value for one in items(*words) if one.type == "plain"]
 
     assert completed() == list(ENTRIES)
     assert completed("admin")[:3] == ["lab", "voices", "devices"]
@@ -92,6 +91,23 @@ def test_the_shell_completes_the_entries_and_the_verbs_below_them() -> None:
     assert completed("run")[:2] == ["resume", "attach"]
     assert "show" not in completed("report", "show", "x")
     completed("run", "a", "b")  # one word too many is no error here
+
+
+def items(*words: str, incomplete: str = "") -> list[CompletionItem]:
+    return ShellComplete(group, {}, "harness", "_HARNESS_COMPLETE").get_completions(list(words), incomplete)
+
+
+@pytest.mark.parametrize("entry", [name for name, (module, _) in ENTRIES.items() if module])
+def test_bash_keeps_the_verbs_beside_files(entry: str) -> None:
+    kinds = [one.type for one in items(entry)]
+    assert "plain" in kinds
+    assert not {"file", "dir"} & set(kinds[kinds.index("plain") :]), "bash would drop the verbs"
+
+
+def test_the_shell_completes_files_that_begin_like_a_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sound.yaml").touch()
+    assert [one.value for one in items("check", incomplete="so") if one.type == "plain"] == ["sound", "sound.yaml"]
 
 
 def test_help_names_the_command_that_answers_a_question() -> None:
