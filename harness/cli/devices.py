@@ -18,11 +18,12 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import picked
+from harness.base.progress import tracked
 from harness.cli.discover import discover
 from harness.cli.earcons import learn_earcon
 from harness.cli.options import argument, flag, json_option, many, option, verb
 from harness.cli.orders import move, power
-from harness.cli.streams import demand_reader, standard_output
+from harness.cli.streams import demand_reader, drawn_progress, standard_output
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact, percent
@@ -61,11 +62,12 @@ def list_profiles(*, as_json: bool = json_option("Print a JSON list instead of a
 
     profiles: list[DeviceProfile] = []
     problems: list[str] = []
-    for path in profile_paths(Path()).values():
-        try:
-            profiles.append(load_profile(path.name, beside=path.parent))
-        except InputError as error:
-            problems += str(error).splitlines()
+    with drawn_progress():
+        for path in tracked(profile_paths(Path()).values(), "Reading profiles"):
+            try:
+                profiles.append(load_profile(path.name, beside=path.parent))
+            except InputError as error:
+                problems += str(error).splitlines()
     if as_json:
         click.echo(json.dumps([_row(profile) for profile in profiles], ensure_ascii=False, indent=2))
     else:
@@ -177,7 +179,9 @@ def test(
     if every and (reach.given or reach.driver):
         raise InputError("--all cannot watch a device", remedy="Name the profile of this device instead of --all")
     if every:
-        loaded = [load_profile(path.name, beside=path.parent) for path in profile_paths(Path()).values()]
+        with drawn_progress():
+            paths = tracked(profile_paths(Path()).values(), "Reading profiles")
+            loaded = [load_profile(path.name, beside=path.parent) for path in paths]
     else:
         loaded = [load_profile(str(profile), beside=Path())]
     wrong = [one for one in loaded if not _samples(one)]

@@ -12,7 +12,9 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
+from harness.base.progress import tracked
 from harness.cli.options import argument, json_option, many, verb
+from harness.cli.streams import drawn_progress
 from harness.model.errors import InputError, PluginError
 from harness.model.numbers import exact
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
@@ -46,7 +48,8 @@ def command(
     if name is None:
         if given:
             raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
-        entries = list(catalogue())
+        with drawn_progress():
+            entries = list(tracked(catalogue(), "Reading engines"))
         if as_json:
             click.echo(json.dumps([_engine_json(entry) for entry in entries], ensure_ascii=False, indent=2))
         else:
@@ -61,7 +64,9 @@ def command(
     elif given:
         raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
     else:
-        models = [load_or_say(f"{entry.name}:{one.name}") for one in entry.models] if _by_model(entry) else []
+        with drawn_progress():
+            named = tracked(entry.models if _by_model(entry) else (), "Loading models")
+            models = [load_or_say(f"{entry.name}:{one.name}") for one in named]
     if as_json:
         content = _engine_json(entry) | {"loaded": [_loaded_json(one) for one in models]}
         click.echo(json.dumps(content, ensure_ascii=False, indent=2))

@@ -72,6 +72,8 @@ def test_nothing_is_drawn_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
             {"Planning", "Drawing runs ×1", "Playing runs"},
         ),
         ("admin voices list", {"Asking speech engines"}),
+        ("admin devices list", {"Reading profiles"}),
+        ("evaluate engines", {"Reading engines"}),
         ("admin pack SESSION -o FOLDER/s.tar.gz", {"Checking rows", "Reading files", "Packing files"}),
         ("report SESSION -o FOLDER/page.html", {"Reading rows of session", "Writing the page"}),
         ("report show SESSION --check", {"Checking rows"}),
