@@ -58,7 +58,7 @@ def boards_pictures(folder: Path) -> None:
         invited = harness(folder, "rate", "invite", "manager", "--address", f"http://127.0.0.1:{PORT}")
         site = subprocess.Popen([HARNESS, "run", "attach", "--web", "--port", PORT], cwd=folder)
         try:
-            with browser(1100, 1180) as page:
+            with browser(1200, 860) as page:
                 time.sleep(10.0)  # until the site listens
                 page.goto(invited.split()[-1])
                 page.locator("h2 a").first.click()
