@@ -11,7 +11,6 @@ from pathlib import Path
 
 from harness import __version__
 from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
-from harness.base.findings import nearest
 from harness.base.whole_file import disk_errors, whole_folder, write_whole
 from harness.model.annotation import (
     IMPORTED,
@@ -24,7 +23,7 @@ from harness.model.annotation import (
     Slots,
     WorkOrder,
 )
-from harness.model.errors import InputError, InputProblems, Place
+from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Utterance, joined
 from harness.understanding.files.corpus_file import read_corpus

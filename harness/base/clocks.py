@@ -47,6 +47,11 @@ class ScaledClock:
         return self._clock.real_s(duration_s / self._factor)
 
 
+def wall_offset_s() -> float:
+    """Wall clock minus monotonic clock of this host: it changes only when the wall clock is set."""
+    return threads.wall() - threads.monotonic()
+
+
 _NOT_SYNCHRONISED = 0x40  # STA_UNSYNC of adjtimex(2)
 
 

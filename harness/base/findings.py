@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -25,7 +25,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from harness.base import strict_yaml
 from harness.base.strict_yaml import Mark, Node, Plain
 from harness.model.choices import FileKind
-from harness.model.errors import InputError, InputProblems, Place, did_you_mean
+from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.numbers import exact
 
 KeyPath = Sequence[str | int]
@@ -45,13 +45,6 @@ class Keys(BaseModel):
 
 
 KeysT = TypeVar("KeysT", bound=Keys)
-
-
-def nearest(word: object, known: Collection[str], *, listed: str = "Known") -> str:
-    """A remedy: the nearest known word, and the list of known words (at most twenty)."""
-    meant = did_you_mean(str(word), known)
-    shown = ", ".join(list(known)[:20]) + (", …" if len(known) > 20 else "")
-    return f"{meant}{listed}: {shown or 'none'}"
 
 
 class Findings:

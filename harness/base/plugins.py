@@ -46,13 +46,17 @@ _REMOVED = {
 
 
 def _points(group: Group) -> EntryPoints:
-    """Searching all packages takes tens of milliseconds, so it happens once per sys.path."""
-    return _found(group, tuple(sys.path))
+    found: EntryPoints = _all_points(tuple(sys.path)).select(group=group.value)
+    return found
 
 
 @lru_cache(maxsize=32)
-def _found(group: Group, path: tuple[str, ...]) -> EntryPoints:
-    return entry_points(group=group.value)
+def _all_points(path: tuple[str, ...]) -> Any:
+    """Those of every group, of a type that depends on the version of Python: something with `select`.
+
+    Searching all packages takes tens of milliseconds, however few groups are wanted, so it happens once per sys.path.
+    """
+    return entry_points()
 
 
 def names(group: Group) -> tuple[str, ...]:

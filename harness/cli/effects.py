@@ -20,9 +20,8 @@ from harness.cli.options import flag, json_option, option, sessions_argument, ve
 from harness.cli.sessions import progress_of, session_folder, user_name
 from harness.cli.streams import print_lines, standard_output
 from harness.model.effect import EffectSource, EffectWord
-from harness.model.errors import InputError
+from harness.model.errors import InputError, nearest
 from harness.model.numbers import counted
-from harness.model.record import EffectAnswered
 
 if TYPE_CHECKING:
     from harness.session.summary import EffectItem, SessionEffects
@@ -155,8 +154,6 @@ def _head(items: Sequence[EffectItem], now_s: float) -> str:
 
 def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
     """The effect of that trial; InputError when there is none, or more than one session has it."""
-    from harness.base.findings import nearest
-
     items = _items(folders)
     found = [one for one in items if one.trial.id == trial_id]
     if not found:
@@ -170,6 +167,7 @@ def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
 
 
 def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
+    from harness.model.record import EffectAnswered
     from harness.rating.judgment_log import JudgmentLog
 
     before = item.answers[-1] if item.answers else None

@@ -17,8 +17,6 @@ from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import drawn_progress
 from harness.model.errors import HarnessError, InputError, LogError, Place
 from harness.model.numbers import counted
-from harness.offline.wake_log import differences, summary, write
-from harness.offline.wake_log_reading import read
 
 STDOUT = "-"
 BY_DEVICE = BY_SESSION = ""
@@ -69,6 +67,8 @@ def command(
     SESSION: its folder, or its name below ./sessions. Without an option that names a form, wake-evaluation logs are
     written as SESSION.DEVICE.log into the current folder.
     """
+    from harness.offline.wake_log import differences, summary, write
+    from harness.offline.wake_log_reading import read
     from harness.report.session import read_session
     from harness.report.wake_json import as_json as figures_as_json
     from harness.report.wake_log_session import wake_log

@@ -15,7 +15,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, argument, verb
-from harness.model.errors import InputError
+from harness.model.errors import InputError, nearest
 from harness.model.numbers import seconds
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
     Exit status: 0 it has arrived · 2 the bench has no such stand, or it cannot go there · 3 it has not arrived.
     """
     from harness.base.clocks import HostClock
-    from harness.base.findings import nearest
     from harness.scenario.bench import load_bench
     from harness.session.engine.assemble import stands_of
 
@@ -61,7 +60,6 @@ def power(
 
     Exit status: 0 it is switched · 2 the bench has no switch for that device · 3 the switch does not answer.
     """
-    from harness.base.findings import nearest
     from harness.scenario.bench import load_bench
     from harness.session.engine.assemble import power_of
 

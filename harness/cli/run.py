@@ -30,14 +30,12 @@ from harness.cli.options import (
 )
 from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
-from harness.model.bench import OperatorPresence
 from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
-from harness.model.feed import Goodbye, Hello, Message
 from harness.model.frozen import frozen
-from harness.model.record import EndReason
 
 if TYPE_CHECKING:
     from harness.cli.plain import JsonPrinter, PlainPrinter
+    from harness.model.feed import Message
     from harness.session.engine.launch import EnginePlace
 
 
@@ -117,6 +115,7 @@ def watch(place: EnginePlace, view: RunView, *, history: bool) -> int:
 
 def _show(place: EnginePlace, view: RunView, *, history: bool) -> int:
     from harness.cli.plain import JsonPrinter, PlainPrinter
+    from harness.model.bench import OperatorPresence
     from harness.session.engine.assemble import read_resolved
     from harness.session.summary import end_of_session, next_steps
 
@@ -144,6 +143,7 @@ class _Watch:
 
     def __init__(self, place: EnginePlace, printer: PlainPrinter | JsonPrinter, *, attended: bool) -> None:
         from harness.cli.plain import OperatorPrompt
+        from harness.model.feed import Hello
         from harness.session.engine.feed import EngineClient
 
         self._place = place
@@ -167,6 +167,7 @@ class _Watch:
             self._client.close()
 
     def _print_all(self) -> int:
+        from harness.model.feed import Goodbye
         from harness.session.engine.feed import RESUME
 
         status: int | None = None
@@ -225,11 +226,11 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
 
     So an old report is never taken for this run's. InputError when the report cannot be written.
     """
-    from harness.report import junit
-
     if report is None:
         yield
         return
+    from harness.report import junit
+
     try:
         report.parent.mkdir(parents=True, exist_ok=True)
         junit.write(report, junit.not_begun(name, "the run did not finish"))
@@ -254,9 +255,9 @@ def watch_to_report(place: EnginePlace, asked: WatchAsked, *, history: bool = Fa
 
 def _write_report(report: Path | None, folder: Path) -> None:
     """The report of the session as it stands; LogFull, LogError."""
-    from harness.report import junit
-
     if report is not None:
+        from harness.report import junit
+
         junit.write(report, junit.junit(folder))
 
 
@@ -332,7 +333,7 @@ def command(
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 a fault, abort or stop.
     """
-    from harness.report import junit
+    from harness.model.bench import OperatorPresence
     from harness.session.engine.launch import start_engine
     from harness.session.engine.prepare import prepare
 
@@ -357,6 +358,8 @@ def command(
         except UnmetNeed as need:
             click.echo(f"SKIP {need}")
             if asked.report is not None:
+                from harness.report import junit
+
                 junit.write(asked.report, junit.not_begun(scenario.stem, need))
             return
         if only_prepare:
@@ -391,6 +394,7 @@ def resume(
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong input, or an aborted session · 3 a fault, abort or stop.
     """
+    from harness.model.record import EndReason
     from harness.session.engine.assemble import demand_trust
     from harness.session.engine.launch import find, start_engine
     from harness.session.log.database import take_up_rescue

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.cli.streams import drawn_progress
-from harness.model.errors import InputError
+from harness.model.errors import InputError, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
-from harness.model.record import SessionStarted
 
 if TYPE_CHECKING:
     from harness.cli.options import RatedAsked
@@ -42,6 +41,8 @@ def figures_of(folder: Path) -> tuple[Progress, WakeFigures | None]:
 
     It may still be running.
     """
+    # Here, since the help of a verb needs no rows.
+    from harness.model.record import SessionStarted
     from harness.session.figures.progress import SessionFigures
     from harness.session.log.reader import LogReader, later_rows
     from harness.wake.wake import WakeFigures
@@ -112,8 +113,6 @@ def rated_sessions(asked: RatedAsked) -> RatedSessions:
 def demand_known(name: str, known: Collection[str], what: str) -> None:
     """InputError, with the nearest name, for an unknown name."""
     if name not in known:
-        from harness.base.findings import nearest  # here, since it takes long to import
-
         raise InputError(
             f"there is no {what} {plain_text(name, 80)!r}",
             remedy=nearest(name, sorted(known)) if known else "Nothing has been judged yet",

@@ -12,8 +12,7 @@ from harness.cli.options import argument, csv_option, flag, json_option, many, v
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import drawn_progress, standard_output
 from harness.model.choices import Grouping
-from harness.model.errors import InputError
-from harness.model.feed import Logged
+from harness.model.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from harness.session.figures.progress import Progress
@@ -59,6 +58,7 @@ def command(
         sys.exit(print_findings(findings))
     if as_json:
         from harness.base.codec import encode
+        from harness.model.feed import Logged
         from harness.session.engine.feed import MESSAGES  # takes a while to import
 
         with LogReader(folder) as reader:
@@ -70,8 +70,6 @@ def command(
         stream.write(trials_csv(progress, wake).decode())
     elif wer:
         heard = heard_in(progress.trials, wake)
-        from harness.base.findings import nearest
-
         columns = {axis for one in progress.trials for axis, _ in one.trial.conditions}
         known = [*Grouping, *sorted(columns - set(Grouping))]
         for name in groupings:

@@ -7,8 +7,6 @@ import threading
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
-import regex
-
 from harness.base import threads
 from harness.base.foreign import plain_text
 from harness.base.ports import Clock, Sink, Surroundings
@@ -50,6 +48,8 @@ class OrderAnswers:
     def __init__(self, order: BenchOrder, given_up: threading.Event) -> None:
         self._order = order
         self._given_up = given_up
+        import regex  # here, since few benches have stands or switches
+
         self._done = regex.compile(order.done)
         self._failed = regex.compile(order.failed) if order.failed else None
         self._until_s = threads.monotonic() + order.within_s

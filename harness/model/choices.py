@@ -192,6 +192,21 @@ class FileKind(StrEnum):
     CONDITIONS = "conditions"
 
 
+class EncodingName(StrEnum):
+    """How sound is encoded on the wire to a board."""
+
+    PCM16 = "pcm16"
+    ULAW = "ulaw"
+    ADPCM = "adpcm"
+
+
+class InjectionPace(StrEnum):
+    """Speed of an injection: as fast as the board acknowledges it, or in real time."""
+
+    FASTEST = "fastest"
+    REALTIME = "realtime"
+
+
 CONFIDENCE = 0.95
 POWER = 0.8
 ALPHA = 0.05

@@ -18,7 +18,7 @@ HarnessError
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from harness.model.frozen import frozen
 from harness.model.numbers import counted
@@ -132,3 +132,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.5)
     return f"Did you mean {near[0]!r}? " if near else ""
+
+
+def nearest(word: object, known: Collection[str], *, listed: str = "Known") -> str:
+    """A remedy: the nearest known word, and the list of known words (at most twenty)."""
+    meant = did_you_mean(str(word), known)
+    shown = ", ".join(list(known)[:20]) + (", …" if len(known) > 20 else "")
+    return f"{meant}{listed}: {shown or 'none'}"

@@ -14,8 +14,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.base.findings import nearest
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.offline import LabelledPhrase
 from harness.sound.manifests import AUDIO, MANIFESTS, TEXT, column_of, read_manifest

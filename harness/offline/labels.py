@@ -17,9 +17,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
-from harness.base.findings import nearest
 from harness.base.text_file import COMMENT, CsvRows, Problems, read_text, separator_of, shown, unmarked
-from harness.model.errors import InputError, Place, did_you_mean
+from harness.model.errors import InputError, Place, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exact
 from harness.model.offline import LabelledPhrase

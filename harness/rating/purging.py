@@ -13,11 +13,10 @@ from pathlib import Path
 
 import soundfile
 
-from harness.base.findings import nearest
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.base.whole_file import disk_errors, sync_folder, write_whole
-from harness.model.errors import InputError, LogError
+from harness.model.errors import InputError, LogError, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
 from harness.model.numbers import exact, moment

@@ -12,10 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from harness.base.findings import nearest
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
-from harness.model.errors import HarnessError, InputError, did_you_mean
+from harness.model.errors import HarnessError, InputError, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.numbers import hundredths
 from harness.model.record import EndReason

@@ -10,9 +10,9 @@ from typing import get_args
 
 import soundfile
 
-from harness.base.findings import Findings, KeyPath, nearest
+from harness.base.findings import Findings, KeyPath
 from harness.base.text_file import as_utf_8, unmarked
-from harness.model.errors import InputError, InputProblems, Place
+from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.numbers import exact, moment
 from harness.model.scenario import PLACING, AxisName, RecordingFacts, Scenario
 from harness.model.stimulus import Recording

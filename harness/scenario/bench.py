@@ -11,20 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from harness.base import plugins
-from harness.base.findings import (
-    Findings,
-    Id,
-    KeyPath,
-    Keys,
-    Spoken,
-    Text,
-    attempt,
-    nearest,
-    optional,
-    preset,
-    word,
-    written_in,
-)
+from harness.base.findings import Findings, Id, KeyPath, Keys, Spoken, Text, attempt, optional, preset, word, written_in
 from harness.base.strict_yaml import Plain
 from harness.devices.declared import abilities, simulated
 from harness.devices.mqtt.options import broker_of
@@ -48,7 +35,7 @@ from harness.model.bench import (
 from harness.model.bench_checks import BenchChecks
 from harness.model.calibration import Calibration
 from harness.model.choices import FileKind
-from harness.model.errors import InputError, InputProblems, PluginError
+from harness.model.errors import InputError, InputProblems, PluginError, nearest
 from harness.model.scenario import AxisName
 from harness.model.stands import PowerSwitch, Stand
 from harness.scenario.policies import ChecksKeys, OnFaultKeys

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import cast
 
-from harness.base.findings import Findings, KeyPath, nearest
+from harness.base.findings import Findings, KeyPath
+from harness.model.errors import nearest
 from harness.model.numbers import exact
 from harness.model.scenario import (
     PLACING,

@@ -16,7 +16,6 @@ from harness.transcripts import snor
 from harness.transcripts.files.normalisation_file import load_normalisation
 from harness.transcripts.readings import rewrite
 from harness.transcripts.snor import split_id
-from harness.transcripts.spoken_words import says_numerals
 from harness.transcripts.words import normalise
 
 Fill = Callable[[str, KeyPath], str]
@@ -71,6 +70,8 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
     """
     if scenario.recognised.normalisation is not Normalisation.SPOKEN:
         return
+    from harness.transcripts.spoken_words import says_numerals  # here, since its lists take a while to read
+
     own = (*(one.voice for one in scenario.queries), *(one.voice for one in scenario.trials))
     varied = (value for axis in scenario.matrix.axes for value in axis.values)
     voices = [voice for voice in (scenario.defaults.voice, *own, *varied) if isinstance(voice, VoiceSpec)]

@@ -9,9 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness.base import plugins
-from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, attempt, nearest, written_in
+from harness.base.findings import MAX_TEXT, Findings, KeyPath, Keys, KeysT, attempt, written_in
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
+from harness.model.errors import nearest
 from harness.model.scenario import (
     AxisValue,
     CloseDialogue,

@@ -8,12 +8,12 @@ from datetime import date, datetime
 from pathlib import Path
 
 from harness.base import plugins, strict_yaml
-from harness.base.findings import Findings, KeyPath, nearest
+from harness.base.findings import Findings, KeyPath
 from harness.base.gathering import gathered
 from harness.base.strict_yaml import Mark, Node
 from harness.devices.declared import by_hand
 from harness.model.bench import Bench, Device, Equipment, ObservationKind, OperatorPresence
-from harness.model.errors import InputError, Place, UnmetNeed
+from harness.model.errors import InputError, Place, UnmetNeed, nearest
 from harness.model.numbers import exact, fixed
 from harness.model.scenario import (
     PLACING,

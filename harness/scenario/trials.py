@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.base.findings import Findings, KeyPath, nearest
+from harness.base.findings import Findings, KeyPath
 from harness.model.effect import EffectCheck, StateWanted
+from harness.model.errors import nearest
 from harness.model.numbers import exact
 from harness.model.procedure import EDITIONS, Procedure
 from harness.model.scenario import (

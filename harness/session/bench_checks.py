@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import cast
 
 from harness.base import threads
-from harness.base.clocks import kernel_clock
+from harness.base.clocks import kernel_clock, wall_offset_s
 from harness.base.host_check import Check, Level
 from harness.base.ports import Clock, Driver, Hears, Stimulates
 from harness.model.bench import Bench, Equipment
@@ -55,11 +55,6 @@ def estimated_gb(trials: Iterable[Trial]) -> float:
         return STIMULUS_S + events * (settings.clip_before_s + settings.clip_after_s)
 
     return sum(CLIP_BYTES_PER_S * clips_s(trial) + ROWS_BYTES for trial in trials) / 1e9
-
-
-def wall_offset_s() -> float:
-    """Wall clock minus monotonic clock of this host: it changes only when the wall clock is set."""
-    return threads.wall() - threads.monotonic()
 
 
 class BenchCheck:

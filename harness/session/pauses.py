@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from harness.base.host_check import Check, Level
 from harness.model.bench import AfterRetries, OnFault
@@ -15,12 +16,14 @@ from harness.model.feed import StateWord
 from harness.model.numbers import counted, exact, fixed
 from harness.model.record import BenchChecked, EndReason, FaultMet, NoteWritten, RerunAsked, TrialFinished
 from harness.model.trial import Outcome, Trial
-from harness.session.bench_checks import BenchCheck
 from harness.session.liveness import LIFE_CHECK_BY, TRIES, Liveness
 from harness.session.resumption import Take
 from harness.session.run import Run
 from harness.session.take import LINK_WAIT_S
 from harness.session.wording import in_words
+
+if TYPE_CHECKING:
+    from harness.session.bench_checks import BenchCheck
 
 
 class LifeCheck:

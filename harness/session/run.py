@@ -8,11 +8,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from harness.base import threads
+from harness.base.clocks import wall_offset_s
 from harness.base.ports import Clock, HasSettings, Hears, Renders, SessionLog, Stimulates
 from harness.devices.orders import DevicePower, StandSetting
 from harness.model.bench import OnFault
@@ -37,12 +38,14 @@ from harness.model.record import (
 from harness.model.scenario import WakeSettings
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Listening, Trial
-from harness.session.bench_checks import BenchCheck, wall_offset_s
 from harness.session.levels import LevelRule
 from harness.session.listening_trial import ListeningMachine
 from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Resumption
 from harness.session.take import BenchState
+
+if TYPE_CHECKING:
+    from harness.session.bench_checks import BenchCheck
 
 ARRIVAL_S = 0.3
 

@@ -10,10 +10,9 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from harness.base.findings import nearest
 from harness.base.ports import HasSettings
 from harness.model.bench import DeviceSetting, OnFault
-from harness.model.errors import DeviceError, HarnessError, InputError
+from harness.model.errors import DeviceError, HarnessError, InputError, nearest
 from harness.model.feed import StateWord
 from harness.model.numbers import exact
 from harness.model.observation import DeviceState, LinkBack, Observation, Status

@@ -24,7 +24,6 @@ from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkLost, Observation, Overrun, SpeechEnded, SpeechStarted
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.scenario.assets import TALKER_NAME, demand_columns, read_list
 from harness.sound.level import rms_dbfs
 
 LIST = "list.csv"
@@ -109,6 +108,8 @@ class TalkerFolder:
     """
 
     def __init__(self, folder: Path, talker: str, extra: Mapping[str, str]) -> None:
+        from harness.scenario.assets import TALKER_NAME, demand_columns, read_list  # here: an engine reads no lists
+
         if not TALKER_NAME.fullmatch(talker):
             raise InputError(f"{talker!r} is not a talker's name", remedy="Use small letters, digits, - and _")
         demand_columns([*COLUMNS, *extra], Place("--column"))

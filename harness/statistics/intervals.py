@@ -50,9 +50,7 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
     """
     if total == 0:
         return None
-    from scipy import special  # here, since it loads slowly
-
-    z = float(special.ndtri(0.5 + confidence / 2))
+    z = _deviate(confidence)
     share = count / total
     centre = share + z * z / (2 * total)
     spread = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
@@ -62,33 +60,43 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
     return low, high
 
 
+USUAL_DEVIATE = 1.959963984540054
+"""The normal deviate of CONFIDENCE, as SciPy calculates it."""
+
+
+def _deviate(confidence: float) -> float:
+    if confidence == CONFIDENCE:
+        return USUAL_DEVIATE
+    from scipy import special  # here, since it takes longer to import than a session takes to sum up
+
+    return float(special.ndtri(0.5 + confidence / 2))
+
+
 def quantile_ranks(total: int, quantile: float, confidence: float = CONFIDENCE) -> tuple[int | None, int | None]:
     """Ranks (from 1) of the order statistics that enclose a quantile; no assumption on the distribution.
 
     Each side keeps (1 − confidence)/2. None on a side where no observation is far enough out, which is the rule for
     a high quantile of few values. Source: David & Nagaraja, Order Statistics, 7.1.
     """
-    tail = (1 - confidence) / 2
-    low: int | None = None
-    high: int | None = None
-    # P(X_(r) > q) = P(fewer than r values ≤ q) = bdtr(r − 1, total, quantile), which grows with r.
-    first, last = 1, total
-    from scipy import special  # here, since it loads slowly
+    import numpy as np  # here, since shares need no arrays
 
-    while first <= last:
-        rank = (first + last) // 2
-        if special.bdtr(rank - 1, total, quantile) <= tail:
-            low, first = rank, rank + 1
-        else:
-            last = rank - 1
-    first, last = 1, total
-    while first <= last:
-        rank = (first + last) // 2
-        if special.bdtr(rank - 1, total, quantile) >= 1 - tail:
-            high, last = rank, rank - 1
-        else:
-            first = rank + 1
-    return low, high
+    tail = (1 - confidence) / 2
+    # P(X_(r) > q) = P(fewer than r values ≤ q), which grows with r. By sums, because SciPy loads slowly.
+    counts = np.arange(total + 1)
+    factorials = np.cumsum(np.log(np.maximum(counts, 1)))
+    chances = np.exp(
+        factorials[-1] - factorials - factorials[::-1]
+        + counts * math.log(quantile) + (total - counts) * math.log1p(-quantile)
+    )  # fmt: skip
+    fewer = np.cumsum(chances)[:total]
+    low, high = np.searchsorted(fewer, tail, "right"), np.searchsorted(fewer, 1 - tail) + 1
+    return int(low) or None, int(high) if high <= total else None
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle of at least one value, as numpy's, which would import masked arrays."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 Interval = tuple[float, float]
@@ -315,7 +323,7 @@ def latency_figures(measured: Sequence[Measured], most_error_s: float = MOST_ERR
         p50=quantile(0.5),
         p95=quantile(0.95),
         p99=quantile(0.99),
-        error_s=float(np.median(errors)),
+        error_s=median(errors.tolist()),
         excluded=excluded,
         p95_between_s=(
             -math.inf if fastest < 0 else float(ordered[fastest]),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.base.text_table import sorted_labels
-from harness.model.errors import InputError
+from harness.model.errors import InputError, nearest
 from harness.model.frozen import frozen
 from harness.model.transcript import ColumnGrouping, Groupings, WordCounts
 from harness.statistics.intervals import Interval
@@ -263,8 +263,6 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], known: Mapping[str, int])
     """InputError for a grouping that there is not, or that has too many labels. known: how many each has."""
     for name in (name for both in crosses for name in both):
         if name not in known:
-            from harness.base.findings import nearest  # here, since it takes long to import
-
             remedy = nearest(name, list(known)) if known else "Name a list of them: --groups FILE.csv"
             raise InputError(f"--cross: there is no grouping {name!r}", remedy=remedy)
         if known[name] > MOST_LABELS:

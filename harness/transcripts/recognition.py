@@ -18,7 +18,6 @@ from harness.statistics.word_intervals import LEAST_QUERIES, wer_interval
 from harness.transcripts.alignment import count
 from harness.transcripts.networks import align_readings
 from harness.transcripts.readings import Readings, first, rewrite, same, without
-from harness.transcripts.spoken_words import comparable
 from harness.transcripts.words import best_of, normalise, readings
 
 Words = tuple[str, ...]
@@ -84,13 +83,19 @@ def readings_of(text: str, rule: Recognised) -> Readings:
 
 def same_words(text: str, other: str, rule: Recognised) -> bool:
     """Whether two texts may be read as the same words under a rule."""
-    of, said = readings_of(text, rule), readings_of(other, rule)
-    return same(*(comparable(of, said) if rule.normalisation is Normalisation.SPOKEN else (of, said)))
+    return same(*_comparable(readings_of(text, rule), readings_of(other, rule), rule))
 
 
 def _aligned(reference: Readings, said: Readings, rule: Recognised) -> tuple[AlignedWord, ...]:
-    of, heard = comparable(reference, said) if rule.normalisation is Normalisation.SPOKEN else (reference, said)
-    return align_readings(of, heard)
+    return align_readings(*_comparable(reference, said, rule))
+
+
+def _comparable(of: Readings, heard: Readings, rule: Recognised) -> tuple[Readings, Readings]:
+    if rule.normalisation is not Normalisation.SPOKEN:
+        return of, heard
+    from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
+
+    return comparable(of, heard)
 
 
 class HeardUnit(StrEnum):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.devices.wire import adpcm, messages
-from harness.devices.wire.adpcm import EncodingName
+from harness.model.choices import EncodingName
 from harness.model.stimulus import Waveform
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import Bench, near, repeated, spoken, truth

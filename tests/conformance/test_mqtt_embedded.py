@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.plugins import pip_install
 from harness.devices.mqtt.options import MessageFraming
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, LogLine
@@ -74,6 +75,7 @@ def test_a_port_that_is_taken_is_refused_with_a_remedy(tmp_path: Path) -> None:
 
 
 def test_without_its_extra_the_remedy_is_the_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pip_install("broker")  # keeps its line: with the packages, their metadata are hidden too
     monkeypatch.setattr(sys, "path", [part for part in sys.path if "site-packages" not in part])
     for name in [name for name in sys.modules if name.partition(".")[0] == "amqtt"]:
         monkeypatch.delitem(sys.modules, name)

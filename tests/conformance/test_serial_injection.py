@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import soxr
 
-from harness.devices.wire.adpcm import EncodingName, InjectionPace
+from harness.model.choices import EncodingName, InjectionPace
 from harness.model.observation import ListeningProved, Proof, StimulusEnded, StimulusStarted, Wake
 from harness.model.stimulus import Waveform
 from tests.conformance.boards import posix_board

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from harness.devices.serial.options import FramingChoice, SerialInjection
-from harness.devices.wire.adpcm import InjectionPace
 from harness.model.bench import DeviceProfile, LineMapping, ObservationKind
+from harness.model.choices import InjectionPace
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     LinkLost,

@@ -13,7 +13,7 @@ from harness.base.text_table import shown
 from harness.cli.options import demand_limits, flag, many, option, share, target_option, together
 from harness.cli.streams import STDIN, print_lines, put, refuse_overwriting, refuse_stdin_twice
 from harness.model.choices import LimitsOn
-from harness.model.errors import InputError
+from harness.model.errors import InputError, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Chunking, Corpus, Detail
 from harness.understanding.counts import Rule, ValueRule
@@ -79,8 +79,6 @@ class FramesAsked:
         columns = {name for one in gold.utterances for name, _ in one.groups}
         for column in self.by:
             if column not in columns:
-                from harness.base.findings import nearest  # here, since it takes long to import
-
                 remedy = nearest(column, sorted(columns), listed="Groups") if columns else "Omit --by"
                 raise InputError(f"--by: gold has no group {plain_text(column, 60)!r}", remedy=plain_text(remedy, 300))
 

@@ -15,7 +15,7 @@ from harness.cli.options import argument, many, option, verb
 from harness.cli.streams import Readable, heading, in_colour, readable, width
 from harness.cli.understanding.options import FrameLimits, FramesAsked, Targets, frames_options, target_options
 from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, Which
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus
 from harness.understanding.counts import ValueRule
@@ -277,8 +277,6 @@ def _demand_intent(label: str | None, gold: Corpus) -> None:
     """InputError for an intent out of scope that no utterance of gold has."""
     known = {name for one in gold.utterances for name in one.intents or ("",)}
     if label is not None and label not in known:
-        from harness.base.findings import nearest  # here, since it takes long to import
-
         what = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
         remedy = nearest(label, sorted(filter(None, known)), listed="Intents")
         raise InputError(what, place=Place(gold.path), remedy=plain_text(remedy, 300))

@@ -16,11 +16,12 @@ from harness.devices.framing.board_words import BROKER, Received
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.outlet import DriverOutlet
 from harness.devices.wire import messages
-from harness.devices.wire.adpcm import InjectionPace
+from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.audio_link import PROBE_SAMPLE
 from harness.devices.wire.lines import Unmapped
 from harness.devices.wire.mappings import parse, shown
 from harness.model.bench import PlainValue
+from harness.model.choices import InjectionPace
 from harness.model.errors import DeviceError
 from harness.model.numbers import seconds
 from harness.model.observation import DeviceState, LogLine
@@ -256,7 +257,7 @@ class BoardAtBroker:
             id,
             outlet,
             BROKER,
-            encoding=options.encoding.encoding,
+            encoding=Encoding[options.encoding.name],
             realtime=options.pace is InjectionPace.REALTIME,
             answer_limit_s=options.answer_wait_s,
             silent=self._silent,

@@ -19,13 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base.child_process import ChildProcess, python
-from harness.base.plugins import pip_install
 from harness.base.whole_file import write_whole
-from harness.devices.mqtt.options import host_and_port
+from harness.devices import tcp
 from harness.model.errors import DeviceError
 
 _PROGRAM = "harness.devices.mqtt.broker"
-_REMEDY = f"Install it: {pip_install('broker')}"
 _START_LIMIT_S = 20.0
 _END_LIMIT_S = 1.0
 
@@ -40,6 +38,8 @@ class EmbeddedBroker:
     _lock = threading.Lock()
 
     def __init__(self, listen: str, folder: Path, login: tuple[str, ...] = ()) -> None:
+        from harness.devices.mqtt.options import host_and_port  # here: the broker's own process needs no options
+
         self.host, self.port = host_and_port(listen, free=True)
         self._listen = listen
         self._login = login
@@ -54,7 +54,7 @@ class EmbeddedBroker:
         login: a user and the environment variable with the password; () admits everybody.
         """
         if importlib.util.find_spec("amqtt") is None:
-            raise DeviceError("the embedded broker is not installed", remedy=_REMEDY)
+            raise _not_installed()
         with cls._lock:
             broker = cls._running.get(listen)
             if broker is not None and broker._login != login:
@@ -128,6 +128,12 @@ _ANYBODY = "amqtt.plugins.authentication.AnonymousAuthPlugin"
 _LOGIN = "harness.devices.mqtt.broker_login.OneLogin"
 
 
+def _not_installed() -> DeviceError:
+    from harness.base.plugins import pip_install  # here, since it takes long to import
+
+    return DeviceError("the embedded broker is not installed", remedy=f"Install it: {pip_install('broker')}")
+
+
 async def serve(
     port_file: Path, port: int = 0, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()
 ) -> None:
@@ -140,7 +146,7 @@ async def serve(
         from amqtt.broker import Broker
         from amqtt.errors import BrokerError
     except ImportError as error:
-        raise DeviceError("the embedded broker is not installed", remedy=_REMEDY) from error
+        raise _not_installed() from error
     port = port or _free_port(host)
     plugins: dict[str, dict[str, object]]
     if login:
@@ -194,7 +200,7 @@ def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = Fal
 def main(arguments: list[str]) -> None:
     outlive = arguments[0] == "--outlive"
     path, address, *login = arguments[outlive:]
-    host, port = host_and_port(address, free=True)
+    host, port = tcp.host_and_port(address, free=True)
     # Threads that wait for input would delay a normal exit.
     status = run(Path(path), port, host, while_input=not outlive, login=login)
     sys.stderr.flush()

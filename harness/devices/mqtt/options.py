@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import ssl
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from harness.devices import tcp
-from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing, Notify
+from harness.model.choices import EncodingName, InjectionPace
 from harness.model.errors import DeviceError, InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
+
+if TYPE_CHECKING:
+    import ssl
 
 DEFAULT_PORT = 1883
 DEFAULT_TLS_PORT = 8883
@@ -198,6 +201,8 @@ def encryption(options: MqttOptions) -> ssl.SSLContext | None:
     """The TLS context, or None; DeviceError names a file that cannot be used."""
     if not options.encrypted:
         return None
+    import ssl  # here, since few brokers encrypt
+
     context = ssl.create_default_context()
     if options.tls_insecure:
         context.check_hostname = False

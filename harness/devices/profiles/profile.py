@@ -11,7 +11,7 @@ import regex
 
 from harness.base import findings as kinds
 from harness.base import strict_yaml
-from harness.base.findings import Findings, attempt, nearest, written_in
+from harness.base.findings import Findings, attempt, written_in
 from harness.base.findings import KeyPath as At
 from harness.base.places import shipped_folder
 from harness.base.strict_yaml import Plain
@@ -46,7 +46,7 @@ from harness.model.bench import (
     Threshold,
 )
 from harness.model.choices import FileKind
-from harness.model.errors import InputError
+from harness.model.errors import InputError, nearest
 from harness.model.numbers import exact
 from harness.model.observation import DeviceState
 

@@ -32,11 +32,12 @@ from harness.devices.serial.port import (
     open_port,
     ports,
 )
-from harness.devices.wire.adpcm import InjectionPace
+from harness.devices.wire.adpcm import Encoding
 from harness.devices.wire.console import RATES, Console
 from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import AudioDialogue, DeviceProfile
+from harness.model.choices import InjectionPace
 from harness.model.errors import DeviceError, InputError
 from harness.model.numbers import exact, seconds
 from harness.model.observation import DeviceDescribed
@@ -238,7 +239,7 @@ class SerialDevice:
             self.id,
             self._outlet,
             LINE,
-            encoding=options.encoding.encoding,
+            encoding=Encoding[options.encoding.name],
             realtime=realtime,
             injects=dialogue is AudioDialogue.VH,
             ping_period_s=options.ping_period_s,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from harness.devices.tcp import host_and_port
-from harness.devices.wire.adpcm import EncodingName, InjectionPace
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
+from harness.model.choices import EncodingName, InjectionPace
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact

@@ -8,7 +8,7 @@ sample.
 from __future__ import annotations
 
 import struct
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -36,25 +36,6 @@ class Encoding(IntEnum):
     PCM16 = 0
     ULAW = 1
     ADPCM = 2
-
-
-class EncodingName(StrEnum):
-    """The encodings as written in a bench."""
-
-    PCM16 = "pcm16"
-    ULAW = "ulaw"
-    ADPCM = "adpcm"
-
-    @property
-    def encoding(self) -> Encoding:
-        return Encoding[self.name]
-
-
-class InjectionPace(StrEnum):
-    """Speed of an injection: as fast as the board acknowledges it, or in real time."""
-
-    FASTEST = "fastest"
-    REALTIME = "realtime"
 
 
 class EncodedSound:

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from harness.base.findings import Findings, Keys, nearest
+from harness.base.findings import Findings, Keys
 from harness.base.plugins import Group, names
 from harness.base.strict_yaml import parse, read_bytes
-from harness.model.errors import InputError
+from harness.model.errors import InputError, nearest
 from harness.model.frozen import frozen
 from harness.model.stimulus import VoiceSpec
 

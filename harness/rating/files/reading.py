@@ -10,13 +10,12 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from harness.base.findings import nearest
 from harness.base.text_file import CsvRows, Problems, read_bytes, read_text_and_faults, separator_of, shown, unmarked
 from harness.base.typed_table import ColumnContent, demand_parquet
 from harness.base.written import person_name, written
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.effect import EffectWord
-from harness.model.errors import InputError, InputProblems, Place, did_you_mean
+from harness.model.errors import InputError, InputProblems, Place, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, ProposalShown, SubFlag
 from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT

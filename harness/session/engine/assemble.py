@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter
 
@@ -34,8 +34,10 @@ from harness.session.figures.live import LiveFigures
 from harness.session.levels import LevelRule
 from harness.session.log.reader import read_stored
 from harness.session.run import Stage
-from harness.sound.earcon_file import learned
 from harness.sound.stimuli.renderer import renderer
+
+if TYPE_CHECKING:
+    from harness.sound.earcons import LearnedEarcon
 
 
 @frozen
@@ -166,8 +168,12 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
         surroundings = BenchSurroundings(clock, bench.sound_server, seed, folder, profiles.get(equipment.id))
         kind = load(Group.DRIVERS, equipment.driver, place=equipment.place)
         drivers[equipment.id] = kind(equipment.id, equipment.options, surroundings)
-    chiming = ((device.earcon_source, device.earcons) for device in bench.devices)
-    earcons = [one for source, known in chiming if known is not None for one in learned(source, known)]
+    earcons: list[LearnedEarcon] = []
+    for device in bench.devices:
+        if device.earcons is not None:
+            from harness.sound.earcon_file import learned  # here, since few devices have chimes
+
+            earcons += learned(device.earcon_source, device.earcons)
     if earcons and bench.microphone is not None:
         microphone = drivers[bench.microphone.id]
         assert isinstance(microphone, FindsEarcons), bench.microphone.driver

@@ -37,7 +37,6 @@ from harness.model.numbers import exact, fixed
 from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten
 from harness.model.stimulus import Clip, Waveform
-from harness.session.bench_checks import BenchCheck
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import (
     Resolved,
@@ -238,6 +237,11 @@ class Engine:
                 stack.callback(transcriber.close)
             microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
             watchdog = Watchdog()
+            checks = None
+            if bench.checks is not None:
+                from harness.session.bench_checks import BenchCheck  # here, since few benches are checked
+
+                checks = BenchCheck(bench, bench.checks, drivers, self._clock, self._folder.path)
 
             def alive() -> None:
                 watchdog.alive()
@@ -255,9 +259,7 @@ class Engine:
                 transcribe=transcriber.transcribe if transcriber else None,
                 recogniser_name=transcriber.name if transcriber else "",
                 linger=self._attended_by_a_client,
-                checks=BenchCheck(bench, bench.checks, drivers, self._clock, self._folder.path)
-                if bench.checks is not None
-                else None,
+                checks=checks,
                 short_of_room=partial(short_of_room, self._folder.path, bench.min_free_gb),
                 alive=alive,
                 stalls=watch.stalls if self._clock.speed == 1.0 else tuple,

@@ -8,10 +8,7 @@ import os
 import queue
 import shutil
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -173,14 +170,18 @@ def _publish(notify: Notify, whole: bytes) -> None:
         link.close()
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirected POST would become a GET without the message, and carry the token elsewhere."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
 def _post(notify: Notify, whole: bytes) -> None:
+    # Here, since few benches notify by HTTP.
+    import urllib.error
+    import urllib.request
+    from http.client import HTTPException
+
+    class NoRedirect(urllib.request.HTTPRedirectHandler):
+        """A redirected POST would become a GET without the message, and carry the token elsewhere."""
+
+        def redirect_request(self, *_: Any, **__: Any) -> None:
+            return None
+
     address = os.environ[notify.webhook_env] if notify.webhook_env else notify.webhook
     headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "voice-harness"}
     if notify.token_env:
@@ -189,7 +190,7 @@ def _post(notify: Notify, whole: bytes) -> None:
         request = urllib.request.Request(address, whole, headers, method="POST")
         if request.type not in ("http", "https"):
             raise DeviceError(f"{notify.webhook_env} holds no HTTP address", remedy="Set it to https://…")
-        urllib.request.build_opener(_NoRedirect).open(request, timeout=WITHIN_S).close()
+        urllib.request.build_opener(NoRedirect).open(request, timeout=WITHIN_S).close()
     except urllib.error.HTTPError as error:
         error.close()
         raise DeviceError(f"it answered {error.code} {plain_text(str(error.reason), 80)}") from error

@@ -15,10 +15,9 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from harness.base import threads
-from harness.base.findings import nearest
 from harness.base.plugins import Group, load, names
 from harness.model.bench import Device, OperatorPresence
-from harness.model.errors import EngineError, HarnessError, InputError, Place, UnmetNeed
+from harness.model.errors import EngineError, HarnessError, InputError, Place, UnmetNeed, nearest
 from harness.model.feed import Goodbye, Hello, Logged, Message
 from harness.model.frozen import frozen
 from harness.model.record import SessionStarted, TrialFinished

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import soundfile
 
 from harness.base import threads
 from harness.base.whole_file import disk_errors, write_whole
@@ -108,6 +107,8 @@ def clip_file(folder: Path, clip: Clip) -> Path:
 
 def clip_samples(folder: Path, clip: Clip) -> npt.NDArray[np.float32]:
     """The samples of a clip, mono, whatever its SHA-256; LogError, with the end of a sentence."""
+    import soundfile  # here and below, since most readers of rows decode no sound
+
     try:
         with soundfile.SoundFile(clip_file(folder, clip)) as sound:
             if (sound.frames, sound.channels, sound.samplerate) != (clip.samples, 1, clip.rate_hz):
@@ -126,6 +127,8 @@ def _number(name: str) -> int:
 
 
 def _flac(waveform: Waveform) -> bytes:
+    import soundfile
+
     buffer = io.BytesIO()
     clipped = np.clip(waveform.samples, -1.0, 1.0)
     try:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from harness.base.gathering import gathered
 from harness.base.text_file import COMMENT, Problems, encoding_name, read_text, repetition, shown
 from harness.model.choices import TranscriptFormat as Format
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, nearest
 from harness.model.transcript import TimedWord, Transcripts
 from harness.transcripts.files.lists import read_csv, read_json_lines, read_kaldi
 from harness.transcripts.files.sro import read_sro
@@ -191,9 +191,6 @@ def speaker_scheme(written: str) -> SpeakersOf:
         take = _by_expression(written)
         return lambda ids: list(map(take, ids))
     if written not in _SCHEMES:
-        # Here, since it takes longer to import than most files take to score, as does `regex` below.
-        from harness.base.findings import nearest
-
         remedy = nearest(written, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
         raise InputError(f"no scheme of speakers is called {written!r}", remedy=remedy)
     take = _SCHEMES[written]
@@ -234,7 +231,7 @@ _SCHEMES: dict[str, Callable[[str], str]] = {
 
 
 def _by_expression(written: str) -> Callable[[str], str]:
-    import regex
+    import regex  # here, since it takes longer to import than most files take to score
 
     remedy = "Write one with one group: /([a-z]+)[0-9]/"
     try:

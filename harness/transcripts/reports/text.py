@@ -16,7 +16,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, fixed, hundredths, percent, points, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import ConfidenceBin, ConfidenceFigures
-from harness.statistics.intervals import Interval, Share
+from harness.statistics.intervals import Interval, Share, median
 from harness.statistics.text import hundredths_interval, percent_interval, points_interval
 from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
@@ -120,7 +120,7 @@ def summary(scoring: Scoring) -> Table[Sequence[str]]:
     spread = {
         "Mean": [float(np.mean(column)) if column else None for column in columns],
         "S.D.": [float(np.std(column, ddof=1)) if len(column) > 1 else None for column in columns],
-        "Median": [float(np.median(column)) if column else None for column in columns],
+        "Median": [median(column) if column else None for column in columns],
     }
     counted = (Column("speaker"), Column("sentences", gives_way=6), Column(f"{UNIT_NOUNS[scoring.unit]}s"))
     return Table.of(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.base.text_file import Problems, shown
 from harness.model.choices import CorpusFormat
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, nearest
 from harness.model.transcript import Transcripts
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.files.corpus_formats import (
@@ -104,8 +104,6 @@ def read_corpus(
         names = (split, *(_SAME if split in _SAME else ()))
         chosen = next((one for one in names if one in splits), None)
         if chosen is None:
-            from harness.base.findings import nearest  # imported here, since it is slow to import
-
             what = f"there is no split {shown(split)}"
             raise InputError(what, place=Place(called), remedy=nearest(split, list(splits), listed="Splits"))
         splits = {chosen: splits[chosen]}

@@ -29,7 +29,7 @@ from harness.base.text_file import (
     too_long,
     unmarked,
 )
-from harness.model.errors import InputError, InputProblems, Place
+from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.understanding import Slot, Utterance, intent_set
 
 SEQ_IN = "seq.in"
@@ -354,8 +354,6 @@ def _utterance(written: dict[str, Any], place: Place, kept: dict[str, str]) -> U
 def _demand_keys(written: dict[str, Any], known: tuple[str, ...]) -> None:
     for key in written:
         if key not in known:
-            from harness.base.findings import nearest  # imported here, since it is slow to import
-
             raise _Wrong(f"there is no key {shown(key)}", nearest(key, known))
 
 

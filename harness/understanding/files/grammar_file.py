@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from harness.base.findings import Findings, Id, Keys, Text, nearest, optional, preset, read_keys, word, wrong
+from harness.base.findings import Findings, Id, Keys, Text, optional, preset, read_keys, word, wrong
 from harness.model.choices import FileKind
-from harness.model.errors import InputError
+from harness.model.errors import InputError, nearest
 from harness.transcripts.numerals import cardinal, clock_time, ordinal
 from harness.understanding.grammar import (
     Grammar,

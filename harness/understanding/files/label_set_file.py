@@ -8,11 +8,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from harness.base.findings import Findings, Id, Keys, Text, nearest, preset, read_keys, wrong
+from harness.base.findings import Findings, Id, Keys, Text, preset, read_keys, wrong
 from harness.base.text_file import CsvRows, Problems, as_utf_8, read_text, separator_of
 from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, nearest
 from harness.model.understanding import JOINT
 
 LONGEST_LABEL = 64

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -39,10 +41,40 @@ main()
 """
 
 
-def imported(program: str, folder: Path) -> set[str]:
-    """Which of the heavy packages a program has imported at its end."""
+SHOW = """
+import sys
+from harness.cli import main
+
+sys.argv = ["harness", "report", "show", "session"]
+main()
+"""
+
+ROWS = ("harness.model.bench", "harness.model.record", "harness.model.feed")
+"""Modules with many types, each of which takes a while to make."""
+HTTP = ("http.client", "ssl", "urllib.request")
+NEVER = {
+    "harness.base.guard": (*HEAVY, *HTTP, *ROWS, "asyncio", "dataclasses", "email.message", "importlib.metadata"),
+    "harness.sound.child": (*HEAVY, *HTTP, *ROWS, "asyncio", "email.message", "importlib.metadata", "statistics"),
+    "harness.devices.mqtt.broker": ("importlib.metadata", "numpy", "paho", "pydantic", "yaml", *ROWS),
+    "harness.lab.keeper": ("numpy", "paho", "scipy", "soundfile", *ROWS),
+    "harness.lab.assistant.__main__": ("pyaudio", "scipy", "harness.model.feed", "harness.model.record"),
+    "harness.sound.recogniser_process": ("pydantic", "scipy", "soundfile", "yaml", *ROWS),
+    "harness.offline.worker": ("pydantic", "regex", "scipy", "yaml", *ROWS),
+    "harness.offline.evaluating": ("pydantic", "regex", "rich", "scipy", "soxr", "yaml", *HTTP, *ROWS),
+    "harness.session.engine.engine": (
+        "asyncio", "paho", "regex", "rich", "scipy", "textual", "tomllib", "yaml", *HTTP, "harness.base.findings",
+        "harness.scenario", "harness.session.bench_checks", "harness.sound.calibration",
+        "harness.transcripts.spoken_text",
+    ),
+    "harness.session.summary": ("regex", "rich", "scipy", "soundfile", "soxr", "tomllib", "yaml", *HTTP),
+}  # fmt: skip
+"""Modules that start a process, or that a command begins with → what they must not import."""
+
+
+def imported(program: str, folder: Path, watched: Sequence[str] = HEAVY) -> set[str]:
+    """Which of the watched modules a program has imported at its end."""
     root = Path(__file__).parents[3]
-    last = f"\nprint('@', *(one for one in {HEAVY!r} if one in sys.modules))"
+    last = f"\nprint('@', *(one for one in {watched!r} if one in sys.modules))"
     body = f"import sys\nsys.path.insert(0, {str(root)!r})\ntry:\n" + "\n".join(
         f"    {line}" for line in program.strip().split("\n")
     )
@@ -68,6 +100,17 @@ def test_a_score_of_one_line_imports_arrays_alone(tmp_path: Path) -> None:
     (tmp_path / "r.trn").write_text("the cat sat (a_1)\n")
     (tmp_path / "h.trn").write_text("the cat sit (a_1)\n")
     assert imported(ONE_LINE, tmp_path) == {"numpy"}
+
+
+@pytest.mark.parametrize("module", NEVER)
+def test_a_process_starts_without_what_only_some_runs_need(module: str, tmp_path: Path) -> None:
+    assert imported(f"import {module}", tmp_path, NEVER[module]) == set()
+
+
+def test_a_session_whose_words_do_not_count_is_shown_without_scipy(tmp_path: Path) -> None:
+    """Its interval of a share and its delays: SciPy takes longer to import than such a session to show."""
+    shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "session")
+    assert imported(SHOW, tmp_path, ("numpy", "numpy.ma", "regex", "scipy", "soundfile", "yaml")) == {"numpy"}
 
 
 def test_the_help_lists_nine_entries_in_24_lines() -> None:

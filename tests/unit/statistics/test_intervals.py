@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from scipy.stats import binom, binomtest, poisson
 
 from harness.statistics.intervals import (
+    CONFIDENCE,
+    USUAL_DEVIATE,
     Share,
     clopper_pearson,
     clustered_interval,
     design_effect,
     garwood,
+    median,
     quantile_ranks,
     wilson,
 )
@@ -28,13 +32,22 @@ def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
     assert found == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
+def test_the_usual_deviate_is_scipys() -> None:
+    assert ndtri(0.5 + CONFIDENCE / 2) == USUAL_DEVIATE
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1))
+def test_the_median_is_numpys(values: list[float]) -> None:
+    assert median(values) == np.median(values)
+
+
 @pytest.mark.parametrize(("count", "total"), [(-1, 2), (3, 2)])
 def test_impossible_shares_are_refused(count: int, total: int) -> None:
     with pytest.raises(ValueError, match="cannot be"):
         Share(count, total)
 
 
-@given(st.integers(1, 300), st.sampled_from((0.5, 0.95)))
+@given(st.integers(1, 300) | st.integers(301, 50_000), st.sampled_from((0.5, 0.95, 0.99)))
 def test_ranks_are_the_tightest_that_keep_each_tail(total: int, quantile: float) -> None:
     ranks = np.arange(1, total + 1)
     below = binom.cdf(ranks - 1, total, quantile)
