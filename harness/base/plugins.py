@@ -46,11 +46,16 @@ _REMOVED = {
 
 
 def _points(group: Group) -> EntryPoints:
-    found: EntryPoints = _all_points(tuple(sys.path)).select(group=group.value)
-    return found
+    return _found(group, tuple(sys.path))
 
 
 @lru_cache(maxsize=32)
+def _found(group: Group, path: tuple[str, ...]) -> EntryPoints:
+    found: EntryPoints = _all_points(path).select(group=group.value)
+    return found
+
+
+@lru_cache(maxsize=4)
 def _all_points(path: tuple[str, ...]) -> Any:
     """Those of every group, of a type that depends on the version of Python: something with `select`.
 
