@@ -119,7 +119,7 @@ def command(folder: Path) -> None:
 def commanded(folder: Path, listed: str) -> float:
     """Processor time of an evaluation by the command line, of all of its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    arguments = ("evaluate", "-t", TASK, "-o", listed, "-l", "a.log", "--force")
+    arguments = ("evaluate", "-t", TASK, "--oov", listed, "-l", "a.log", "--force")
     code = f"import sys; sys.argv = ['harness', *{arguments!r}]; from harness.cli import main; main()"
     subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

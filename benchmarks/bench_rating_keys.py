@@ -46,7 +46,7 @@ def echoes(terminal: RatingTerminal) -> list[float]:
 
 def labels(terminal: RatingTerminal, folder: Path, items: int) -> list[float]:
     session = rating_session(folder / f"s{items}", items)
-    terminal.rate(str(session), "--rater", "ann", "--silent")
+    terminal.rate(str(session), "--rater", "ann", "--no-sound")
     terminal.wait(lambda screen: f"item 1 of {items}" in screen, within_s=120)
     taken = []
     for number in range(1, KEYS + 1):

@@ -43,7 +43,7 @@ def main(trials: int, events: int) -> None:
         page = Path(folder) / "report.html"
         raw_s, raw_mb = timed(RAW, str(session))
         read_s, read_mb = timed(READ, str(session))
-        took_s, mb = timed(REPORT, "report", str(session), "-o", str(page))
+        took_s, mb = timed(REPORT, "report", str(session), "--html", str(page))
         print(f"{trials:,} trials, {events:,} unmatched events")
         print(f"  rows read raw, as JSON      {raw_s:6.1f} s  {raw_mb:6.0f} MB")
         print(f"  rows read, figures counted  {read_s:6.1f} s  {read_mb:6.0f} MB  {read_s / raw_s:.2f} of raw")

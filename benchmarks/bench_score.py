@@ -47,7 +47,7 @@ def main(utterances: int) -> None:
 
 def measure(folder: Path, utterances: int, wer: float, jiwer: list[str]) -> None:
     of, said = map(str, transcript_corpus.write(folder, utterances, 1, wer))
-    ours = [*OURS, "-r", of, "-h", said, "--like-sclite"]
+    ours = [*OURS, "-r", of, "-H", said, "--like-sclite"]
     sclite = [SCLITE, "-r", of, "trn", "-h", said, "trn", "-i", "spu_id", "-f", "0", "-o", "sum", "stdout"]
     rows = {
         "harness score": timed(ours, ROUNDS),

@@ -90,7 +90,7 @@ def speed(path: Path) -> None:
     for form in Form:
         rows[f"library, {form}"] = best_s(lambda form=form: [convert(line, form) for line in lines])  # type: ignore[misc]
     for form in Form:
-        rows[f"harness snor, {form}"] = best_s(piped([*VERB, "--to", form], path))
+        rows[f"harness snor, {form}"] = best_s(piped([*VERB, "--output-format", form], path))
     if shutil.which("sed"):
         rows["sed, upper case"] = best_s(piped(["sed", r"s/.*/\U&/"], path))
     if shutil.which("awk"):
@@ -109,7 +109,7 @@ def memory(gigabytes: float) -> None:
             "import atexit, resource, sys; from harness.cli import main; "
             "atexit.register(lambda: sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))); main()"
         )
-        command = [sys.executable, "-c", code, "snor", "--to", "lsn", *options]
+        command = [sys.executable, "-c", code, "snor", "--output-format", "lsn", *options]
         began = time.perf_counter()
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

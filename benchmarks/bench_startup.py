@@ -26,7 +26,7 @@ def main() -> None:
             (Path(folder) / name).write_text("the cat sat (a_1)\n")
         started = "from harness.cli import main; main()"
         _, python_s = timed([sys.executable, "-c", "pass"], ROUNDS)
-        score = ["score", "-r", f"{folder}/r.trn", "-h", f"{folder}/h.trn"]
+        score = ["score", "-r", f"{folder}/r.trn", "-H", f"{folder}/h.trn"]
         wanted = [[*name.split()[1:], "--help"] for name, _ in commands(group)]
         print(f"{'command':40} CPU s  elapsed s  × python -c pass ({python_s:.3f} s)")
         for arguments in (*sized(wanted, wanted[:1]), score, ["engines"]):

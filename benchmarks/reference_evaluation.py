@@ -31,7 +31,15 @@ def evaluate(engine: str, phrase: str, lists: Path, out: Path, jobs: int) -> Pat
     task = f"{engine}:{phrase.replace('_', ' ')}" if engine == "pocketsphinx" else f"{engine}:{phrase}"
     log = out / f"{engine}-{phrase}.log"
     command = [sys.executable, "-c", "from harness.cli import main; main()", "evaluate", "-t", task, "-l", str(log)]
-    command += ["-i", str(lists / f"{phrase}-test.txt"), "-o", str(lists / "oov-test.txt"), "-j", str(jobs), "--force"]
+    command += [
+        "-i",
+        str(lists / f"{phrase}-test.txt"),
+        "--oov",
+        str(lists / "oov-test.txt"),
+        "-j",
+        str(jobs),
+        "--force",
+    ]
     if engine != "pocketsphinx":
         command += ["--cache", str(out / "cache"), "--sweep", str(out / f"{engine}-{phrase}.det")]
         command += ["--dev-inv", str(lists / f"{phrase}-dev.txt"), "--dev-oov", str(lists / "oov-dev.txt")]

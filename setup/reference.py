@@ -21,6 +21,7 @@ from harness.base.plugins import Group, names
 from harness.base.typed_table import ColumnContent
 from harness.cli import group
 from harness.cli.json_schema import json_schema
+from harness.cli.options import Option
 from harness.cli.questions import QUESTIONS, TROUBLE
 from harness.model.choices import FileKind
 from harness.model.procedure import EDITIONS, ProcedureName
@@ -97,6 +98,12 @@ def commands_page() -> str:
     lines += [f"| [`{name}`](#{anchor(name)}) | {cell(one.get_short_help_str(200))} |" for name, one in found[1:]]
     for name, one in found:
         lines += ["", f"## {name}", "", *_usage(name, one)]
+    lines += ["", "## Former options", "", "They work, and a note names the new one.", ""]
+    lines += ["| command | former | now |", "|---|---|---|"]
+    for name, one in found:
+        for option in one.params:
+            former = option.former.items() if isinstance(option, Option) and not option.hidden else ()
+            lines += [f"| `{name}` | `{old}` | `{f'{option.now(old)} {value}'.rstrip()}` |" for old, value in former]
     return "\n".join(lines) + "\n"
 
 
@@ -175,7 +182,7 @@ def _usage(name: str, command: click.Command) -> Iterator[str]:
         yield from ("| option | meaning | default |", "|---|---|---|")
         for one in options:
             names = ", ".join(f"`{name}`" for name in [*one.opts, *one.secondary_opts])
-            yield f"| {names}{_takes(one)} | {cell(one.help or '')} | {_default(one)} |"
+            yield f"| {names}{_takes(one)} | {cell(one.help or '')} | {cell(_default(one))} |"
 
 
 def _takes(option: click.Option) -> str:
@@ -187,9 +194,10 @@ def _takes(option: click.Option) -> str:
 
 
 def _default(option: click.Option) -> str:
-    if not option.show_default or option.default is None or callable(option.default):
+    """The default, or what it is in words."""
+    if not isinstance(option, Option) or not option.written_default:
         return ""
-    return f"`{option.show_default if isinstance(option.show_default, str) else option.default}`"
+    return option.written_default if isinstance(option.show_default, str) else f"`{option.written_default}`"
 
 
 def keys_page(kind: FileKind) -> str:

@@ -41,10 +41,11 @@ devices monitor PATH | devices move st/bench.yaml a 1 | devices power st/bench.y
 devices test PATH | rate s1 | rate s1 --plain | rate PATH | categories s1 | agreement s1
 judgments export s1 --csv - | judgments import s1 r.trn | judgments import s1 PATH | invite ann
 evaluate -t energy -i PATH | evaluate -t energy -i - | mix PATH --background PATH --output new | engines
-merge PATH --log new.log | report PATH | report page s1 -o new.html | compare s1 s2 | compare PATH PATH
-offline s1 --task energy | plan --fr 5% --fa 1 | score -r r.trn -h r.trn | score -r PATH -h r.trn
-score -r - -h r.trn | snor r.trn --to lsn | snor --to lsn | snor PATH --to lsn | understanding score s1
-understanding score -r PATH -h PATH | understanding merge PATH | understanding distribution PATH
+merge PATH --log new.log | report PATH | report page s1 --html new.html | compare s1 s2 | compare PATH PATH
+offline s1 --task energy | plan --fr 5% --fa 1 | score -r r.trn -H r.trn | score -r PATH -H r.trn
+score -r - -H r.trn | snor r.trn --output-format lsn | snor --output-format lsn | snor PATH --output-format lsn
+understanding score s1 | understanding score -r PATH -H PATH | understanding merge PATH
+understanding distribution PATH
 understanding generate PATH --output new | understanding split PATH --output new
 understanding train --data PATH --output new | understanding predict --model PATH
 understanding bench --data PATH | understanding cascade s1 | annotate new PATH --data PATH --labels PATH
@@ -52,7 +53,7 @@ annotate propose PATH | annotate review PATH | annotate status PATH | annotate r
 annotate agreement PATH | annotate import PATH PATH | annotate export PATH --output new | lab up --room none
 lab down | lab log | lab status | calibrate st/bench.yaml x | sound check --speaker x --microphone y | sound list
 sound record PATH -o new --talker x | sound recordings PATH | voices list | voices say hi --output new.wav
-schema | schema --kind device --out new | validate PATH | check sound --speaker x --microphone y
+schema | schema --kind device --output new | validate PATH | check sound --speaker x --microphone y
 """
 IMPORTED = (
     "harness.session.engine.prepare", "harness.report.session", "harness.rating.files.rounds", "harness.web.server",
@@ -196,7 +197,7 @@ def _combinations(*, sample: bool) -> Iterator[tuple[str, str, list[str], Callab
         of_path = "PATH" in command.split()
         names = list(SURROUNDINGS)[1:]
         chosen = {names[number % len(names)]} if sample else set(names)
-        if command in ("show s1", "score -r - -h r.trn"):
+        if command in ("show s1", "score -r - -H r.trn"):
             chosen = set(names)
         for name in sorted(chosen):
             yield name, command, command.replace("PATH", LONG).split(), SURROUNDINGS[name]

@@ -215,7 +215,10 @@ def understanding_picture(folder: Path) -> None:
     os.environ["HARNESS_LAB"] = str(folder / "lab")
     settings = "scenarios/lab/understanding_assistant.yaml"
     subprocess.run(
-        [str(HARNESS), "admin", "lab", "up", "--settings", settings], check=True, capture_output=True, cwd=ROOT
+        [str(HARNESS), "admin", "lab", "up", "--assistant-settings", settings],
+        check=True,
+        capture_output=True,
+        cwd=ROOT,
     )
     terminal = Terminal(folder)
     try:
@@ -248,7 +251,7 @@ def scoring_picture(folder: Path) -> None:
         ids = [line.rpartition("(")[2].rstrip(")\n") for line in soft]
     rows = [f"{id_},{'quiet' if _of_twenty_four(id_) < 6 else 'pink 20 dB'}\n" for id_ in ids]
     (folder / "conditions.csv").write_text("".join(["id,noise\n", *rows]), encoding="utf-8")
-    files = ["-r", "reference.trn", "-h", "whisper.trn", "--normalise", "spoken", "--html", "report.html"]
+    files = ["-r", "reference.trn", "-H", "whisper.trn", "--normalise", "spoken", "--html", "report.html"]
     groups = ["--groups", "conditions.csv"]
     subprocess.run([str(HARNESS), "score", *files, *groups], check=True, capture_output=True, cwd=folder)
     photograph(folder / "report.html", HERE / "scoring.png", 1100, 1330, folder)

@@ -37,11 +37,11 @@ def main() -> None:
                 "500",
                 "--seed",
                 "3",
-                "--out",
+                "--output",
                 "data",
             ],
-            ["train", "--data", "data", "--out", "model"],
-            ["predict", "data", "--model", "model", "--split", "test", "--out", "predicted.jsonl"],
+            ["train", "--data", "data", "--output", "model"],
+            ["predict", "data", "--model", "model", "--split", "test", "--output", "predicted.jsonl"],
             ["score", "--gold", "data", "--split", "test", "--pred", "predicted.jsonl", "--html", "report.html"],
         ):
             subprocess.run([str(HARNESS), "understand", *line], check=True, capture_output=True, cwd=folder)

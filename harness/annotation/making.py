@@ -133,10 +133,10 @@ def _problem(one: Utterance, intents: Intents, refusal: str, label_set: LabelSet
     if unknown is None:
         remedy = "Change the labels, or the rules of the label set"
         return InputError(f"the label set forbids {joined(intents)}: {refusal}", place=place, remedy=remedy)
-    remedy = f"{nearest(unknown, label_set.ids, listed='Labels')}; give other names with --map"
+    remedy = f"{nearest(unknown, label_set.ids, listed='Labels')}; give other names with --rename-labels"
     preset = next((name for name, names in PRESETS.items() if names.get(unknown) in label_set.ids), None)
     if preset is not None:
-        remedy = f"Add --map {preset}, which has it"
+        remedy = f"Add --rename-labels {preset}, which has it"
     return InputError(f"there is no label {unknown!r}", place=place, remedy=remedy)
 
 

@@ -180,11 +180,14 @@ def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
     above, rest = ctx.parent, list(words)
     while rest:
         if not isinstance(above.command, click.Group):
-            raise click.UsageError(f"There is no command {rest[0]!r}.", ctx)
+            raise click.UsageError(
+                f"{above.command_path!r} has no command {rest[0]!r}. To list them: harness help", ctx
+            )
         try:
             name, command, rest = above.command.resolve_command(above, rest)
         except click.UsageError as error:
-            raise click.UsageError(error.message, ctx) from None
+            error.ctx = ctx
+            raise
         assert command is not None
         above = click.Context(command, info_name=name, parent=above)
     click.echo(above.get_help())
@@ -221,8 +224,8 @@ class Verbs(click.Group):
         if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
             names = {**self.below, **known}
             near = difflib.get_close_matches(args[0], names, n=1)
-            hint = f" Did you mean {names[near[0]]!r}?" if near else ""
-            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+            hint = f"Did you mean {names[near[0]]!r}?" if near else f"To list them: {ctx.command_path} --help"
+            ctx.fail(f"there is no command {args[0]!r}. {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -249,10 +252,24 @@ class Below(Verbs):
 def hinted(error: click.UsageError | InputError, hint: str) -> click.UsageError | InputError:
     """The error with a hint behind it."""
     if isinstance(error, click.UsageError):
-        text = error.format_message()
-        return click.UsageError(f"{text}{'' if text.endswith(('.', '?')) else '.'} {hint}", error.ctx)
+        from harness.cli.usage import worded  # here, since few need it
+
+        return worded(error, hint)
     error.remedy = f"{error.remedy}. {hint}" if error.remedy else hint
     return error
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """Words click's usage errors as ours. Where the help is the answer, it stays."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        from harness.cli.usage import worded  # here, since few need it
+
+        raise worded(error) from None
 
 
 class Program(Verbs):
@@ -260,6 +277,14 @@ class Program(Verbs):
 
     former: Mapping[str, str] = FORMER | {"help": "help"}
     below: Mapping[str, str] = {name: f"{entry} {name}" for entry, verbs in VERBS.items() for name in verbs}
+
+    def make_context(self, *args: Any, **attributes: Any) -> click.Context:
+        with _in_our_words():
+            return super().make_context(*args, **attributes)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _in_our_words():
+            return super().invoke(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "help":

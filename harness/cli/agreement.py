@@ -15,7 +15,9 @@ from harness.rating.exercises import BUILT_IN_EXERCISES
 def command(
     *,
     asked: RatedAsked,
-    disputed: bool = flag("Print only the items on which raters differ, most divided first."),
+    disputed: bool = flag(
+        "Print only the items on which raters differ, most divided first.", "--disagreements", former=("--disputed",)
+    ),
     printed: Printed = printed_options(
         "Print all results as one JSON object.", "One row per item: every rater's label, and the consensus."
     ),
@@ -35,7 +37,7 @@ def command(
     from harness.rating.figures.judged import read_sessions, with_rows_of
     from harness.rating.reports import agreement as report
 
-    choose_one(disputed=disputed, json=printed.as_json, csv=printed.as_csv)
+    choose_one(disagreements=disputed, json=printed.as_json, csv=printed.as_csv)
     sessions = rated_sessions(asked)
     with drawn_progress():
         found = read_sessions(sessions.folders)

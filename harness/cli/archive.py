@@ -9,7 +9,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.whole_file import parts_of
-from harness.cli.options import argument, option, verb
+from harness.cli.options import argument, option, output_option, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import drawn_progress
 from harness.model.errors import InputError
@@ -37,11 +37,8 @@ def size_of(ctx: click.Context, param: click.Parameter, value: str | None) -> in
 def pack(
     *,
     sessions: tuple[str, ...] = argument("SESSION...", required=True),
-    out: Path | None = option(
-        "The archive, FILE.tar.gz or FILE.zip. Default: SESSION.tar.gz in the current folder.",
-        "-o",
-        "--output",
-        metavar="FILE",
+    out: Path | None = output_option(
+        "The archive, FILE.tar.gz or FILE.zip.", metavar="FILE", show_default="SESSION.tar.gz in the current folder"
     ),
 ) -> None:
     """Pack each session into one file: log, clips, inputs and judgments, with the SHA-256 of each file.
@@ -75,11 +72,11 @@ def pack(
 def unpack(
     *,
     archive: Path = argument("FILE"),
-    out: Path | None = option(
-        "The new folder of the session. Default: FILE without its ending, in the current folder.",
-        "-o",
-        "--output",
+    out: Path | None = output_option(
+        "The new folder of the session.",
+        type=click.Path(path_type=Path),
         metavar="FOLDER",
+        show_default="FILE without its ending, in the current folder",
     ),
     max_size: int = option(
         "Refuse an archive whose files are larger in total.", default="20GB", callback=size_of, metavar="SIZE"

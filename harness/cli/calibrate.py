@@ -43,7 +43,9 @@ class _Decibels(click.FloatRange):
 
 def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
     if not (0 < len(value) <= 60 and value.isprintable() and not value.isspace()):
-        raise click.BadParameter("write 1 to 60 characters, such as 1m", ctx, param)
+        raise click.BadParameter(
+            f"{value!r} is not the name of a place. Write 1 to 60 characters, such as 1m", ctx, param
+        )
     return value
 
 
@@ -53,11 +55,18 @@ def command(
     bench_file: Path = argument("BENCH", type=SHIPPED_FILE),
     name: str | None = argument(required=False),
     tone: bool = flag("Play a tone of 1 kHz instead of pink noise."),
-    level: float = option("Level of the sound, dBFS (RMS).", type=_Decibels(-60, 0), default=-26.0),
-    reading: float | None = option("Reading of the meter, dB SPL. Nothing is asked.", type=_Decibels(30, 130)),
+    level: float = option(
+        "Level of the sound (RMS), dBFS.", "--level-dbfs", former=("--level",), type=_Decibels(-60, 0), default=-26.0
+    ),
+    reading: float | None = option(
+        "Reading of the meter, dB SPL. Nothing is asked.",
+        "--meter-reading",
+        former=("--reading",),
+        type=_Decibels(30, 130),
+    ),
     meter: str | None = option("Serial port of the meter, which is then read. Nothing is asked.", metavar="PORT"),
     meter_baud: int = option("Baud rate of the meter.", within=(1, None), default=9600),
-    meter_ask: str = option("Line that asks the meter. Default: it sends by itself.", default="", metavar="TEXT"),
+    meter_ask: str = option("Line that asks the meter.", default="", metavar="TEXT", show_default="it sends by itself"),
     equalise: bool = flag("Measure the response of the loudspeaker, and print its equaliser."),
     calibrator: bool = flag("For the microphone: a sound calibrator plays, not a loudspeaker."),
     weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
@@ -88,7 +97,7 @@ def command(
     if calibrator and not records:
         raise InputError("a calibrator is for the microphone", remedy="Leave --calibrator out, or name microphone")
     if meter is not None and reading is not None:
-        raise InputError("both --meter and --reading give the level", remedy="Leave one of the two out")
+        raise InputError("both --meter and --meter-reading give the level", remedy="Leave one of the two out")
     signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone or calibrator else "pink noise"
     if reading is None or records:
         playing = None if calibrator else (_speaker(bench, None) if records else part)
@@ -153,7 +162,7 @@ def _equalise(bench: Bench, part: Equipment, level: float) -> None:
         words = "not measured: too little above the noise" if math.isnan(heard) else f"{signed(heard, 1):>6} dB"
         click.echo(f"{centre:>6} Hz  {words}")
     if all(math.isnan(heard) for heard in found):
-        raise SoundError(f"{bench.microphone.id} does not hear {part.id}", remedy="Raise --level or the volume")
+        raise SoundError(f"{bench.microphone.id} does not hear {part.id}", remedy="Raise --level-dbfs or the volume")
     if getattr(part.options, "equaliser", ""):
         click.echo("The equaliser of the bench is part of this response. To measure without it, remove the key.")
         return

@@ -28,7 +28,7 @@ def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) 
         names = value.split(",")
         if len(names) != 2 or names[0] == names[1] or not all(name in PARTINGS for name in names):
             known = ", ".join(PARTINGS)
-            raise click.BadParameter(f"{value!r} is not two of {known}; write device,class", ctx, param)
+            raise click.BadParameter(f"{value!r} is not two of {known}. Write device,class", ctx, param)
         found.append((PARTINGS[names[0]], PARTINGS[names[1]]))
     return tuple(found) or None
 
@@ -69,7 +69,7 @@ def command(
     ),
     max_wrong: float | None = option("Exit with status 1 if a device has more.", callback=share, metavar="SHARE"),
     bound: Bound = option(
-        "Apply limits to the share, to an end of its 95 % interval, or to the stricter end (safe).",
+        "Compare limits with the share, an end of its 95 % interval, or safe: the stricter end.",
         "--limits-on",
         former=("--bound",),
         default=Bound.POINT,

@@ -24,8 +24,9 @@ def command(
     more: tuple[Path, ...] = argument("[C]…"),
     cluster_by: str | None = option(
         "Group files that belong together, such as one talker's: by folder, or by what REGEX matches in the name. "
-        "In sessions: the name of the talker, recording or voice (default: each stimulus by itself).",
+        "In sessions: the name of the talker, recording or voice.",
         metavar="folder|REGEX",
+        show_default="each stimulus by itself",
     ),
     csv_target: str | None = target_option("--csv", "Print the files that differ as CSV."),
     as_json: bool = json_option("Print one JSON object."),

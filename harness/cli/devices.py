@@ -113,12 +113,14 @@ class DeviceReach:
     """How to reach a device: the keys of its connection; device and topics for messages only."""
 
     port: str | None = option("Serial port, or a URL such as socket://host:port.", metavar="DEV")
-    baud: int | None = option("Baud rate of the port. Default: the profile's.", within=(300, 12_000_000))
-    address: str | None = option("MQTT broker, or `lab` for the virtual lab's.", metavar="HOST[:PORT]")
-    driver: str = option("Driver. Default: the driver that has these keys.", metavar="NAME", default="")
+    baud: int | None = option("Baud rate of the port.", within=(300, 12_000_000), show_default="the profile's")
+    address: str | None = option(
+        "Address of the device or its MQTT broker, or `lab` for the virtual lab's.", metavar="HOST[:PORT]"
+    )
+    driver: str = option("Driver.", metavar="NAME", default="", show_default="the driver that has these keys")
     keys: tuple[str, ...] = many("Set another key of the connection; repeatable.", "--set", metavar="KEY=VALUE")
-    topics: tuple[str, ...] = many("Topic to subscribe to; repeatable. Default: the profile's topics.", "--topic")
-    device: str = option("Text for {device} in topics. Default: the profile's id.", default="")
+    topics: tuple[str, ...] = many("Topic to subscribe to; repeatable.", "--topic", show_default="the profile's topics")
+    device: str = option("Text for {device} in topics.", default="", show_default="the profile's id")
     username: str = option("User at the broker. See --password-env.", default="")
     password_env: str = option("Environment variable with the password.", metavar="NAME", default="")
 
@@ -319,27 +321,27 @@ def monitor(
     *,
     profile: str = argument(),
     reach: DeviceReach,
-    file: Path | None = option("Read lines from a file."),
+    file: Path | None = option("Read lines from this file, not from a device.", "--from", former=("--file",)),
     unmapped: bool = flag("Show only lines that are not mapped."),
-    snippets: Path | None = option("File to add samples to. Default: ID.samples.yaml."),
+    snippets: Path | None = option("File to add samples to.", show_default="ID.samples.yaml"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
     as_json: bool = json_option("Print one JSON object per line."),
 ) -> None:
     """Show live how PROFILE maps each line of a device. Save PROFILE, and the monitor rereads it.
 
-    Without --port, --address, --driver or --file, the lines come from standard input.
+    Without --port, --address, --driver or --from, the lines come from standard input.
     """
     from harness.devices.device_sources import file_source
     from harness.devices.profiles.profile import load_profile
 
     source = reach.source(load_profile(profile, beside=Path()))
     if file is not None and source is not None:
-        raise InputError("more than one source is named", remedy="Use only one of --port, --address and --file")
+        raise InputError("more than one source is named", remedy="Use only one of --port, --address and --from")
     if source is None:
         source = file_source(file) if file is not None else _standard_input()
     watched = reach.watching(profile, source)
     if source.name == STDIN and sys.stdin.isatty():
-        raise InputError("no source of lines is named", remedy="Give --port, --address or --file, or pipe lines in")
+        raise InputError("no source of lines is named", remedy="Give --port, --address or --from, or pipe lines in")
     source.open()
     try:
         if plain or as_json or source.name == STDIN or not sys.stdout.isatty():

@@ -24,16 +24,18 @@ MEANINGS = ("wake", "done", "error")
 def learn_earcon(
     *,
     bench_file: Path | None = argument("[BENCH]", required=False, type=A_FILE),
-    device: str | None = option("Device on the bench. Default: the first. Without a bench, a name for the files."),
-    meaning: str = option("Its meaning.", "--as", type=click.Choice(MEANINGS), default="wake"),
-    microphone: str | None = option("Sound device that records. Default: the bench's microphone."),
+    device: str | None = option(
+        "Device on the bench. Without a bench, a name for the files.", show_default="the first"
+    ),
+    meaning: str = option("Meaning of the chime.", former=("--as",), type=click.Choice(MEANINGS), default="wake"),
+    microphone: str | None = option("Sound device that records.", show_default="the bench's microphone"),
     sound_server: str | None = option(
-        "Sound server. Default: the bench's, or system.", type=click.Choice(["system", "virtual_lab"])
+        "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
     seconds: float = option("Time to record, s.", within=(1, 60), default=6.0),
     source: Path | None = option("Use this sound file: do not record.", "--from", type=A_FILE),
-    start: float | None = option("Where the chime begins in the sound, s. Default: found.", within=(0, None)),
-    end: float | None = option("Where the chime ends in the sound, s. Default: found.", within=(0, None)),
+    start: float | None = option("Where the chime begins in the sound, s.", within=(0, None), show_default="found"),
+    end: float | None = option("Where the chime ends in the sound, s.", within=(0, None), show_default="found"),
 ) -> None:
     """Record a device's chime, and store it beside the bench as WAV and YAML.
 

@@ -98,8 +98,8 @@ def command(
     answer: tuple[str, str] | None = option(
         "right, partial, wrong or unknown (cannot tell).", type=_ANSWERS, metavar="TRIAL WORD"
     ),
-    detail: str = option("With --answer: what the device did.", default=""),
-    by: str | None = option("Name of the observer. Default: your user name."),
+    detail: str = option("With --answer: what the device did.", "--comment", former=("--detail",), default=""),
+    by: str | None = option("Name of the observer.", "--observer", former=("--by",), show_default="your user name"),
     watch: bool = flag("Wait, and ring the bell when the next effect can be checked."),
 ) -> None:
     """List effects of queries that are still open, and record what an operator observed.
@@ -115,9 +115,9 @@ def command(
     if as_json + watch + (answer is not None) > 1:
         raise InputError("--json, --watch and --answer cannot be combined", remedy="Choose one")
     if detail and answer is None:
-        raise InputError("--detail needs --answer", remedy="Write --answer TRIAL WORD --detail TEXT")
+        raise InputError("--comment needs --answer", remedy="Write --answer TRIAL WORD --comment TEXT")
     name = person_name(by, "observer name") if by is not None else user_name()
-    detail = written(detail, "--detail")
+    detail = written(detail, "--comment")
     folders = [session_folder(one) for one in sessions]
     if answer is not None:
         print_lines([_answered(_named(folders, answer[0]), EffectWord(answer[1]), detail, name)])

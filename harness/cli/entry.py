@@ -14,17 +14,18 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from harness.base.foreign import plain_text
 from harness.cli import Verbs, hinted
 from harness.cli.options import Command
 from harness.model.errors import InputError
 
-_FIRST = "harness.first_word"
+_WORDS = "harness.words"
 
 
 class EntryVerb(Verbs, Command):
     """A verb whose help lists the verbs below it. `Program` calls those before the verb reads its arguments.
 
-    An error suggests the verb below that the first word nearly names.
+    An error suggests the verb below that the first word nearly names, and says where one behind an option belongs.
     """
 
     def __init__(self, verb: click.Command, verbs: Mapping[str, tuple[str, str]]) -> None:
@@ -39,7 +40,7 @@ class EntryVerb(Verbs, Command):
         return click.Command.collect_usage_pieces(self, ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta[_FIRST] = args[0] if args else ""
+        ctx.meta[_WORDS] = tuple(args)
         with self._suggesting(ctx):
             return super().parse_args(ctx, args)
 
@@ -52,11 +53,17 @@ class EntryVerb(Verbs, Command):
         try:
             yield
         except (click.UsageError, InputError) as error:
-            word = ctx.meta[_FIRST]
-            near = difflib.get_close_matches(word, self._verbs, n=1)
-            if not near or os.path.lexists(word):
+            words: tuple[str, ...] = ctx.meta[_WORDS]
+            verb = next((word for word in words if word in self._verbs and not os.path.lexists(word)), "")
+            near = difflib.get_close_matches(words[0], self._verbs, n=1) if words else []
+            if verb:
+                line = " ".join((ctx.command_path, verb, *(word for word in words if word != verb)))
+                hint = f"The command {verb!r} comes before its options: {plain_text(line, 200)}"
+            elif near and not os.path.lexists(words[0]):
+                hint = f"Did you mean '{ctx.command_path} {near[0]}'?"
+            else:
                 raise
-            raise hinted(error, f"Did you mean '{ctx.command_path} {near[0]}'?") from None
+            raise hinted(error, hint) from None
 
 
 def _completed(argument: click.Argument, verbs: Mapping[str, tuple[str, str]]) -> click.Argument:

@@ -42,7 +42,7 @@ LONGEST_TASK_H = 24.0
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a finite number", ctx, param)
+        raise click.BadParameter(f"{value} is not a finite number. Write another", ctx, param)
     return value
 
 
@@ -52,17 +52,17 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
         return None
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise click.BadParameter(f"{value!r} is not a shard; write 1/8 for the first of eight", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a shard. Write 1/8 for the first of eight", ctx, param)
     return Shard(int(found[1]), int(found[2]))
 
 
-def _lists(help: str, *names: str) -> Any:
-    return many(help, *names, metavar="FILE")
+def _lists(help: str, *names: str, former: Sequence[str] = ()) -> Any:
+    return many(help, *names, former=former, metavar="FILE")
 
 
-def _least_0(help: str, *names: str, metavar: str, open_end: bool = False, most: float | None = None) -> Any:
+def _least_0(help: str, *names: str, open_end: bool = False, most: float | None = None, **attributes: Any) -> Any:
     kind = click.FloatRange(0, most, min_open=open_end)
-    return option(help, *names, type=kind, callback=_finite, metavar=metavar)
+    return option(help, *names, type=kind, callback=_finite, **attributes)
 
 
 def _columns(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -70,7 +70,11 @@ def _columns(ctx: click.Context, param: click.Parameter, values: Sequence[str]) 
     found = [tuple(name.strip() for name in value.split(",")) for value in values]
     for names in found:
         if not all(names) or len(set(names)) < len(names):
-            raise click.BadParameter("write COLUMN, or COLUMN,COLUMN to cross them", ctx, param)
+            raise click.BadParameter(
+                f"{','.join(names)!r} is not a list of columns. Write COLUMN, or COLUMN,COLUMN to cross them",
+                ctx,
+                param,
+            )
     return tuple(found)
 
 
@@ -83,12 +87,14 @@ _ASKED = together(
     outside=many("Recordings without the wake phrase.", "--out", metavar="PLACE"),
     long=many("Long recordings in which the wake phrases are labelled.", metavar="PLACE"),
     labels=many(
-        "Labels of --long: CSV, RTTM, TextGrid or Audacity labels, or a folder of them (default: beside each "
-        "recording, with its name).",
+        "Labels of --long: CSV, RTTM, TextGrid or Audacity labels, or a folder of them.",
+        "--long-labels",
+        former=("--labels",),
         metavar="FILE",
+        show_default="beside each recording, with its name",
     ),
-    tier=option("Tier of TextGrids that holds the labels (default: all).", default="", metavar="NAME"),
-    encoding=option("Encoding of manifests and labels (default: UTF-8)."),
+    tier=option("Tier of TextGrids that holds the labels.", default="", metavar="NAME", show_default="all"),
+    encoding=option("Encoding of manifests and labels.", show_default="UTF-8"),
     tolerance_s=option(
         "Time after a labelled phrase within which its detection counts.",
         "--label-tolerance",
@@ -108,25 +114,28 @@ _ASKED = together(
         metavar="COLUMN[,COLUMN]",
     ),
     clustered_by=option(
-        "Column whose values are clusters in intervals (default: talker or speaker, if there is one).",
+        "Column whose values are clusters in intervals.",
         "--cluster-by",
+        show_default="talker or speaker, if there is one",
         metavar="COLUMN",
     ),
     inv=_lists("List of files with the wake phrase (in-vocabulary).", "-i"),
-    oov=_lists("List of files without the wake phrase (out-of-vocabulary).", "-o"),
+    oov=_lists("List of files without the wake phrase (out-of-vocabulary).", former=("-o",)),
     referenced=_lists(
         "CSV list: audio file and reference transcript file per row; or a manifest with texts.", "-c", "--references"
     ),
     jobs=option("Number of worker processes.", "-j", within=(1, 1024), default=1),
-    log=option("Log file (default: TASK.log in the current folder).", "-l", metavar="FILE"),
-    normalise=flag("Ignore case and punctuation when comparing transcripts.", "-n"),
+    log=option("Log file.", "-l", metavar="FILE", show_default="TASK.log in the current folder"),
+    normalise=flag(
+        "Ignore case and punctuation when comparing transcripts.", "-n", "--plain-words", former=("--normalise",)
+    ),
     count_in_vocabulary=flag("Also count false accepts in in-vocabulary files.", "-u", "--fa-in-inv"),
     words=flag("Compute the word error rate on the files of -c.", "-w", "--wer"),
     vad=flag("Remove silence before the recogniser.", "-a"),
     resume=flag("Resume an interrupted evaluation."),
     force=flag("Overwrite an existing log."),
     shard=option("Run shard I of N only; `harness evaluate merge` joins the shards.", callback=_shard, metavar="I/N"),
-    resample=flag("Resample files with another sample rate (default: reject them)."),
+    resample=flag("Resample files with another sample rate.", show_default="reject them"),
     continuous=flag("Keep the engine's state from one out-of-vocabulary file to the next."),
     lead_in_ref=option("Which edge of a detection must follow the lead-in.", default=LeadInRef.END),
     tail_s=option(
@@ -160,15 +169,15 @@ _LIMITS = together(
     ),
     wer=option("Exit with status 1 above this WER (0.08 or 8%).", "--max-wer", callback=share, metavar="X"),
     on=option(
-        "Compare limits with the upper end of the 95 % interval (bound) or with the estimate.",
+        "Compare limits with the estimate, or bound: the worse end of its 95 % interval.",
         "--limits-on",
         default=LimitsOn.BOUND,
     ),
 )
 _SWEEP = together(
     prefix=option(
-        "Count at every threshold; write PREFIX.csv, .json, .png, .svg (default: X.det.* beside X.log).", "--sweep",
-        is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]",
+        "Count at every threshold; write PREFIX.csv, .json, .png, .svg (without PREFIX: X.det.* beside X.log).",
+        "--sweep", is_flag=False, flag_value=BESIDE_LOG, metavar="[PREFIX]",
     ),
     dev_inv=_lists("In-vocabulary list for choosing an operating point."),
     dev_oov=_lists("Out-of-vocabulary list for choosing an operating point."),
@@ -184,7 +193,7 @@ _SWEEP = together(
         nargs=3, within=(0, None), metavar="MISS ACCEPT USES",
     ),
     choose_by=option(
-        "Hold targets against the estimate or the upper end of its 95 % interval (bound).", default=ChosenBy.ESTIMATE
+        "Hold targets against the estimate, or bound: the upper end of its 95 % interval.", default=ChosenBy.ESTIMATE
     ),
     twv=flag("Compute term-weighted values: MTWV, and ATWV at the run's threshold."),
     beta=option(
@@ -192,16 +201,18 @@ _SWEEP = together(
         default=TWV_BETA, metavar="B",
     ),
     speech_s=_least_0(
-        "Seconds of speech for term-weighted values (default: all audio in which false accepts count).",
-        "--twv-speech-s", metavar="S", open_end=True,
+        "Seconds of speech for term-weighted values.", "--twv-speech-s", metavar="S", open_end=True,
+        show_default="all audio in which false accepts count",
     ),
     refractory_ms=_least_0(
-        "Refractory time for the sweep (default: the run's).", "--sweep-refractory-ms", metavar="MS", most=60_000
+        "Refractory time for the sweep.", "--sweep-refractory-ms", metavar="MS", most=60_000, show_default="the run's"
     ),
     no_picture=flag("Skip the PNG and SVG of the curve."),
 )  # fmt: skip
 _PAGES = together(
-    report=option("Write one page of HTML: results, misses, sounds.", default="", metavar="FILE"),
+    report=option(
+        "Write one page of HTML: results, misses, sounds.", "--html", former=("--report",), default="", metavar="FILE"
+    ),
     junit=option("Write JUnit XML for a CI server.", default="", metavar="FILE"),
     audio=audio_option(),
 )
@@ -231,11 +242,11 @@ def command(
     sweep: SweepAsked = _SWEEP,
     pages: PagesAsked = _PAGES,
     verbose: int = option("Print more; up to -vvv.", "-v", count=True),
-    quiet: bool = flag("Hide the progress line on a terminal.", former=("--quiet-progress",)),
+    quiet: bool = flag("Hide the progress line.", former=("--quiet-progress",)),
 ) -> None:
     """Run a wake engine or a recogniser over audio files. Write a log, and print a summary line.
 
-    Give folders with --in and --out, long recordings with --long, or lists with -i, -o and -c. The harness also
+    Give folders with --in and --out, long recordings with --long, or lists with -i, --oov and -c. The harness also
     writes LOG.json (exact counts) and LOG.jsonl (the journal that --resume needs).
 
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input.

@@ -27,14 +27,14 @@ def command(
     *,
     session: str = argument(),
     target: str | None = option(
-        "Write the wake-evaluation log to FILE (-: standard output). Default: SESSION.DEVICE.log for each device.",
+        "Write the wake-evaluation log to FILE (-: standard output; without FILE: SESSION.DEVICE.log for each device).",
         "--wake-log",
         is_flag=False,
         flag_value=BY_DEVICE,
         metavar="[FILE]",
     ),
     junit_target: str | None = option(
-        "Write a JUnit report to FILE (-: standard output). Default: SESSION.junit.xml.",
+        "Write a JUnit report to FILE (-: standard output; without FILE: SESSION.junit.xml).",
         "--junit",
         is_flag=False,
         flag_value=BY_SESSION,
@@ -226,7 +226,7 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
     for name in ("first", "final"):
         written = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
         reference, hypothesis, groups = (plain_text(shlex.quote(path)) for path in written)
-        click.echo(f"  harness score -r {reference} -h {hypothesis} --groups {groups}", err=quiet)
+        click.echo(f"  harness score -r {reference} -H {hypothesis} --groups {groups}", err=quiet)
 
 
 def _write(path: Path, text: str) -> None:

@@ -214,12 +214,14 @@ def command(
     folder: Path = argument(default=".", type=A_FOLDER),
     kind: BenchKind | None = option(
         "What you have: a virtual lab, a loudspeaker and a microphone (sound), or a device that the option of the "
-        "same kind locates. Default: the kind whose option is given, serial with --board alone, else virtual_lab.",
+        "same kind locates.",
         "--bench-kind",
+        show_default="the kind whose option is given, serial with --board alone, else virtual_lab",
     ),
     board: str | None = option("Name of the device; a profile that is written is NAME.yaml.", metavar="NAME"),
     phrase: str | None = option(
-        f"Wake phrase of the device. Default: what the device reports, else that of the profile, else {PHRASE!r}.",
+        "Wake phrase of the device.",
+        show_default=f"what the device reports, else that of the profile, else {PHRASE!r}",
         metavar="WORDS",
     ),
     places: dict[str, str] = together(

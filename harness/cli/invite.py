@@ -25,12 +25,17 @@ LONGEST_DAYS = 3650.0
 def command(
     *,
     raters: tuple[str, ...] = argument("[RATER]..."),
-    path: Path = option("File of invitations, mode 0600.", "--file", default=INVITATIONS),
+    path: Path = option("File of invitations, mode 0600.", "--invitations", former=("--file",), default=INVITATIONS),
     days: float = option("Days until the links expire.", within=(0.01, LONGEST_DAYS), default=30.0),
     adjudicator: bool = flag("Invite adjudicators: they settle what raters disagree on, and see all judgments."),
     coordinator: bool = flag("Invite coordinators: they see progress, and move open responses to other raters."),
     address: str = option(
-        "Address of the site, for the links; where it was last, if that is known.", default=ADDRESS, metavar="URL"
+        "Address that visitors use, for the links.",
+        "--public-url",
+        former=("--address",),
+        default=ADDRESS,
+        show_default=f"the last one in the file, else {ADDRESS}",
+        metavar="URL",
     ),
     listed: bool = flag("List the invitations.", "--list"),
     revoke: tuple[str, ...] = many("End an invitation at once; repeatable.", metavar="RATER"),

@@ -10,7 +10,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.base.whole_file import write_whole
-from harness.cli.options import argument, either, flag, many, option, sessions_argument, target_option, verb
+from harness.cli.options import argument, flag, many, option, sessions_argument, target_option, verb
 from harness.cli.sessions import session_folder
 from harness.cli.streams import drawn_progress, standard_output
 from harness.model.choices import JudgmentFormat as Format
@@ -72,13 +72,14 @@ def import_(
     *,
     sessions: tuple[str, ...] = sessions_argument(),
     file: str = argument("FILE"),
-    kind: str | None = either(
-        option("FILE is CSV, whatever its suffix.", "--csv", flag_value=Format.CSV.value),
-        option("FILE holds JSON lines, whatever its suffix.", "--jsonl", flag_value=Format.JSONL.value),
-        option("FILE is Parquet, whatever its suffix.", "--parquet", flag_value=Format.PARQUET.value),
+    kind: Format | None = option(
+        "Format of FILE.",
+        "--format",
+        former=("--csv=csv", "--jsonl=jsonl", "--parquet=parquet"),
+        show_default="by its suffix",
     ),
     mapped: tuple[str, ...] = many("Read COLUMN as this field; repeatable.", "--map", metavar="COLUMN=FIELD"),
-    encoding: str | None = option("Encoding of FILE (default: UTF-8)."),
+    encoding: str | None = option("Encoding of FILE.", show_default="UTF-8"),
     replacing: bool = flag("Replace a rater's earlier judgments of the same responses.", "--replace"),
     skip_bad: bool = flag("Leave out wrong rows, and import the others."),
     dry_run: bool = flag("Check everything and write nothing."),
@@ -96,7 +97,7 @@ def import_(
     names = _names(mapped)
     with drawn_progress():
         found = read_sessions([session_folder(one) for one in sessions])
-    read = read_judgments(path, Format(kind) if kind else format_of(path), WORDS, names, encoding)
+    read = read_judgments(path, kind or format_of(path), WORDS, names, encoding)
     plan = plan_import(found, read, path, replacing=replacing)
     if plan.problems and not skip_bad:
         click.echo(f"harness: {counted(plan.bad, 'row')} cannot be imported, so nothing was written", err=True)

@@ -23,8 +23,10 @@ def command() -> None:
 @verb("up", of=command)
 def up(
     *,
-    settings: Path | None = option("YAML file with the assistant's settings.", type=SHIPPED_FILE),
-    room: str | None = option("Room that the lab simulates (default: living_room)."),
+    settings: Path | None = option(
+        "YAML file with the assistant's settings.", "--assistant-settings", former=("--settings",), type=SHIPPED_FILE
+    ),
+    room: str | None = option("Room that the lab simulates.", show_default="living_room"),
 ) -> None:
     """Start the lab, or the parts of it that are not running."""
     from harness.lab.lab import Lab

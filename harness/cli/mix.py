@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from harness.base.text_table import shown
-from harness.cli.options import argument, many, option, seed_option, verb
+from harness.cli.options import argument, many, option, output_option, seed_option, verb
 from harness.cli.streams import print_lines
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted, exposure
@@ -21,11 +21,9 @@ def command(
     *,
     phrases: tuple[str, ...] = argument("PLACE...", required=True),
     background: tuple[str, ...] = many("Background: a place, as for the phrases.", required=True, metavar="PLACE"),
-    output: Path = option(
-        "Folder to write, new or empty.", "-o", required=True, type=click.Path(path_type=Path, file_okay=False)
-    ),
+    output: Path = output_option("Folder to write, new or empty.", folder=True, required=True),
     hours: float | None = option(
-        "Hours to write (default: all of the background once).", type=click.FloatRange(0, 10_000, min_open=True)
+        "Hours to write.", type=click.FloatRange(0, 10_000, min_open=True), show_default="all of the background once"
     ),
     gap: tuple[float, float] = option(
         "Seconds between phrases, drawn evenly.", type=click.FloatRange(0, 86_400), default=(10.0, 60.0), **_TWO
@@ -34,11 +32,18 @@ def command(
         "SNR of the phrases, dB, drawn evenly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_TWO
     ),
     phrase: str = option("Phrase of the labels, unless a manifest has a column `phrase`.", default=""),
-    encoding: str | None = option("Encoding of manifests (default: UTF-8)."),
+    encoding: str | None = option("Encoding of manifests.", show_default="UTF-8"),
     file_minutes: float = option(
         "Length of each recording.", type=click.FloatRange(0.1, 60), default=10.0, metavar="MIN"
     ),
-    rate: int = option("Sample rate, Hz.", type=click.IntRange(8000, 48_000), default=16_000, metavar="HZ"),
+    rate: int = option(
+        "Sample rate, Hz.",
+        "--rate-hz",
+        former=("--rate",),
+        type=click.IntRange(8000, 48_000),
+        default=16_000,
+        metavar="HZ",
+    ),
     seed: int = seed_option("Seed of order, gaps and SNRs.", default=0),
 ) -> None:
     """Plant recordings of phrases in hours of background. Write recordings with labels for `harness evaluate --long`.

@@ -26,7 +26,7 @@ def command(
     *,
     session: str = argument("SESSION"),
     asked: EnginesAsked = engine_options("Engine and model, as for harness evaluate."),
-    device: str | None = option("Compare this device only (default: all that listened).", metavar="NAME"),
+    device: str | None = option("Only this device.", metavar="NAME", show_default="all that listened"),
     continuous: bool = flag("Keep the engine's state over all stimuli, in the order of play, as a device does."),
     printed: Printed = printed_options(
         "Print all results and every trial as JSON.", "Print one row per trial and ambient event."

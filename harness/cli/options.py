@@ -79,10 +79,10 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     except (ArithmeticError, ValueError):
         found = math.nan
     if not 0 <= found < math.inf:
-        raise click.BadParameter(f"{value!r} is not a share; write 0.08 or 8%", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a share. Write 0.08 or 8%", ctx, param)
     if found > 1 and not text.endswith("%"):
         raise click.BadParameter(
-            f"{text} would be {exact(100 * found)} %; write {text}% if you mean per cent", ctx, param
+            f"{text} would be {exact(100 * found)} %. Write {text}% if you mean per cent", ctx, param
         )
     return found
 
@@ -106,6 +106,7 @@ def choose_one(**given: object) -> None:
 class Option(click.Option):
     """An option with hidden former names, or one whose FILE is optional (default: standard output).
 
+    - former: `--name`, or `--name=value` for a former flag that stands for a value.
     - suffixes: the next word is taken as FILE only when it ends with one of these.
     - any_word: takes any next word that is not an option. For options whose FILE used to be required.
     - heading: of its section in the help; "" for the options that are used most.
@@ -122,7 +123,7 @@ class Option(click.Option):
     ) -> None:
         super().__init__(*args, **attributes)
         self.heading = heading
-        self.former = tuple(former)
+        self.former = {name: value for name, _, value in (each.partition("=") for each in former)}
         self.suffixes = tuple(suffixes)
         self.any_word = any_word
 
@@ -131,6 +132,51 @@ class Option(click.Option):
         if word == STREAM:
             return True
         return not word.startswith("-") and (self.any_word or PurePath(word).suffix.lower() in self.suffixes)
+
+    def now(self, former: str) -> str:
+        """The name that replaces a former one: as short, if there is one."""
+        return next((name for name in self.opts if name[:2] == "--" or former[:2] != "--"), self.opts[-1])
+
+    @property
+    def written_default(self) -> str:
+        """The default as a user would write it, or in words; "" without one."""
+        if isinstance(self.show_default, str):
+            return self.show_default
+        if not self.show_default or self.default in (None, "") or callable(self.default) or self.is_flag:
+            return ""
+        values = self.default if isinstance(self.default, (list, tuple)) else (self.default,)
+        return " ".join(exact(each) if isinstance(each, float) else str(each) for each in values)
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        return super().make_metavar(ctx).removesuffix(" RANGE")
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        return {}  # it is in the sentence, see get_help_record
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The names and the help, with `(default: 480; 64 to 9600)` at the end of its first sentence."""
+        record = super().get_help_record(ctx)
+        notes = [f"default: {self.written_default}"] if self.written_default else []
+        limits = numbers_allowed(self.type)
+        notes += [limits] if limits not in ("", "at least 0") and self.name != "seed" else []
+        notes += ["required"] if self.required else []
+        if record is None or not notes:
+            return record
+        first, stop, rest = record[1].partition(". ")
+        return record[0], f"{first.removesuffix('.')} ({'; '.join(notes)}){stop or '.'}{rest}"
+
+
+def numbers_allowed(kind: click.ParamType) -> str:
+    """`64 to 9600`, `at least 1`, `above 0, at most 1`; "" for any number."""
+    if not isinstance(kind, (click.IntRange, click.FloatRange)):
+        return ""
+    ends = (kind.min, kind.max)
+    least, most = ("" if end is None else str(end) if isinstance(end, int) else exact(end) for end in ends)
+    if least and most and not (kind.min_open or kind.max_open):
+        return f"{least} to {most}"
+    above = f"{'above' if kind.min_open else 'at least'} {least}" if least else ""
+    below = f"{'below' if kind.max_open else 'at most'} {most}" if most else ""
+    return ", ".join(filter(None, (above, below)))
 
 
 class Command(click.Command):
@@ -172,9 +218,18 @@ class Command(click.Command):
                 formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        options = [one for one in self.params if isinstance(one, Option)]
-        former = {old: one.opts[0] for one in options for old in one.former}
-        optional = {name: one for one in options if one.suffixes for name in one.opts}
+        try:
+            return super().parse_args(ctx, self._rewritten(ctx, args))
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # click's parser does not set it
+            raise
+
+    def _rewritten(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The words with today's names of options, and with the FILE that an option is left without."""
+        options = [each for each in self.params if isinstance(each, Option)]
+        former = {old: (each.now(old), value) for each in options for old, value in each.former.items()}
+        optional = {name: each for each in options if each.suffixes for name in each.opts}
+        flags = {name[1] for each in options if each.is_flag or each.count for name in each.opts if len(name) == 2}
         rewritten: list[str] = []
         words = list(args)
         while words:
@@ -183,11 +238,23 @@ class Command(click.Command):
                 rewritten += [word, *words]
                 break
             name, equals, value = word.partition("=")
-            name = former.get(name, name)
+            if word[:1] == "-" and word[1:2] not in ("-", "") and len(word) > 2:  # -vo FILE, -oFILE
+                at = next((at for at, letter in enumerate(word) if at and letter not in flags), 0)
+                if f"-{word[at]}" in former:
+                    words[:0] = [f"-{word[at]}", *filter(None, [word[at + 1 :]])]
+                    rewritten += [word[:at]] if at > 1 else []
+                    continue
+            if name in former:
+                now, stands_for = former[name]
+                if name == "-h" and not words:  # as everywhere else
+                    now = "--help"
+                elif not ctx.resilient_parsing:
+                    click.echo(f"harness: {name} is now {now} {stands_for}".rstrip(), err=True)
+                name, equals, value = (now, "=", stands_for) if stands_for else (now, equals, value)
             if name in optional and not equals:
                 equals, value = "=", words.pop(0) if words and optional[name].takes(words[0]) else STREAM
             rewritten.append(name + equals + value)
-        return super().parse_args(ctx, rewritten)
+        return rewritten
 
 
 def _show_whole_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -210,7 +277,8 @@ def option(help: str, *names: str, **attributes: Any) -> Any:
     """Declares an option where its value is named: a parameter of a `verb`, or a field of a frozen dataclass.
 
     names: other names than that of the parameter. Without `type` and `callback`, the annotation is the type. within:
-    least and most of a number, None for no limit. The help shows a default, unless `show_default` is False.
+    least and most of a number, None for no limit. The help ends with the default: `default`, or what `show_default`
+    says in words.
     """
     shown = attributes.get("default", "") != ""
     return _declare(Option, names, {"help": help, "show_default": shown, **attributes}, None)
@@ -390,7 +458,7 @@ class RatedAsked:
 
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True)
     round_id: str | None = option("Only judgments of this round.", "--round", metavar="ID")
-    with_programs: bool = flag("Count programs as raters like people (default: kept apart).")
+    with_programs: bool = flag("Count programs as raters like people.", show_default="kept apart")
 
 
 def sessions_argument() -> Any:
@@ -404,9 +472,9 @@ def seed_option(help: str, default: int | None = None, *, most: int | None = Non
 
 
 def output_option(help: str, *, folder: bool = False, **attributes: Any) -> Any:
-    """`--output`, a path to a file or a folder; formerly `--out`."""
+    """`-o`, a path to a file or a folder; formerly `--out`."""
     kind = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
-    return option(help, "--output", former=("--out",), type=kind, **attributes)
+    return option(help, "-o", "--output", former=("--out",), **{"type": kind, **attributes})
 
 
 @frozen
@@ -492,32 +560,41 @@ class Site:
     """Whether people work in their browsers, and how their site is served. None: as `WebOptions` has it."""
 
     web: bool
-    address: str | None = option("With --web: address to listen on (default: 127.0.0.1).", heading=_SITE)
-    port: int | None = option("With --web: port (default: 8765).", heading=_SITE, within=(0, 65535))
+    address: str | None = option(
+        "With --web: address to listen on.", "--listen", former=("--address",), heading=_SITE, show_default="127.0.0.1"
+    )
+    port: int | None = option(
+        "With --web: port to listen on.",
+        "--web-port",
+        former=("--port",),
+        heading=_SITE,
+        within=(0, 65535),
+        show_default="8765",
+    )
     tls_cert: Path | None = option("With --web: TLS certificate, PEM.", heading=_SITE)
     tls_key: Path | None = option("With --web: key of the certificate, PEM.", heading=_SITE)
     insecure: bool = flag("With --web: allow other hosts without TLS.", heading=_SITE)
-    public_url: str | None = option("", heading=_SITE, metavar="URL")
-    invitations: Path | None = option("With --web: file of invitations (default: invitations.json).", heading=_SITE)
+    public_url: str | None = option("With --web: address for visitors, if it differs.", heading=_SITE, metavar="URL")
+    invitations: Path | None = option(
+        "With --web: file of invitations.", heading=_SITE, show_default="invitations.json"
+    )
 
     @property
     def given(self) -> dict[str, Any]:
         """Fields of `harness.web.server.WebOptions` that differ from its defaults."""
-        names = ("address", "port", "tls_cert", "tls_key", "insecure", "public_url", "invitations")
-        found = {name: getattr(self, name) for name in names}
+        found = {each.name: getattr(self, each.name) for each in fields(Site) if each.name != "web"}
         return {name: value for name, value in found.items() if not (value is None or value is False or value == "")}
 
     def demand_web(self, whose: str) -> None:
         """InputError for an option of the site without --web. whose: `raters'`."""
         if self.given and not self.web:
-            first = next(iter(self.given)).replace("_", "-")
-            raise InputError(f"--{first} applies only to the {whose} site", remedy="Add --web")
+            first = next(iter(self.given))
+            name = {"address": "listen", "port": "web-port"}.get(first, first.replace("_", "-"))
+            raise InputError(f"--{name} applies only to the {whose} site", remedy="Add --web")
 
 
 def site_options(who: str) -> Any:
-    """`--web` and how the site is served, as `Site`. who: `raters`, `annotators`, `live`."""
-    whose, visitors = ("live", "visitors") if who == "live" else (f"{who}'", who)
+    """`--web` and how the site is served, as `Site`. who: `raters'`, `live`; "" for a command that always serves it."""
     own = {one.name: one for one in fields(Site) if _DECLARED in one.metadata}
-    own["public_url"] = option(f"With --web: address that {visitors} use, if it differs.", heading=_SITE, metavar="URL")
-    served = f"Serve the {whose} site; `harness rate invite` makes the links to log in."
-    return together(web=flag("Does nothing: the site is always served." if who == "annotators" else served), **own)
+    served = f"Serve the {who} site; `harness rate invite` makes the links to log in."
+    return together(web=flag(served, hidden=not who), **own)

@@ -26,7 +26,7 @@ def share_of(ctx: click.Context, param: click.Parameter, value: str | None) -> f
     """The share that an option gives: 0.05, or 5%."""
     found = share(ctx, param, value)
     if found is not None and found > 1:
-        raise click.BadParameter(f"{value!r} is not a share; write 0.05 or 5%", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a share. Write 0.05 or 5%", ctx, param)
     return found
 
 
@@ -47,7 +47,7 @@ class PlanAsked:
     fr_below: float | None = option("Claim: fewer false rejects than SHARE (5%).", callback=share_of, metavar="SHARE")
     fr_expected: float | None = option("Share that you expect (2%).", callback=share_of, metavar="SHARE")
     sprt: tuple[float, float] | None = option(
-        "Sequential test of two hourly rates (0.1 0.5).", nargs=2, type=_RATE, metavar="GOOD BAD"
+        "Sequential test of two hourly rates, such as 0.1 0.5.", nargs=2, type=_RATE, metavar="GOOD BAD"
     )
     alpha: float = option(
         "Risk that a good device fails, or that equal systems seem to differ.", type=_INNER, default=ALPHA
@@ -57,7 +57,8 @@ class PlanAsked:
         "Compare two systems with these error shares (5% 3%).", nargs=2, callback=_shares, metavar="A B"
     )
     discordant: float | None = option(
-        "Share of files on which exactly one system errs (default: errors are independent).",
+        "Share of files on which exactly one system errs.",
+        show_default="errors are independent",
         callback=share_of,
         metavar="SHARE",
     )

@@ -36,8 +36,10 @@ def command(
     larger_than: int | None = option(
         "The oldest sessions, until FOLDER has at most this size.", callback=size_of, metavar="SIZE"
     ),
-    reason: str | None = option("Why, for those who look for the sound. Default: the rule above."),
-    rounds: tuple[str, ...] = many("Keep the sessions of this round until it is done.", "--round", metavar="FILE"),
+    reason: str | None = option("Why, for those who look for the sound.", show_default="the rule applied"),
+    rounds: tuple[str, ...] = many(
+        "Keep the sessions of this round until it is done.", "--keep-round", former=("--round",), metavar="FILE"
+    ),
     unjudged: bool = flag("Also remove clips of sessions with responses that nobody has judged."),
     dry_run: bool = flag("Print what would go, and remove nothing."),
     yes: bool = flag("Do not ask."),

@@ -62,8 +62,9 @@ class ProgramAsked:
         metavar="S",
     )
     per_minute: float | None = option(
-        "Send --program at most N responses per minute (default: no limit).",
+        "Send --program at most N responses per minute.",
         "--rate-limit",
+        show_default="no limit",
         within=(0.01, 60_000),
         metavar="N",
     )
@@ -81,7 +82,7 @@ class ProgramAsked:
 def command(
     *,
     named: tuple[str, ...] = argument("SESSION… | ROUND.yaml", required=True),
-    rater: str | None = option("Your pseudonym, stored with every judgment (default: your user name)."),
+    rater: str | None = option("Your pseudonym, stored with every judgment.", show_default="your user name"),
     round_id: str | None = option("Name of the round; overrides the file.", "--round"),
     seed: int | None = option("Seed of the orders and of the draw.", within=(0, None)),
     filters: ItemFilter = _filters,
@@ -91,13 +92,15 @@ def command(
     ),
     keys_file: Path | None = option("YAML file with other keys.", "--keys"),
     adjudicate: bool = flag("Settle responses on which raters disagree; shows their judgments."),
-    names: bool = flag("Show raters' names to adjudicators (default: hidden)."),
+    names: bool = flag("Show raters' names to adjudicators.", show_default="hidden"),
     listing: bool = flag("Print how much there is to judge, then exit.", "--list"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
-    sound_device: str | None = option("Output that plays responses (default: the host's own choice)."),
-    silent: bool = flag("Open no sound device."),
+    sound_device: str | None = option(
+        "Sound device that plays responses.", "--speaker", former=("--sound-device",), show_default="the host's choice"
+    ),
+    silent: bool = flag("Open no sound device.", "--no-sound", former=("--silent",)),
     by_program: ProgramAsked,
-    site: Site = site_options("raters"),
+    site: Site = site_options("raters'"),
 ) -> None:
     """Judge first responses, one key per response. Each judgment is saved before the next response is shown.
 
@@ -125,20 +128,20 @@ def command(
     site.demand_web("raters'")
     if site.web and (plain or listing or adjudicate or rater is not None or sound_device or silent):
         raise InputError(
-            "--web cannot be combined with --rater, --adjudicate, --list, --plain, --sound-device or --silent",
+            "--web cannot be combined with --rater, --adjudicate, --list, --plain, --speaker or --no-sound",
             remedy="Raters log in with their links. Invite adjudicators with: harness rate invite --adjudicator RATER",
         )
     if names and not (adjudicate or site.web):
         raise InputError("--names works only with --adjudicate or --web", remedy="Add --adjudicate, or --web")
     if silent and sound_device is not None:
-        raise InputError("--silent and --sound-device exclude each other", remedy="Choose one")
+        raise InputError("--no-sound and --speaker exclude each other", remedy="Choose one")
     if silent and round_.must_hear and not listing:
-        raise InputError("this round requires that each response is heard to its end", remedy="Remove --silent")
+        raise InputError("this round requires that each response is heard to its end", remedy="Remove --no-sound")
     if by_program.command is not None:
         if site.web or adjudicate or plain or training or rater is not None or keys_file or sound_device or silent:
             raise InputError(
                 "--program cannot be combined with --web, --rater, --adjudicate, --plain, --training, --keys, "
-                "--sound-device or --silent",
+                "--speaker or --no-sound",
                 remedy="A program judges all responses of a round under its own name",
             )
         sys.exit(_let_judge(by_program, by_program.command, round_, listing=listing))

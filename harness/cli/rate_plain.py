@@ -294,7 +294,7 @@ class _PlainSitting:
     def _sound(self, word: RateWord) -> str:
         item, listening = self._desk.view.item, self._listening
         if listening is None:
-            return "no sound device is open (--silent)"
+            return "no sound device is open (--no-sound)"
         if item is None:
             return "there is no response to hear"
         try:

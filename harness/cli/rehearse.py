@@ -55,7 +55,9 @@ class RehearsalAsked:
     missed: float = option("Share of wake phrases missed.", callback=share_of, default="3%")
     misheard: float = option("Share of queries misheard.", callback=share_of, default="5%")
     false_accepts: float = option("False accepts per hour.", within=(0, 3600), default=0.1)
-    answer: float = option("Time until a response ends, s.", within=(0, 600), default=4.0)
+    answer: float = option(
+        "Time until a response ends, s.", "--response-time", former=("--answer",), within=(0, 600), default=4.0
+    )
     runs: int = option("Runs to draw for the limits.", within=(20, 10_000), default=200)
     nights: int = option("Whole runs to play in simulated time.", within=(1, 10_000), default=3)
     faults: bool = flag("Disturb them: links, devices, sound and host fail now and then.")

@@ -31,8 +31,7 @@ def command(
     log: str = argument("SESSION|LOG"),
     more: tuple[str, ...] = argument("[SESSION|LOG]…"),
     output: Path | None = option(
-        "Write one page of HTML about the sessions or evaluations.", "-o",
-        type=A_FILE,
+        "Write one page of HTML about the sessions or evaluations.", "--html", former=("-o", "--output"), type=A_FILE,
     ),
     junit: Path | None = option(
         "Evaluations: write JUnit XML for a CI server.", type=A_FILE
@@ -42,10 +41,10 @@ def command(
 ) -> None:  # fmt: skip
     """Write a page about sessions or evaluations that needs nothing else, or sum up a wake-evaluation log.
 
-    SESSION: its folder, or its name below ./sessions; with -o. Works while the session runs.
+    SESSION: its folder, or its name below ./sessions; with --html. Works while the session runs.
 
-    LOG with -o: logs of `harness evaluate`, with LOG.jsonl beside each. Several are compared on one page. Score
-    curves need the stored scores: evaluate with --report, --sweep or --cache.
+    LOG with --html: logs of `harness evaluate`, with LOG.jsonl beside each. Several are compared on one page. Score
+    curves need the stored scores: evaluate with --html, --sweep or --cache.
 
     LOG: a log of `harness evaluate`, of `harness report export --wake-log`, or of the original tool; - for standard
     input. A journal (LOG.jsonl) works too, also while the run continues or after it was killed. Prints console lines,
@@ -55,7 +54,7 @@ def command(
     """
     if junit is not None or (output is not None and Path(log).is_file()):
         if json_wanted:
-            raise InputError("--json applies to a log without -o", remedy="Leave one of them out")
+            raise InputError("--json applies to a log without --html", remedy="Leave one of them out")
         _evaluations((log, *more), PagesAsked(str(output or ""), str(junit or ""), audio))
         return
     if output is not None:
@@ -71,7 +70,7 @@ def command(
         click.echo(f'{verdict}. Writing the report to "{shown(str(output))}"')
         return
     if more or Path(log).is_dir():
-        raise InputError("a page about sessions needs a file", remedy="Name one: -o report.html")
+        raise InputError("a page about sessions needs a file", remedy="Name one: --html report.html")
     from harness.offline.reports.told_log import as_json, lines
 
     found = _told(log)

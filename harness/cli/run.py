@@ -312,14 +312,15 @@ def command(
     scenario: Path = argument(type=SHIPPED_FILE),
     bench: Path = option("The bench file.", required=True, type=SHIPPED_FILE),
     sessions: Path = sessions_option,
-    seed: int | None = option("Random seed for the order and for simulated devices. Default: the scenario's."),
+    seed: int | None = option("Random seed for the order and for simulated devices.", show_default="the scenario's"),
     asked: WatchAsked = together(**VIEW, **JUNIT, **NO_WATCH),
     only_prepare: bool = flag(
         "Plan the session, print its folder and return. `harness run resume` plays it.", "--prepare"
     ),
     attended: bool | None = option(
-        "Whether an operator answers questions. Default: what the bench says, else while the dashboard is open.",
+        "Whether an operator answers questions.",
         "--attended/--unattended",
+        show_default="what the bench says, else while the dashboard is open",
         default=None,
     ),
     yes: bool = YES,

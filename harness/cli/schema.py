@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.options import A_FOLDER, option, verb
+from harness.cli.options import option, output_option, verb
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, Place
 
@@ -16,7 +16,7 @@ from harness.model.errors import InputError, Place
 def command(
     *,
     kind: str | None = option("Only this kind of file.", type=click.Choice([kind.value for kind in FileKind])),
-    out: Path | None = option("Folder to write KIND.schema.json into.", "--output", former=("--out",), type=A_FOLDER),
+    out: Path | None = output_option("Folder to write KIND.schema.json into.", folder=True),
 ) -> None:
     """Print or write the JSON Schemas for editors.
 

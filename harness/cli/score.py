@@ -42,7 +42,7 @@ def crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -
     for value in values:
         names = [name.strip() for name in value.split(",")]
         if len(names) != 2 or not all(names) or names[0] == names[1]:
-            raise click.BadParameter(f"{value!r} is not two different columns; write voice,level_dbfs", ctx, param)
+            raise click.BadParameter(f"{value!r} is not two different columns. Write voice,level_dbfs", ctx, param)
         found.append((names[0], names[1]))
     return tuple(found)
 
@@ -54,23 +54,23 @@ class ScoreRules:
     glm: a global mapping file that comes before it. collar: seconds between words that may be paired.
     """
 
-    reference_format: TranscriptFormat | None = option("Format of REF (default: from its suffix).")
-    hypothesis_format: TranscriptFormat | None = option("Format of HYP (default: from its suffix).")
-    encoding: str | None = option("Text encoding of the files (default: UTF-8).")
+    reference_format: TranscriptFormat | None = option("Format of REF.", show_default="by its suffix")
+    hypothesis_format: TranscriptFormat | None = option("Format of HYP.", show_default="by its suffix")
+    encoding: str | None = option("Text encoding of the files.", show_default="UTF-8")
     normalise: str | None = option(
-        "Rules that make words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with word "
-        "pairs (default: snor for a reference in .sro, else verbatim).",
+        "Rules that make words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with word pairs.",
         metavar="NAME|FILE.yaml",
+        show_default="snor for a reference in .sro, else verbatim",
     )
     glm: str | None = option("First map words by a global mapping file of NIST, and write capitals.", metavar="FILE")
-    glm_encoding: str | None = option("Text encoding of that file (default: that of the others).")
+    glm_encoding: str | None = option("Text encoding of the file of --glm.", show_default="that of the others")
     unit: TextUnit = option(
         "What to count: word, char (spaces do not count), or mixed: characters of Chinese, Japanese, Thai, Lao, "
         "Khmer and Burmese, and words of other scripts.",
         default=TextUnit.WORD,
     )
     language: str = option(
-        "Language in which spoken reads numerals, such as en, de, fr, es (BCP 47). Others keep digits.",
+        "Language in which spoken reads numerals, as a BCP 47 tag: en, de, fr, es. Others keep digits.",
         default=ENGLISH,
         metavar="TAG",
     )
@@ -79,17 +79,18 @@ class ScoreRules:
     optional_words: bool = flag("Count an omitted word (w) of the reference as correct.")
     fragments: bool = flag("Count a fragment such as sho- as correct against a word that begins with it.")
     by: str = option(
-        "How to find the speaker in an id: spu_id (default), wsj, sp, none, or /(…)_/.",
+        "Where the speaker stands in an id: spu_id, wsj, sp, none, or /(…)_/.",
+        "--id-type",
+        former=("--by",),
         default=SPEAKERS,
-        metavar="SCHEME",
-        show_default=False,
+        metavar="TYPE",
     )
     speakers: SpeakersBy | None = option(
         "Pair the speakers of recordings so that errors are fewest: cp (cpWER), tcp (by time too: tcpWER), or orc "
         "(reference segments to streams: ORC-WER). Both files are stm or seglst."
     )
     collar: float | None = option(
-        "For tcp: how far apart two words may be, in seconds (default 5).", within=(0, 3600), metavar="S"
+        "For tcp: how far apart two words may be, in seconds.", within=(0, 3600), metavar="S", show_default="5"
     )
     by_time: bool = flag("Align the words of two ctm files by their times alone, as sclite -T.")
 
@@ -166,13 +167,12 @@ class ScoreRules:
 )
 def command(
     *,
-    reference: str = option(
-        "File of reference transcripts (- for standard input).", "-r", required=True, metavar="REF"
-    ),
+    reference: str = option("File of reference transcripts; - is standard input.", "-r", required=True, metavar="REF"),
     hypotheses: tuple[str, ...] = many(
-        "File of recognised transcripts (- for standard input). Repeat to compare systems.",
-        "-h",
+        "File of recognised transcripts; - is standard input. Repeat to compare systems.",
+        "-H",
         "--hypothesis",
+        former=("-h",),
         required=True,
         metavar="HYP",
     ),
@@ -184,13 +184,13 @@ def command(
         "Print the WER by two columns as a matrix (repeatable).", "--cross", callback=crosses, metavar="COLUMN,COLUMN"
     ),
     alignments: Aligned | None = option(
-        "Print reference and hypothesis aligned: utterances with errors (default), or all.",
+        "Print reference and hypothesis aligned: utterances with errors, or all (without a value: errors).",
         type=WordOf(Aligned),
         is_flag=False,
         flag_value=Aligned.ERRORS.value,
     ),
     confusions: int | None = option(
-        f"Print the N most frequent confusions of each kind (default {LISTED_CONFUSIONS}; 0 for all).",
+        f"Print the N most frequent confusions of each kind; 0 for all (without a value: {LISTED_CONFUSIONS}).",
         within=(0, None),
         is_flag=False,
         flag_value=LISTED_CONFUSIONS,

@@ -12,7 +12,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.text_file import checked_encoding, is_comment, refuse_endless
 from harness.base.whole_file import WholeFile
-from harness.cli.options import argument, flag, option, verb
+from harness.cli.options import argument, flag, option, output_option, verb
 from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
@@ -35,21 +35,23 @@ def command(
     files: tuple[str, ...] = argument("[FILE]..."),
     form: str = option(
         "Output format. lsn: Lexical SNOR, for scoring. esn: Expanded SNOR, for diagnostics. snr: the older .snr.",
-        "--to",
+        "--output-format",
+        former=("--to",),
         required=True,
         type=click.Choice([form.value for form in Form]),
     ),
-    output: str = option(
-        "Write here; on any error nothing is written (default: -, standard output).",
+    output: str = output_option(
+        "Write here; on any error nothing is written.",
+        type=str,
         metavar="FILE",
         default=STREAM,
-        show_default=False,
+        show_default="-, standard output",
     ),
     homophones: str | None = option(
-        "With --to esn: write the sorted homophone pairs W <W> here, each once.", metavar="FILE"
+        "With --output-format esn: write the sorted homophone pairs W <W> here, each once.", metavar="FILE"
     ),
     encoding: str = option("File encoding: latin-1, cp1252, utf-16, …", default="utf-8"),
-    place_edits: bool = flag("With --to snr: move the words of (n words) to their marker (n)."),
+    place_edits: bool = flag("With --output-format snr: move the words of (n words) to their marker (n)."),
     repeated_ids: bool = flag("Allow an id to occur more than once. Uses less memory."),
 ) -> None:
     """Convert .sro transcriptions to SNOR, line by line.
@@ -63,13 +65,17 @@ def command(
 
     to = Form(form)
     if homophones is not None and to is not Form.EXPANDED:
-        raise InputError("--homophones applies only to Expanded SNOR", remedy="Use --to esn, or remove --homophones")
+        raise InputError(
+            "--homophones applies only to Expanded SNOR", remedy="Use --output-format esn, or remove --homophones"
+        )
     if homophones is not None:
         if is_one_place(homophones, output):
             raise InputError("--output and --homophones name the same file", remedy="Name two different files")
         refuse_overwriting(homophones, files)
     if place_edits and to is not Form.SNR:
-        raise InputError("--place-edits applies only to .snr", remedy="Use --to snr, or remove --place-edits")
+        raise InputError(
+            "--place-edits applies only to .snr", remedy="Use --output-format snr, or remove --place-edits"
+        )
     codec = checked_encoding(encoding)
     seen = None if repeated_ids else SeenIds()
     pairs: set[str] | None = None if homophones is None else set()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, many, option, verb
+from harness.cli.options import A_FILE, A_FOLDER, argument, json_option, many, option, output_option, verb
 from harness.model.numbers import fixed, seconds
 
 if TYPE_CHECKING:
@@ -182,12 +182,12 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
 def record(
     *,
     prompts: Path = argument("PROMPTS", type=A_FILE),
-    output: Path = option("Folder to fill.", "--output", "-o", required=True, type=A_FOLDER),
+    output: Path = output_option("Folder to fill.", folder=True, required=True),
     talker: str = option("Name or number of the talker: small letters, digits, - and _.", required=True),
     bench_file: Path | None = option("Bench with a microphone.", "--bench", type=A_FILE),
-    microphone: str | None = option("Sound device that records. Default: the bench's microphone."),
+    microphone: str | None = option("Sound device that records.", show_default="the bench's microphone"),
     sound_server: str | None = option(
-        "Sound server. Default: the bench's, or system.", type=click.Choice(["system", "virtual_lab"])
+        "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
     takes: int = option("Recordings of each prompt.", within=(1, 100), default=1),
     wait: float = option("Time to begin, s.", within=(1, 600), default=10.0),

@@ -27,8 +27,7 @@ def command(
     html: Path | None = option("Also write a page of HTML.", type=A_FILE),
     printed: Printed = printed_options("Print one JSON object.", "One row per session and measure, for a spreadsheet."),
     recent: int | None = option(
-        "Exit with status 1 if the last change of a measure is for the worse and began in the last N sessions "
-        "(3 or more).",
+        "Exit with status 1 if the last change of a measure is for the worse and began in the last N sessions.",
         "--fail-on-change",
         within=(3, None),
         metavar="N",

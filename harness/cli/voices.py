@@ -59,13 +59,15 @@ def say(
     *,
     text: str = argument(),
     named: str = option("Voice, as ENGINE:NAME.", "--voice", default="espeak:en-us"),
-    wake_phrase: str | None = option("Wake phrase, spoken before TEXT by the same voice."),
+    wake_phrase: str | None = option(
+        "Wake phrase, spoken before TEXT by the same voice.", "--phrase", former=("--wake-phrase",)
+    ),
     gap_ms: int = option("Silence after the wake phrase, in ms.", default=250),
-    rate_wpm: int | None = option("Words per minute (default: the voice's own)."),
+    rate_wpm: int | None = option("Words per minute.", show_default="the voice's own"),
     pitch: int | None = option("Pitch from 0 to 99; 50 is the voice's own."),
-    language: str | None = option("Language as a BCP 47 tag (default: the voice's own)."),
+    language: str | None = option("Language as a BCP 47 tag.", show_default="the voice's own"),
     level_dbfs: float = option("Active speech level in dBFS.", default=-26.0),
-    rate_hz: int = option("Sample rate in Hz.", default=48000),
+    rate_hz: int = option("Sample rate, Hz.", default=48000),
     out: Path | None = output_option("Write a 16-bit WAV file here."),
 ) -> None:
     """Speak TEXT as a trial would play it. Print the level, duration and parts of the stimulus."""

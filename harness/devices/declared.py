@@ -227,7 +227,7 @@ def source_of(
     kind = load(Group.DRIVERS, driver)
     if not isinstance(kind, CanBeWatched):
         raise InputError(
-            f"the monitor does not support the driver {driver!r}", remedy="Pipe the lines in, or read a file: --file"
+            f"the monitor does not support the driver {driver!r}", remedy="Pipe the lines in, or read a file: --from"
         )
     demand_host(driver, options)
     return kind.source(options, profile, device or profile.id, topics)

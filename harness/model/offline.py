@@ -23,7 +23,7 @@ INLINE = "text:"
 
 
 class ListKind(StrEnum):
-    """Which list a file stands in: -i, -o, -c or --long."""
+    """Which list a file stands in: -i, --oov, -c or --long."""
 
     INV = "inv"
     OOV = "oov"

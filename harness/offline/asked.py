@@ -72,10 +72,10 @@ class EvaluationAsked:
         if not (self.with_phrase or self.without_phrase or self.referenced):
             raise InputError(
                 "no recordings are given",
-                remedy="Give folders with --in (with the phrase) and --out (without), or lists with -i, -o or -c",
+                remedy="Give folders with --in (with the phrase) and --out (without), or lists with -i, --oov or -c",
             )
         if self.labels and not self.long:
-            raise InputError("--labels needs the recordings", remedy="Name them with --long")
+            raise InputError("--long-labels needs the recordings", remedy="Name them with --long")
         if self.tier and not self.long:
             raise InputError("--tier applies to labelled recordings", remedy="Name them with --long")
         if self.encoding:
@@ -99,7 +99,7 @@ class EvaluationAsked:
         if self.resume and self.force:
             raise InputError("--resume and --force cannot be used together", remedy="Give one of them")
         if self.continuous and not (self.oov or self.outside):
-            raise InputError("--continuous needs out-of-vocabulary files", remedy="Give -o")
+            raise InputError("--continuous needs out-of-vocabulary files", remedy="Give --oov or --out")
         if self.continuous and self.conditions:
             what = "--continuous cannot be used with --conditions: the engine's state would pass between conditions"
             raise InputError(what, remedy="Leave one of them out")
@@ -157,8 +157,8 @@ class EvaluationAsked:
             )
         if not wake and self.without_phrase:
             raise InputError(
-                f"{name}, and -o and --out are for wake engines only: a recogniser does not listen continuously",
-                remedy="Leave -o out",
+                f"{name}, and --oov and --out are for wake engines only: a recogniser does not listen continuously",
+                remedy="Leave it out",
             )
         if facts.kind is EngineKind.TRANSCRIPT and self.count_in_vocabulary:
             raise InputError(f"{name}, and -u is for wake words and commands only", remedy="Leave -u out")
@@ -177,7 +177,7 @@ class PagesAsked:
 
     def demand_room(self) -> None:
         """InputError for a folder that does not exist."""
-        for option, name in (("--report", self.report), ("--junit", self.junit)):
+        for option, name in (("--html", self.report), ("--junit", self.junit)):
             if name and not Path(name).parent.is_dir():
                 raise InputError(f"{option}: the folder {Path(name).parent} does not exist", remedy="Create it")
 
@@ -223,7 +223,7 @@ class DeclaredLimits:
     def demand_figures(self, asked: EvaluationAsked) -> None:
         """InputError for a limit on a result that this evaluation cannot have."""
         if self.false_accepts_per_hour is not None and not (asked.without_phrase or asked.count_in_vocabulary):
-            raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Give -o")
+            raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Give --oov or --out")
         if self.false_rejects_percent is not None and not (asked.with_phrase or asked.referenced):
             raise InputError("--max-fr needs in-vocabulary files", remedy="Give -i or -c")
         if self.wer is not None and not asked.words:
@@ -314,7 +314,7 @@ class SweepAsked:
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
         if not asked.with_phrase and not asked.without_phrase:
-            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Give -i, -o or both")
+            raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Give -i, --oov or both")
         if asked.shard is not None:
             raise InputError(
                 "a sweep needs whole lists and cannot be used with --shard",
@@ -337,5 +337,5 @@ class SweepAsked:
             return
         lists = (self.dev_inv, self.dev_oov) if self.developed else (asked.with_phrase, asked.without_phrase)
         if not all(lists):
-            names = "--dev-inv and --dev-oov" if self.developed else "-i and -o"
+            names = "--dev-inv and --dev-oov" if self.developed else "-i and --oov"
             raise InputError("choosing a point needs both false rejects and false accepts", remedy=f"Give both {names}")

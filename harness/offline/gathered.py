@@ -81,7 +81,9 @@ def gather(place: str, encoding: str | None = None) -> GatheredFiles:
             raise InputError("no sound file matches this pattern", place=Place(place), remedy="Check it with ls")
         return _of_names(place, found)
     if path.is_file():
-        remedy = f"Give a list with -i or -o; here, a folder, {', '.join(SOUNDS[:2])}, .zip or {', '.join(MANIFESTS)}"
+        remedy = (
+            f"Give a list with -i or --oov; here, a folder, {', '.join(SOUNDS[:2])}, .zip or {', '.join(MANIFESTS)}"
+        )
         raise InputError("this is neither a folder nor a sound file", place=Place(place), remedy=remedy)
     raise InputError("there is no such file or folder", place=Place(place), remedy="Check the path")
 

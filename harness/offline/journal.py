@@ -147,7 +147,7 @@ class JournalFile:
         return len(self.keys)
 
     def outcomes(self) -> Iterator[JournalledOutcome]:
-        """In list order: -i or -c first, then -o."""
+        """In list order: -i or -c first, then --oov."""
         return ordered([self])
 
 

@@ -326,7 +326,9 @@ class LabelsOfRecordings:
                 beside = (
                     "" if self._places else f", and no {PurePath(name).stem}.csv, .rttm, .TextGrid or .txt beside it"
                 )
-                remedy = "Name its labels with --labels. For a recording without phrases, use --out, or an empty file"
+                remedy = (
+                    "Name its labels with --long-labels. For a recording without phrases, use --out, or an empty file"
+                )
                 raise InputError(f"there are no labels of it{beside}", place=Place(name), remedy=remedy)
             file, recording = labelled
             self._used.add((file.path, recording))
@@ -345,7 +347,7 @@ class LabelsOfRecordings:
             beside = [f"{path.with_suffix('')}{ending}" for ending in (*LABELS, ".TextGrid", ".RTTM")]
             there = [one for one in beside if os.path.isfile(one)]
             if len(there) > 1:
-                remedy = "Name one with --labels"
+                remedy = "Name one with --long-labels"
                 raise InputError(
                     f"it has several files of labels: {', '.join(there)}", place=Place(name), remedy=remedy
                 )

@@ -1,4 +1,4 @@
-"""Lists of audio files: -i and -o with one path per line, -c with `audio,reference`, or tables of other tools.
+"""Lists of audio files: -i and --oov with one path per line, -c with `audio,reference`, or tables of other tools.
 
 Source: seed snsr-eval-batch, Usage. There are no comments, since a file may be called #1.wav. Names are bytes, as in
 the file system, and need not be UTF-8. Reading a list checks that files exist (one lstat per name) but does not open

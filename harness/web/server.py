@@ -191,7 +191,7 @@ def _listen(options: WebOptions) -> socket.socket:
         listening.close()
         raise InputError(
             f"cannot listen on port {options.port} of {options.address}: {error.strerror}",
-            remedy="If another program or site uses it, choose another port with --port",
+            remedy="If another program or site uses it, choose another port with --web-port",
         ) from error
     return listening
 

@@ -39,7 +39,7 @@ def bench(tmp_path: Path) -> Path:
 
 
 def test_doctor_measures_the_devices_and_the_sound_of_the_bench(lab: Lab, bench: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(group, ["doctor", "--bench", str(bench), "--folder", str(tmp_path), "--json"])
+    done = CliRunner().invoke(group, ["doctor", "--bench", str(bench), "--sessions", str(tmp_path), "--json"])
     found = {one["says"].partition(":")[0] + " " + one["name"]: one for one in json.loads(done.stdout)["checks"]}
     for name in ("assistant devices", "near devices", "microphone devices", "near loudspeakers", "near loop_delay"):
         assert found[name]["level"] == "ok", found[name]

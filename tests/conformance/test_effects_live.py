@@ -63,7 +63,9 @@ def test_the_effect_decides_and_not_the_words(tmp_path: Path) -> None:
     assert "the device says so too" in timer.said
     assert (milk.word, milk.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
 
-    overruled = CliRunner().invoke(group, ["effects", str(folder), "--answer", "timer.r1", "right", "--by", "bob"])
+    overruled = CliRunner().invoke(
+        group, ["effects", str(folder), "--answer", "timer.r1", "right", "--observer", "bob"]
+    )
     assert overruled.exit_code == 0, overruled.output
     assert "It overrules wrong by ann at " in overruled.output
     assert effects_of(folder).items[0].evidence.word is EffectWord.RIGHT

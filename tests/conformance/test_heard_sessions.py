@@ -73,7 +73,7 @@ def told_by(heard: HeardWords) -> tuple[Counted, Counted]:
 
 def scored(folder: Path, name: str) -> tuple[int, int]:
     target = folder / f"{name}.json"
-    harness("score", "-r", folder / f"{name}.ref.trn", "-h", folder / f"{name}.trn", "--json", target)
+    harness("score", "-r", folder / f"{name}.ref.trn", "-H", folder / f"{name}.trn", "--json", target)
     found = json.loads(target.read_text(encoding="utf-8"))
     totals = (found if "totals" in found else found["systems"][0])["totals"]
     return totals["substitutions"], totals["correct"] + totals["substitutions"] + totals["deletions"]

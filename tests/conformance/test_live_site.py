@@ -108,7 +108,7 @@ def test_it_is_quiet_alone_and_fits(browser: Browser, short: Path, monkeypatch: 
     token = Invitations(short / "invitations.json").invite(("ann",), 30)["ann"]
     here = Path(__file__).parent / "in_process"
     soak = ["run", str(here / "wake_long.yaml"), "--bench", str(here / "wake_bench.yaml")]
-    command = [*HARNESS, *soak, "--web", "--port", "0"]
+    command = [*HARNESS, *soak, "--web", "--web-port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
         try:
             assert run.stderr is not None

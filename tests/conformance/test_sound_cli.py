@@ -67,11 +67,11 @@ devices: {unit: {profile: reference_assistant_black_box}}
 def test_the_microphone_is_calibrated_by_a_loudspeaker_and_a_meter(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     bench = tmp_path / "bench.yaml"
     bench.write_text(BENCH)
-    told = CliRunner().invoke(calibrate, [str(bench), "microphone", "--reading", "68"], catch_exceptions=False)
+    told = CliRunner().invoke(calibrate, [str(bench), "microphone", "--meter-reading", "68"], catch_exceptions=False)
     assert "below microphone: `calibration: microphone.calibration.yaml`" in told.output
     found = read_calibration(tmp_path / "microphone.calibration.yaml")
     assert found.spl_at_0_dbfs == pytest.approx(94.0, abs=0.3)  # the path has no loss
-    silent = CliRunner().invoke(calibrate, [str(bench), "microphone", "--calibrator", "--reading", "94"])
+    silent = CliRunner().invoke(calibrate, [str(bench), "microphone", "--calibrator", "--meter-reading", "94"])
     assert "which is silence" in str(silent.exception)
     refused = CliRunner().invoke(calibrate, [str(bench), "near", "--calibrator"])
     assert "for the microphone" in str(refused.exception)

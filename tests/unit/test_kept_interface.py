@@ -26,10 +26,11 @@ def test_commands_take_what_they_took() -> None:
     for name, was in json.loads(KEPT.read_text(encoding="utf-8"))["commands"].items():
         assert name in now, f"{name} is missing"
         for parameter, facts in was.items():
-            found = now[name].get(parameter)
-            if found is not None and facts.get("choices"):  # further ones harm nobody
-                found = found | {"choices": [one for one in found["choices"] if one in facts["choices"]]}
-            assert found == facts, f"{name}: {parameter}"
+            for each in parameter.split():
+                found = now[name].get(each)
+                if found is not None and facts.get("choices"):  # further ones harm nobody
+                    found = found | {"choices": [one for one in found["choices"] if one in facts["choices"]]}
+                assert found == facts, f"{name}: {each}"
 
 
 def test_files_have_the_keys_they_had() -> None:
@@ -39,13 +40,13 @@ def test_files_have_the_keys_they_had() -> None:
 
 
 def described() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each command, its parameters by their names (also former names), and what they take."""
+    """Each command, its parameters by each of their names (also former names), and what they take."""
     for name, command in commands(group):
-        facts = {" ".join([*one.opts, *one.secondary_opts]): facts_of(one) for one in command.params}
-        yield (
-            name,
-            facts | {old: facts_of(one) for one in command.params if isinstance(one, Option) for old in one.former},
-        )
+        facts = {each: facts_of(one) for one in command.params for each in (*one.opts, *one.secondary_opts)}
+        for one in command.params:
+            for old, value in one.former.items() if isinstance(one, Option) else ():
+                facts[old] = facts_of(one) | ({"flag": True, "choices": None} if value else {})
+        yield name, facts
 
 
 def facts_of(parameter: click.Parameter) -> dict[str, Any]:

@@ -29,8 +29,8 @@ OUTPUTS = {
     "journal.json": ["report", "evaluation.log.jsonl", "--json"],
     "wake_log.txt": ["export", "wake", "--wake-log", "-", "--device", "wired"],
     "junit.txt": ["export", "wake", "--junit", "-"],
-    "scores.json": ["score", "-r", "texts/ref.trn", "-h", "texts/a.trn", "-h", "texts/b.trn", "--json"],
-    "scores.txt": ["score", "-r", "texts/ref.trn", "-h", "texts/a.trn"],
+    "scores.json": ["score", "-r", "texts/ref.trn", "-H", "texts/a.trn", "-H", "texts/b.trn", "--json"],
+    "scores.txt": ["score", "-r", "texts/ref.trn", "-H", "texts/a.trn"],
     "understanding.json": [
         *("understanding", "score", "--gold", "texts/gold.jsonl"),
         *("--pred", "texts/pred.jsonl", "--pred", "texts/pred_b.jsonl", "--json"),

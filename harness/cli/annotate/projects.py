@@ -12,7 +12,19 @@ import click
 from harness.base.foreign import plain_text
 from harness.base.plugins import pip_install
 from harness.base.written import person_name, refuse_same_names
-from harness.cli.options import A_FOLDER, WordOf, argument, choose_one, flag, many, option, share, together, verb
+from harness.cli.options import (
+    A_FOLDER,
+    WordOf,
+    argument,
+    choose_one,
+    flag,
+    many,
+    option,
+    output_option,
+    share,
+    together,
+    verb,
+)
 from harness.model.annotation import MOST_ON_A_PAGE, LabelProposalShown, SecondWork, WorkOrder
 from harness.model.errors import InputError, Place
 from harness.model.numbers import counted
@@ -27,7 +39,9 @@ SPLIT = "split"
 LISTED = 3
 PATH = click.Path(path_type=Path)
 project_argument = argument("PROJECT", type=A_FOLDER)
-map_option = option("Rename labels of the file: CSV `from,to`.", "--map", metavar="FILE|media")
+map_option = option(
+    "Rename labels of the file: CSV `from,to`.", "--rename-labels", former=("--map",), metavar="FILE|media"
+)
 
 
 def open_project(folder: Path) -> AnnotationRoom:
@@ -57,38 +71,35 @@ def new(
         take_labels=flag("Import the labels of the data.", "--import-labels", former=("--take-labels",)),
         intents=option("Import labels from this file, by id.", type=PATH, metavar="FILE.csv"),
         mapping=map_option,
-        annotators=many("Annotator; repeatable (default: anyone).", "--annotator"),
+        annotators=many("Annotator; repeatable.", "--annotator", show_default="anyone"),
         double_share=option(
-            "Share of the utterances that two annotators label; 1 is all (default: 0).",
-            "--double", type=click.FloatRange(0, 1), default=0.0, show_default=False, metavar="SHARE",
+            "Share of the utterances that two annotators label; 1 is all.",
+            "--double", type=click.FloatRange(0, 1), default=0.0, metavar="SHARE",
         ),
         second=option(
-            "Second annotator: labels by hand, or reviews proposals too (default: hand).",
-            type=WordOf(SecondWork), default=SecondWork.HAND, show_default=False,
+            "Second annotator: labels by hand, or reviews proposals too.",
+            type=WordOf(SecondWork), default=SecondWork.HAND,
         ),
         proposal=option(
-            "In work by hand, show the proposal after the choice is saved, or before (default: after).",
-            type=WordOf(LabelProposalShown), default=LabelProposalShown.AFTER, show_default=False,
+            "In work by hand, show the proposal after the choice is saved, or before.",
+            type=WordOf(LabelProposalShown), default=LabelProposalShown.AFTER,
         ),
         page_size=option(
-            "Utterances per page of a group (default: 10).",
-            type=click.IntRange(1, MOST_ON_A_PAGE), default=10, show_default=False,
+            "Utterances per page of a group.",
+            type=click.IntRange(1, MOST_ON_A_PAGE), default=10,
         ),
-        seed=option(
-            "Seed of orders and shares (default: 0).", type=click.IntRange(0, 2**31), default=0, show_default=False
-        ),
+        seed=option("Seed of orders and shares.", type=click.IntRange(0, 2**31), default=0),
         order=option(
-            "Order of work by hand: what a classifier doubts most first, or random (default: doubt, if scikit-learn is "
-            "installed).",
-            type=WordOf(WorkOrder),
+            "Order of work by hand: what a classifier doubts most first, or random.",
+            type=WordOf(WorkOrder), show_default="doubt, if scikit-learn is installed",
         ),
         batch=option(
-            "Labels after which the classifier learns again (default: 50).",
-            type=click.IntRange(1, 10_000), default=50, show_default=False,
+            "Labels after which the classifier learns again.",
+            type=click.IntRange(1, 10_000), default=50,
         ),
         target_error=option(
-            "Share of wrong labels that may be left to the classifier (default: 1%).",
-            callback=share, default="1%", show_default=False, metavar="X",
+            "Share of wrong labels that may be left to the classifier.",
+            callback=share, default="1%", metavar="X",
         ),
     ),
 ) -> None:  # fmt: skip
@@ -110,7 +121,7 @@ def new(
     if wanted["double_share"] and len(names) == 1:
         raise InputError("--double needs two annotators", remedy="Name another one with --annotator, or name none")
     if mapping is not None and not (wanted["take_labels"] or wanted["intents"]):
-        raise InputError("--map has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
+        raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     names_here = None if mapping is None else load_label_map(mapping)
     made, label_set, imported = make_project(project, NewProject(annotators=names, mapping=names_here, **wanted))
     shown = plain_text(str(project), 300)
@@ -139,7 +150,7 @@ def import_intents(
     """Import labels from a file, by the ids of the utterances, as labels of the annotator `imported`.
 
     FILE is a CSV file `id,intent` with labels joined by #, or annotated utterances as JSONL or BIO. For the public
-    intent files of MEDIA, --map media replaces the French labels by English ones.
+    intent files of MEDIA, --rename-labels media replaces the French labels by English ones.
 
     If any label is unknown or breaks a rule, nothing is imported. How-to: docs/how-to/annotate-utterances.md
 
@@ -170,11 +181,15 @@ def _say_imported(found: Import) -> None:
 def export(
     *,
     project: Path = project_argument,
-    out: Path = option(
-        "File to write, or a new folder for bio.", "--output", former=("--out",), required=True, metavar="FILE"
+    out: Path = output_option(
+        "File to write, or a new folder for bio.", type=click.Path(path_type=Path), required=True, metavar="FILE"
     ),
     form: str | None = option(
-        "Format (default: by the suffix of FILE, else jsonl).", "--format", type=click.Choice(FORMATS)
+        "Format of the result.",
+        "--output-format",
+        former=("--format",),
+        type=click.Choice(FORMATS),
+        show_default="by the suffix of FILE, else jsonl",
     ),
     splits: tuple[str, ...] = many("Only this split of the data; repeatable.", "--split"),
     final_only: bool = flag("Leave out utterances without final labels, and report their number."),
@@ -194,7 +209,7 @@ def export(
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
     choose_one(final_only=final_only, mark=mark)
     if mark and form != "jsonl":
-        raise InputError(f"--mark does not work with {form}", remedy="Use --format jsonl, or --final-only")
+        raise InputError(f"--mark does not work with {form}", remedy="Use --output-format jsonl, or --final-only")
     with closing(open_project(project)) as room:
         if out.absolute().is_relative_to(room.folder.path.absolute()):
             raise InputError(

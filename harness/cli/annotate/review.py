@@ -19,13 +19,14 @@ def command(
     *,
     project: Path = project_argument,
     annotator: str | None = option(
-        "Invite this annotator, and print the link (default: your name, with --adjudicate or if nobody is invited)."
+        "Invite this annotator, and print the link.",
+        show_default="your name, with --adjudicate or if nobody is invited",
     ),
     adjudicate: bool = flag("Invite them to settle disagreements; they see the labels of the annotators."),
     ids: tuple[str, ...] = many("Removed.", "--utterance", metavar="ID", hidden=True),
     words: str | None = option("Removed.", "--find", metavar="TEXT", hidden=True),
     plain: bool = flag("Removed.", hidden=True),
-    site: Site = site_options("annotators"),
+    site: Site = site_options(""),
 ) -> None:
     """Serve a site where annotators accept or strike proposals, a page of a group at a time, and label the rest by
     hand. If the label set has concepts, they mark slots too. The site works by keyboard and with screen readers.

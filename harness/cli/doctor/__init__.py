@@ -32,7 +32,9 @@ def command(
     *,
     scenario_file: Path | None = argument("[SCENARIO]", type=SHIPPED_FILE, required=False),
     bench_file: Path | None = option("Also check what this bench needs.", "--bench", type=SHIPPED_FILE),
-    folder: Path = option("Where sessions are kept. Default: here.", default=Path(), show_default=False),
+    folder: Path = option(
+        "Folder in which sessions are kept.", "--sessions", former=("--folder",), default=Path(), show_default="here"
+    ),
     send_test: bool = flag("Also send a test message to each `notify` of the bench."),
     device: str | None = option(
         "Find a voice that wakes this device of the bench; nothing else is checked.", "--find-voice", metavar="DEVICE"

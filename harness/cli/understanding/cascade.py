@@ -41,7 +41,7 @@ class Sources:
     """What the command line names. InputError for options that exclude each other, or that are missing."""
 
     sessions: tuple[str, ...] = argument("[SESSION…]")
-    gold: str | None = option("Annotated reference texts (default: the session's).", metavar="FILE|FOLDER")
+    gold: str | None = option("Annotated reference texts.", metavar="FILE|FOLDER", show_default="the session's")
     split: str | None = option("Split of a gold folder: train, dev, test.", metavar="NAME")
     heard: str | None = option("Transcripts by id: JSONL, trn or CSV, instead of a session.", metavar="FILE")
     model: Path | None = option("Folder of a trained model.", metavar="FOLDER")
@@ -54,7 +54,7 @@ class Sources:
         "Transcripts for the model: unchanged, or without capitals and punctuation where gold has none.",
         default=Reads.AS_GOLD,
     )
-    missing_is_silence: bool = flag("Count a missing transcript as empty (default: leave the utterance out).")
+    missing_is_silence: bool = flag("Count a missing transcript as empty.", show_default="leave the utterance out")
 
     def __post_init__(self) -> None:
         if bool(self.sessions) == bool(self.heard):
@@ -93,7 +93,9 @@ def command(
     sources: Sources,
     normalise: Normalisation = option("Normalisation of words for the WER.", default=Normalisation.PLAIN),
     asked: FramesAsked = frames_options(ValueRule.PLAIN, of_files=False),
-    listed: int = option("Changed utterances to list; 0 for all.", "--list", within=(0, None), default=LISTED),
+    listed: int = option(
+        "Changed utterances to list; 0 for all.", "--max-rows", former=("--list",), within=(0, None), default=LISTED
+    ),
     targets: Targets = target_options("Write a page with every utterance that changed."),
     max_sfa_loss: float | None = option(
         "Exit with status 1 when SFA falls by more than X (0.05 or 5%).", callback=share, metavar="X"

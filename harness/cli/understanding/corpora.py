@@ -35,7 +35,7 @@ def _parts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tupl
         except ValueError:
             number = math.nan
         if not name or not sign or not 0 < number < math.inf or name in found:
-            raise click.BadParameter(f"{one!r} is not NAME=SHARE; write train=80,dev=10,test=10", ctx, param)
+            raise click.BadParameter(f"{one!r} is not NAME=SHARE. Write train=80,dev=10,test=10", ctx, param)
         found[name] = number
     return tuple(found.items())
 
@@ -52,9 +52,11 @@ def distribution(
     *,
     files: tuple[str, ...] = argument("[SPLIT=]FILE|FOLDER…", required=True),
     form: CorpusFormat | None = option(
-        "Format of the files (default: by suffix, or by the files in a folder).", "--format"
+        "Format of the files.", "--format", show_default="by suffix, or by the files in a folder"
     ),
-    by: str = option("Column that splits a single file.", default=SPLIT, metavar="COLUMN"),
+    by: str = option(
+        "Column that splits a single file.", "--split-column", former=("--by",), default=SPLIT, metavar="COLUMN"
+    ),
     labels: str | None = option("Declared intents. Each gets a row; others are reported.", metavar="LABELS.yaml|A,B,…"),
     chunking: Chunking = chunking_option(),
     separator: str = separator_option(),
@@ -168,8 +170,10 @@ def generate(
     test: int = option("Utterances for scoring.", within=(0, MOST_UTTERANCES), default=1000),
     out: Path = output_option("A new folder.", metavar="FOLDER", folder=True, required=True),
     form: str = option(
-        "bio: seq.in, seq.out and label in a folder per split. jsonl: a file per split, with slot values too.",
-        "--format",
+        "Format of the result. bio: seq.in, seq.out and label in a folder per split. jsonl: a file per split, with "
+        "slot values too.",
+        "--output-format",
+        former=("--format",),
         type=click.Choice([BIO, JSONL]),
         default=BIO,
     ),
@@ -209,9 +213,11 @@ def split(
     seed: int = seed_option("Seed; the same seed gives the same parts.", 1, most=2**63 - 1),
     out: Path = output_option("A new folder.", metavar="FOLDER", folder=True, required=True),
     form: CorpusFormat | None = option(
-        "Format of the corpus (default: by suffix, or by the files in the folder).", "--format"
+        "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
     ),
-    written: str = option("Format of the parts.", "--as", type=click.Choice([BIO, JSONL]), default=BIO),
+    written: str = option(
+        "Format of the parts.", "--output-format", former=("--as",), type=click.Choice([BIO, JSONL]), default=BIO
+    ),
 ) -> None:
     """Split an annotated corpus into parts for training, development and test.
 

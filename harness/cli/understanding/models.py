@@ -63,9 +63,10 @@ def train(
     settings: tuple[str, ...] = setting_option("Setting of the understander; repeatable."),
     seed: int = seed_option("Seed; the same seed gives the same model.", 1, most=MOST_SEED),
     form: str | None = option(
-        "Format of the data (default: by the files in the folder).",
+        "Format of the data.",
         "--format",
-        type=click.Choice([CorpusFormat.BIO, CorpusFormat.JSONL]),
+        show_default="by the files in the folder",
+        type=click.Choice([BIO, JSONL], case_sensitive=False),
     ),
     force: bool = flag("Replace an existing model."),
 ) -> None:
@@ -99,16 +100,18 @@ def train(
 def predict(
     *,
     file: str = argument("[FILE|FOLDER|-]", default=STDIN),
-    model: Path = option("Folder of a model.", required=True, metavar="MODEL"),
+    model: Path = option("Folder of a trained model.", required=True, metavar="MODEL"),
     form: CorpusFormat | None = option(
-        "Format of the texts (default: by suffix; txt, one text per line, for standard input).", "--format"
+        "Format of the texts.", "--format", show_default="by suffix; for standard input txt, one text per line"
     ),
     split: str | None = option("Predict only this split of a folder.", metavar="NAME"),
-    out: str = option(
-        "File for the result; - is standard output.", "--output", former=("--out",), default=STDIN, metavar="FILE"
-    ),
+    out: str = output_option("File for the result; - is standard output.", type=str, default=STDIN, metavar="FILE"),
     written: str = option(
-        "Format of the result; bio makes a new folder.", "--as", type=click.Choice([JSONL, BIO]), default=JSONL
+        "Format of the result; bio makes a new folder.",
+        "--output-format",
+        former=("--as",),
+        type=click.Choice([JSONL, BIO]),
+        default=JSONL,
     ),
     scores: bool = flag("Add the probability of every intent; JSONL only."),
 ) -> None:
@@ -123,7 +126,9 @@ def predict(
     from harness.understanding.models.model_folder import load_model
 
     if written == BIO and (scores or out == STDIN):
-        raise InputError("--as bio writes a folder without scores", remedy="Give --output FOLDER, and omit --scores")
+        raise InputError(
+            "--output-format bio writes a folder without scores", remedy="Give --output FOLDER, and omit --scores"
+        )
     refuse_overwriting(out, [file])
     form = form or (CorpusFormat.TXT if file == STDIN else None)
     loaded = load_model(model).understander
@@ -154,12 +159,15 @@ def bench(
     data: tuple[Path, ...] = many(
         "Folder with the splits train, dev (or valid) and test; repeatable.", required=True, metavar="FOLDER"
     ),
-    understander: str | None = option(f"Plug-ins.  [default: {BENCHED}, those that are installed]", metavar="NAME,…"),
+    understander: str | None = option(
+        "Plug-ins.", metavar="NAME,…", show_default=f"{BENCHED}, those that are installed"
+    ),
     settings: tuple[str, ...] = setting_option("Setting of an understander, such as crf:l1=0.1.", "NAME:SETTING=VALUE"),
     seed: int = seed_option("Seed of the training.", 1, most=MOST_SEED),
     yardstick: str | None = option(
-        "Add published results on this corpus (default: by atis or snips in the folder's name).",
+        "Add published results on this corpus.",
         "--published",
+        show_default="by atis or snips in the folder's name",
         former=("--yardstick",),
         type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
     ),

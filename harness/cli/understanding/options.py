@@ -112,7 +112,7 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
             type=click.Choice(list(_ZEROS)), default="0", callback=lambda ctx, param, value: PRESETS[_ZEROS[value]],
         ),
         labels=option("All declared intents, for macro averages.", metavar="LABELS.yaml|A,B,…"),
-        by=many("Group results by this column (default: all columns of gold).", metavar="COLUMN"),
+        by=many("Group results by this column.", metavar="COLUMN", show_default="all columns of gold"),
     )  # fmt: skip
 
 
@@ -172,7 +172,7 @@ class FrameLimits:
     min_slot_f1: float | None = option("Exit with status 1 when slot F1 is below X.", callback=share, metavar="X")
     max_cer: float | None = option("Exit with status 1 when CER is above X.", callback=share, metavar="X")
     limits_on: LimitsOn = option(
-        "Compare limits with the estimate, or with the worse end of its 95 % interval.", default=LimitsOn.ESTIMATE
+        "Compare limits with the estimate, or bound: the worse end of its 95 % interval.", default=LimitsOn.ESTIMATE
     )
 
     def demand(self, systems: Sequence[Reported]) -> None:

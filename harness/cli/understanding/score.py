@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.understanding.scoring import FrameScoring, SystemCounts
 
 
-_FORM = "Format (default: by suffix, or by the files in a folder)."
+_BY_SUFFIX = "by suffix, or by the files in a folder"
 
 
 @frozen
@@ -39,8 +39,8 @@ class ScoreSources:
     predicted: tuple[str, ...] = many(
         "Predictions; - is standard input. Repeat to compare systems.", "--pred", metavar="FILE|FOLDER"
     )
-    gold_format: CorpusFormat | None = option(_FORM)
-    pred_format: CorpusFormat | None = option(_FORM)
+    gold_format: CorpusFormat | None = option("Format of --gold.", show_default=_BY_SUFFIX)
+    pred_format: CorpusFormat | None = option("Format of --pred.", show_default=_BY_SUFFIX)
     split: str | None = option("Split of the folders to score: train, dev, test.", metavar="NAME")
     groups: str | None = option(
         "More groups: a CSV file with a header, such as id,voice,level_dbfs.", metavar="FILE.csv"

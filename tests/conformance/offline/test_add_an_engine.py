@@ -32,7 +32,7 @@ def test_the_engine_of_the_page_is_installed_and_evaluated(
 
     found = harness("engines", "acme")
     assert "acme-engine 1.0" in found.output
-    lists = ("-i", list_of(tmp_path / "inv.txt", [loud]), "-o", list_of(tmp_path / "oov.txt", [quiet]))
+    lists = ("-i", list_of(tmp_path / "inv.txt", [loud]), "--oov", list_of(tmp_path / "oov.txt", [quiet]))
     done = harness("evaluate", "-t", "acme:boom", *lists, "-l", tmp_path / "acme.log")
     assert done.exit_code == 0, done.output
     assert "2 files" in done.output

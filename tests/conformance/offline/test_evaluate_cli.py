@@ -58,7 +58,7 @@ def names(log: str, key: str) -> list[str]:
 @pytest.mark.usefixtures("voices")
 def test_the_seeds_example_at_small_scale(here: Path) -> None:
     done = evaluate(
-        "-v", "-v", "-v", "-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-s", "operating-point=10"
+        "-v", "-v", "-v", "-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-s", "operating-point=10"
     )
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
@@ -93,7 +93,7 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
     assert report.stdout.splitlines()[:3] == lines[1:4]
     assert report.stdout.splitlines()[4] == lines[6]
 
-    again = evaluate("-u", "-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-l", "u.log")
+    again = evaluate("-u", "-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-l", "u.log")
     assert re.fullmatch(r"7 files, .* 2 FA .*\n", again.stdout)  # -v 0: the summary alone
     with_u = read((here / "u.log").read_text())
     assert with_u.about("x-false-accept-rate") == "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
@@ -110,7 +110,7 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
     assert "(none)      4  0.00 %" in done.stdout
     (group,) = json.loads((here / "f.log.json").read_text())["groups"][0]["groups"]
     assert (group["rejects"], group["accepts"]) == ({"count": 0, "total": 4}, 1)
-    lists = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-l", "l.log")
+    lists = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "--oov", "oov.txt", "-l", "l.log")
     assert lists.exit_code == 0
     folders, listed = (read((here / name).read_text()) for name in ("f.log", "l.log"))
     assert dict(folders.totals) == dict(listed.totals)
@@ -163,7 +163,7 @@ def loud(sounds: Sounds, here: Path, loudness_plugin: Path) -> Sounds:
     return sounds
 
 
-BOOM = ("-t", "loudness:boom", "-i", "i.txt", "-o", "o.txt")
+BOOM = ("-t", "loudness:boom", "-i", "i.txt", "--oov", "o.txt")
 
 
 @pytest.mark.usefixtures("loud")
@@ -288,7 +288,7 @@ def test_phrases_can_be_told_apart_by_references_and_come_before_other_audio(her
     (here / "c.csv").write_text(
         "".join(f"{file},{'bang' if at == 1 else 'boom'}.txt\n" for at, file in enumerate(files))
     )
-    done = evaluate("-t", "loudness:boom", "-c", "c.csv", "-o", "o.txt", "-n", "-j", 2)
+    done = evaluate("-t", "loudness:boom", "-c", "c.csv", "--oov", "o.txt", "-n", "-j", 2)
     assert done.exit_code == 0, done.output
     assert " 2 FA 360.00/hr, 50.00% FR, 2 TA," in done.stdout
     log = (here / "loudness-boom.log").read_text()
@@ -342,7 +342,7 @@ def lists() -> None:
 def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
     """One evaluation, and the points of the sweep are those of further evaluations; the point is chosen elsewhere."""
     lists()
-    lines, dev = ("-i", "inv.txt", "-o", "oov.txt"), ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt")
+    lines, dev = ("-i", "inv.txt", "--oov", "oov.txt"), ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt")
     result = harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "a.log", "--sweep", "--twv", *dev, "--target-fr", "0")
     assert result.exit_code == 0, result.output
     told = json.loads(Path("a.det.json").read_text())
@@ -377,7 +377,7 @@ def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
 
 def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds) -> None:
     Path("oov.txt").write_text(f"{sounds('a.wav', 2.0, [1.5])}\n")
-    evaluate = ("evaluate", "-t", MODEL, "-o", "oov.txt")
+    evaluate = ("evaluate", "-t", MODEL, "--oov", "oov.txt")
     assert "Add --sweep" in refused(*evaluate, "--target-fr", "5")
     assert "Give both -i and -o" in refused(*evaluate, "--sweep", "--target-fr", "5")
     assert "several targets" in refused(*evaluate, "--sweep", "--target-fr", "5", "--target-fa-per-hour", "1")
@@ -389,7 +389,7 @@ def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds
     assert "does not exist" in refused(*evaluate, "--sweep", "nowhere/det")
     dev = ("--dev-inv", "gone.txt", "--dev-oov", "oov.txt", "--target-fr", "5")
     assert "gone.txt" in refused(*evaluate, "--sweep", *dev)
-    assert "reports no scores" in refused("evaluate", "-t", "pocketsphinx:hey jarvis", "-o", "oov.txt", "--sweep")
+    assert "reports no scores" in refused("evaluate", "-t", "pocketsphinx:hey jarvis", "--oov", "oov.txt", "--sweep")
     assert not list(Path().glob("*.log*"))
 
 
@@ -404,7 +404,7 @@ def test_a_development_file_that_cannot_be_read_sets_the_status_as_any_other_doe
         list_of(Path(f"{name}.txt"), files)
     dev = ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt", "--target-fr", "0", "--no-picture")
     result = harness(
-        "evaluate", "-t", "loudness:boom", "-i", "inv.txt", "-o", "oov.txt", "-l", "a.log", "--sweep", *dev
+        "evaluate", "-t", "loudness:boom", "-i", "inv.txt", "--oov", "oov.txt", "-l", "a.log", "--sweep", *dev
     )
     assert result.exit_code == 3, result.output
     assert "1 development file rejected: 1 unreadable" in result.output
@@ -415,7 +415,7 @@ def test_a_development_file_that_cannot_be_read_sets_the_status_as_any_other_doe
 def test_damaged_scores_are_told_and_worked_out_anew(sounds: Sounds) -> None:
     files = [sounds(f"{name}.wav", 4.0, [1.5]) for name in ("a", "bb")]
     list_of(Path("oov.txt"), files)
-    evaluate = ("evaluate", "-t", MODEL, "-o", "oov.txt", "--sweep", "det", "--force", "-l", "a.log")
+    evaluate = ("evaluate", "-t", MODEL, "--oov", "oov.txt", "--sweep", "det", "--force", "-l", "a.log")
     assert harness(*evaluate).exit_code == 0
     before = Path("det.csv").read_text()
     damaged, removed = Path("a.log.scores").rglob("*.scores")

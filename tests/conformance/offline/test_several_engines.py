@@ -88,8 +88,8 @@ def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
         (("-s", "colour=red"), "none of the engines has the setting 'colour'"),
         (("--sweep", "--twv"), "--twv applies to one engine"),
         (("--label-tolerance", "2"), "--label-tolerance applies to labelled recordings"),
-        (("--report", "nowhere/page.html"), "the folder nowhere does not exist"),
-        (("--report", "yes/a.wav", "-i", "yes/a.wav"), "yes/a.wav"),
+        (("--html", "nowhere/page.html"), "the folder nowhere does not exist"),
+        (("--html", "yes/a.wav", "-i", "yes/a.wav"), "yes/a.wav"),
     ],
 )
 def test_what_does_not_fit_is_refused_first(here: Path, options: tuple[str, ...], said: str) -> None:
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_refused_first(here: Path, options: tuple[str, ...]
 def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Browser) -> None:
     limits = ("--max-fr", "30", "--max-fa-per-hour", "1")
     done = harness("evaluate", "-t", SCORES, *FOLDERS, "--by", "folder", *limits, "--limits-on", "estimate",
-                   "--report", "page.html", "--junit", "j.xml")  # fmt: skip
+                   "--html", "page.html", "--junit", "j.xml")  # fmt: skip
     assert done.exit_code == 1
     assert done.stdout.splitlines()[-1] == 'FAIL. Writing the report to "page.html"'
     page = (here / "page.html").read_text()
@@ -116,7 +116,7 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
         ("no/loud.wav", None),
     ]
     # From the log alone: the same page but for times and the delays.
-    again = harness("report", "loudness-boom.log", "-o", "again.html", "--junit", "again.xml")
+    again = harness("report", "loudness-boom.log", "--html", "again.html", "--junit", "again.xml")
     assert again.exit_code == 0, again.output
     assert (here / "again.xml").read_bytes() == (here / "j.xml").read_bytes()
     assert _untimed(here / "again.html") == _untimed(here / "page.html")
@@ -135,7 +135,7 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
 def test_errors_in_conditions_have_the_sound_that_the_engine_heard(here: Path) -> None:
     (here / "c.yaml").write_text("conditions: faint\nmatrix:\n  axes:\n    gain_db: [-40, -60]\n")
     done = harness(
-        "evaluate", "-t", SCORES, *FOLDERS, "--conditions", "c.yaml", "--report", "faint.html", "--audio", "beside",
+        "evaluate", "-t", SCORES, *FOLDERS, "--conditions", "c.yaml", "--html", "faint.html", "--audio", "beside",
         "--sweep", "--no-picture",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -152,7 +152,7 @@ def test_a_file_by_its_address_has_its_sound_in_a_condition_too(here: Path) -> N
     (here / "c.yaml").write_text("conditions: faint\nmatrix:\n  axes:\n    gain_db: [-40]\n")
     (here / "in.txt").write_text(f"file://{here}/yes/a.wav\n")
     done = harness(
-        "evaluate", "-t", SCORES, "-i", "in.txt", "--conditions", "c.yaml", "--report", "a.html", "--audio", "beside"
+        "evaluate", "-t", SCORES, "-i", "in.txt", "--conditions", "c.yaml", "--html", "a.html", "--audio", "beside"
     )
     assert done.exit_code == 0, done.output
     assert len([*here.glob("a*/*.flac")]) == 1
@@ -161,7 +161,7 @@ def test_a_file_by_its_address_has_its_sound_in_a_condition_too(here: Path) -> N
 def test_labelled_phrases_have_clips_and_count_alike_at_their_own_threshold(here: Path) -> None:
     shutil.copy(here / "no" / "loud.wav", here / "long.wav")
     (here / "long.csv").write_text("start,end,phrase,talker\n0.4,0.8,boom,x\n1.9,2.1,boom,y\n")
-    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, "--long", "long.wav", "--by", "talker", "--report", "p.html")
+    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, "--long", "long.wav", "--by", "talker", "--html", "p.html")
     assert done.exit_code == 0, done.output
     engine = read_engines([here / "loudness-boom.log"], print)[0]
     as_run = {key: phrase.known_s is None for key, phrase in engine.phrases.items()}
@@ -178,7 +178,7 @@ def _untimed(page: Path) -> str:
 
 
 def test_a_page_of_several_is_bounded_and_says_what_it_lacks(here: Path) -> None:
-    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--report", "two.html", "--audio", "none")
+    done = harness("evaluate", "-t", SCORES, "-t", SPOTS, *FOLDERS, "--html", "two.html", "--audio", "none")
     assert done.exit_code == 0, done.output
     page = (here / "two.html").read_text()
     assert "<audio" not in page
@@ -186,5 +186,5 @@ def test_a_page_of_several_is_bounded_and_says_what_it_lacks(here: Path) -> None
     for name in ("Errors of", "At equal false accepts per hour", "NO LIMITS"):
         assert name in page
     (here / "alone.log").write_bytes((here / "loudness-boom.log").read_bytes())
-    assert "alone.log.jsonl is not beside the log" in refused("report", "alone.log", "-o", "no.html")
-    assert "belongs" not in refused("report", "loudness-boom.log", "nothing", "-o", "no.html")
+    assert "alone.log.jsonl is not beside the log" in refused("report", "alone.log", "--html", "no.html")
+    assert "belongs" not in refused("report", "loudness-boom.log", "nothing", "--html", "no.html")

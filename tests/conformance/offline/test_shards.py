@@ -57,7 +57,7 @@ def test_parts_merge_to_the_bytes_of_one_run(sounds: Sounds, tmp_path: Path, mon
     oov = [sounds(f"out{number}.wav", 10 + 10 * number, [2.0, 8.5]) for number in range(4)]
     for name, files in (("in.txt", inv), ("out.txt", oov)):
         list_of(Path(name), files)
-    lists = ("evaluate", "-t", "loudness:boom", "-i", "in.txt", "-o", "out.txt", "-u", "-l")
+    lists = ("evaluate", "-t", "loudness:boom", "-i", "in.txt", "--oov", "out.txt", "-u", "-l")
     told(*lists, "whole.log", status=3)
     for number in (1, 2, 3):
         part = harness(*lists, f"{number}.log", "--shard", f"{number}/3")

@@ -217,7 +217,7 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
     oov = [sounds(f"out{number}.wav", 40 + 10 * number, [12.0, 20.5]) for number in range(4)]
     for name, files in (("in.txt", inv), ("out.txt", oov)):
         list_of(tmp_path / name, files)
-    arguments = ("evaluate", "-t", "loudness:boom", "-i", "in.txt", "-o", "out.txt", "-j", "2", "-u")
+    arguments = ("evaluate", "-t", "loudness:boom", "-i", "in.txt", "--oov", "out.txt", "-j", "2", "-u")
     arguments += ("-s", f"flag={flag}", "-l")
     flag.touch()
     ended(*arguments, "whole.log", folder=tmp_path)
@@ -290,7 +290,7 @@ def test_an_engine_that_carries_state_plays_all_files_in_list_order(sounds: Soun
     assert scores == [at / 100 for at in range(1, len(files) + 1)]
     assert not list(tmp_path.rglob("*.scores"))
     for options in (("--shard", "1/2"), ("--continuous",)):
-        lists = "-i", list_of(tmp_path / "i.txt", inv), "-o", list_of(tmp_path / "o.txt", oov)
+        lists = "-i", list_of(tmp_path / "i.txt", inv), "--oov", list_of(tmp_path / "o.txt", oov)
         assert "carries its state" in refused(
             "evaluate", "-t", evaluation.task.name, *lists, "-l", tmp_path / "l", *options
         )

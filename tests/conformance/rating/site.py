@@ -34,7 +34,7 @@ class SiteProcess:
         self.url = ""
 
     def start(self) -> None:
-        command = [HARNESS, *self.VERB, self.session, "--web", "--port", self._port, "--invitations", self.file]
+        command = [HARNESS, *self.VERB, self.session, "--web", "--web-port", self._port, "--invitations", self.file]
         with self._output.open("wb") as output:
             self._process = subprocess.Popen([*map(str, command), *self._options], stdout=output, stderr=output)
         wait_for(lambda: not self.running or "Ctrl-C" in self.told, 60.0, "the site's start")

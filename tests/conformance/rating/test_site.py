@@ -97,7 +97,7 @@ def test_inviting_listing_and_revoking(tmp_path: Path) -> None:
         command = [str(HARNESS), "invite", *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
 
-    made = invite("ann", "bob", "--address", "https://raters.example", "--days", "2")
+    made = invite("ann", "bob", "--public-url", "https://raters.example", "--days", "2")
     links = dict(line.split() for line in made.stdout.splitlines())
     assert set(links) == {"ann", "bob"}
     base, _, token = links["ann"].partition("/login#")
@@ -116,7 +116,7 @@ def test_inviting_listing_and_revoking(tmp_path: Path) -> None:
     assert "coordinator" in invite("carla", "--coordinator", "--list").stdout.splitlines()[-1]
     assert invite("dora", "--coordinator", "--adjudicator").returncode == 2
     assert invite().returncode == 2
-    assert invite("ann", "--address", "http://x/path").returncode == 2
+    assert invite("ann", "--public-url", "http://x/path").returncode == 2
 
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
@@ -126,7 +126,7 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux
 def test_a_signal_leaves_as_a_key_does(tmp_path: Path, asked: signal.Signals) -> None:
     session = rating_session(tmp_path / "s1", 4)
     with opened_terminal() as terminal:
-        terminal.rate(str(session), "--silent", "--rater", "ann")
+        terminal.rate(str(session), "--no-sound", "--rater", "ann")
         terminal.wait_position(lambda at: at == 1)
         Hand(terminal).press_until("1", lambda at: at == 2)
         os.kill(terminal.pid, asked)

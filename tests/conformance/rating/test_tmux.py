@@ -38,7 +38,7 @@ def test_responses_by_keys(tmp_path: Path, terminal: RatingTerminal, items: int)
     """Labels, skips and undos in a random order: what is on the disk is what was pressed."""
     session = rating_session(tmp_path / "s1", items)
     dice, hand = random.Random(5), Hand(terminal)
-    terminal.rate(str(session), "--rater", "ann", "--silent")
+    terminal.rate(str(session), "--rater", "ann", "--no-sound")
     terminal.wait(lambda screen: f"item 1 of {items}" in screen)
     pressed: list[tuple[str, int]] = []
     stands: dict[int, str] = {}
@@ -83,7 +83,7 @@ def test_killed_after_any_key_it_loses_and_doubles_nothing(
     dice, hand = random.Random(7), Hand(terminal)
     sure: list[Category] = []
     for number in range(kills):
-        terminal.rate(str(session), "--rater", "ann", "--silent")
+        terminal.rate(str(session), "--rater", "ann", "--no-sound")
         at = len(sure) + 1
         terminal.wait(lambda screen, at=at: f"item {at} of {ITEMS}" in screen)  # type: ignore[misc]
         for _ in range(dice.randint(0, 3)):

@@ -62,7 +62,7 @@ def theirs(stm: Path, ctm: Path) -> dict[str, tuple[int, str]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_subsets_have_the_figures_that_sclite_prints(tmp_path: Path, seed: int) -> None:
     stm, ctm = drawn(tmp_path, seed)
-    done = CliRunner().invoke(group, ["score", "-r", str(stm), "-h", str(ctm), "--json", "-"])
+    done = CliRunner().invoke(group, ["score", "-r", str(stm), "-H", str(ctm), "--json", "-"])
     assert done.exit_code == 0, done.output
     groups = json.loads(done.stdout)["groups"]
     assert [one["by"] for one in groups] == ["label 1", "Focus", "Sex"]

@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_lines_fit_a_terminal_and_are_harmless(folder: Path) -> None:
-    for options in ((), ("--disputed",)):
+    for options in ((), ("--disagreements",)):
         done = harness(folder, *options)
         assert done.exit_code == 0, done.exception
         for line in done.output.splitlines():
@@ -86,7 +86,7 @@ def test_a_consensus_is_printed_as_votes_and_with_what_known_answers_say(tmp_pat
         for (trial, (_, clip)), sign in zip(clips_of(folder).items(), signs, strict=True)
     ]
     give(folder, rows)
-    shown = harness(folder, "--disputed").output
+    shown = harness(folder, "--disagreements").output
     assert "consensus Correct, 2 of 3 raters\n" in shown
     assert "%" not in shown
     whole = harness(folder).output
@@ -98,7 +98,7 @@ def test_a_consensus_is_printed_as_votes_and_with_what_known_answers_say(tmp_pat
     (tmp_path / "round.yaml").write_text("round: one\nsessions: [s1]\ntraining: none\ngold: known.yaml\n")
     known = harness(tmp_path / "round.yaml")
     assert re.search(r"2 of 3 raters +1 +\d +4/4 100 % +51\.0–100 %", known.output), known.output
-    shown = harness(tmp_path / "round.yaml", "--disputed").output
+    shown = harness(tmp_path / "round.yaml", "--disagreements").output
     assert "consensus Partially correct, 2 of 3 raters\n    2 of 3 raters are right on 4/4 100 %, 51.0–100 %" in shown
     found = json.loads(harness(tmp_path / "round.yaml", "--json").output)
     (votes,) = found["consensus"]["votes"]
@@ -145,7 +145,7 @@ def test_much_raw_agreement_and_no_alpha_is_explained(tmp_path: Path) -> None:
 
 
 def test_wrong_usage(folder: Path, tmp_path: Path) -> None:
-    for options in (("--json", "--csv"), ("--disputed", "--json")):
+    for options in (("--json", "--csv"), ("--disagreements", "--json")):
         assert isinstance(harness(folder, *options).exception, InputError)
     assert isinstance(harness(folder, folder).exception, InputError)
     assert harness().exit_code == 2

@@ -86,13 +86,13 @@ def test_the_csv_has_a_row_for_each_category_of_each_group(folder: Path) -> None
     [
         (["--min-correct", "0.6"], 0),
         (["--min-correct", "70%"], 1),
-        (["--min-correct", "70%", "--bound", "upper"], 0),
-        (["--min-correct", "0.6", "--bound", "lower"], 1),
-        (["--min-correct", "0.6", "--bound", "safe"], 1),
+        (["--min-correct", "70%", "--limits-on", "upper"], 0),
+        (["--min-correct", "0.6", "--limits-on", "lower"], 1),
+        (["--min-correct", "0.6", "--limits-on", "safe"], 1),
         (["--max-wrong", "0.34"], 0),
         (["--max-wrong", "0.3"], 1),
-        (["--max-wrong", "0.34", "--bound", "safe"], 1),
-        (["--max-wrong", "0.3", "--bound", "lower"], 0),
+        (["--max-wrong", "0.34", "--limits-on", "safe"], 1),
+        (["--max-wrong", "0.3", "--limits-on", "lower"], 0),
     ],
 )
 def test_limits_hold_for_every_device(folder: Path, options: list[str], status: int) -> None:

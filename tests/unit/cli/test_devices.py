@@ -131,13 +131,13 @@ def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> N
 def test_the_monitor_in_a_pipe_shows_what_was_made(tmp_path: Path) -> None:
     lines = tmp_path / "log.txt"
     lines.write_bytes(b"WAKE hey lamp\n\x1b]0;owned\x07[/red]\nhalf a line")
-    shown = harness("devices", "monitor", lamp(tmp_path), "--file", lines)
+    shown = harness("devices", "monitor", lamp(tmp_path), "--from", lines)
     assert shown.exit_code == 0, shown.output
     assert "=> kind: wake, phrase: 'hey lamp'" in shown.stdout
     assert "\\e]0;owned\\x07[/red]" in shown.stdout
     assert "\x1b" not in shown.stdout
     assert "*** 3 lines: 1 mapped, 2 not" in shown.stdout
-    told = harness("devices", "monitor", lamp(tmp_path), "--file", lines, "--json", "--unmapped").stdout
+    told = harness("devices", "monitor", lamp(tmp_path), "--from", lines, "--json", "--unmapped").stdout
     rows = [json.loads(row) for row in told.splitlines()]
     assert [row["said"] for row in rows if "said" in row] == ["\\e]0;owned\\x07[/red]", "half a line"]
 

@@ -36,7 +36,7 @@ def named(checks: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 
 
 def test_everything_is_looked_at_and_every_complaint_has_a_remedy(tmp_path: Path) -> None:
-    status, checks = doctor("--folder", tmp_path)
+    status, checks = doctor("--sessions", tmp_path)
     wanted = {"port", "sound", "disk room", "disk sync", "clock", "wake-ups", "time service", "processor", "drivers"}
     assert wanted | {"real time", "extras", "voices"} <= {one["name"] for one in checks}
     (libraries,) = named(checks, "libraries")

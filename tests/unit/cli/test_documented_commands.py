@@ -1,4 +1,4 @@
-"""Each command in the documentation, in examples and in messages has its name of today and an existing verb."""
+"""Each command in the documentation, in examples and in messages has its name of today and existing options."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import click
 import pytest
 
 from harness.cli import FORMER, group
+from harness.cli.options import Option
+from tests.unit.cli.walking import commands
 
 ROOT = Path(__file__).parents[3]
 SUFFIXES = (".py", ".yaml", ".txt", ".md", ".toml")
@@ -50,9 +52,19 @@ def test_each_documented_command_has_an_existing_verb_and_options() -> None:
     assert len(list(documented())) > 300
 
 
+def test_no_page_uses_an_option_that_no_command_has_any_more() -> None:
+    options = [each for _, command in commands(group) for each in command.params if isinstance(each, Option)]
+    today = {name for each in options for name in (*each.opts, *each.secondary_opts)}
+    gone = {name for each in options if not each.hidden for name in each.former if name[:2] == "--"} - today
+    assert "--silent" in gone
+    pages = [page for page in PAGES if page.suffix == ".md" and page.name not in ("commands.md", "command-line.md")]
+    found = [(page.name, name) for page in pages for name in re.findall(r"--[a-z][\w-]*", page.read_text("utf-8"))]
+    assert [(page, name) for page, name in found if name in gone] == []
+
+
 def fault_of(line: str) -> str:
     """Why the program would refuse the verb or an option of a line; "" if it would not."""
-    line = re.sub(r"'[^']*'|`[^`]*`", "x", line)
+    line = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "x", line)
     words = re.split(r"\s[#|&;<>]|;\s|\s--\s", line)[0].split()
     command: click.Command = group
     context = click.Context(group)
@@ -62,10 +74,6 @@ def fault_of(line: str) -> str:
             return "" if command.params and command is not group else f"no command {words[0]}"
         command = below
         words.pop(0)
-    known = {
-        name
-        for one in command.get_params(context)
-        for name in (*one.opts, *one.secondary_opts, *getattr(one, "former", ()))
-    }
-    options = [word.partition("=")[0] for word in words if re.match(r"--\w", word)]
-    return ", ".join(one for one in options if one not in known | {"--help", "--version"})
+    known = {name for one in command.get_params(context) for name in (*one.opts, *one.secondary_opts)}
+    options = [word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
+    return ", ".join(one for one in options if one not in known | {"-h", "--help", "-V", "--version"})

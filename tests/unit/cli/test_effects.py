@@ -63,12 +63,12 @@ def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> No
     assert "t1  due now" in listed.stdout
     assert "\x1b" not in listed.stdout
     assert "does it?" in listed.stdout
-    given = harness("effects", folder, "--answer", "t1", "partial", "--detail", "half", "--by", "ann")
+    given = harness("effects", folder, "--answer", "t1", "partial", "--comment", "half", "--observer", "ann")
     assert (given.exit_code, given.stdout) == (0, "t1: partial, by ann\n")
     assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectWord.PARTIAL, "ann", "half")]
     known = harness("effects", folder)
     assert (known.exit_code, known.stdout) == (0, "1 effect, all known.\n")
-    again = harness("effects", folder, "--answer", "t1", "right", "--by", "bob")
+    again = harness("effects", folder, "--answer", "t1", "right", "--observer", "bob")
     assert "It overrules partial by ann at " in again.stdout
     assert answers(folder)[-1].detail == "overrules partial by ann"
     assert effects_of(folder).items[0].evidence.word is EffectWord.RIGHT
@@ -78,7 +78,7 @@ def test_what_the_device_said_can_be_overruled(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0))
     assert harness("effects", folder).exit_code == 0
     assert "right, by the device" in harness("effects", "--all", folder).stdout
-    overruled = harness("effects", folder, "--answer", "t1", "wrong", "--by", "ann")
+    overruled = harness("effects", folder, "--answer", "t1", "wrong", "--observer", "ann")
     assert "It overrules the device: reported timer" in overruled.stdout
     shown = harness("show", folder).stdout
     assert "effects              1: 1 WRONG" in shown
@@ -119,7 +119,7 @@ def test_who_holds_although_it_cannot_be_told_is_waited_for(tmp_path: Path) -> N
     [
         (["--answer", "t2", "right"], "Did you mean 't1'"),
         (["--json", "--watch"], "Choose one"),
-        (["--detail", "x"], "--answer TRIAL WORD"),
+        (["--comment", "x"], "--answer TRIAL WORD"),
     ],
 )
 def test_wrong_use_is_answered_with_a_remedy(tmp_path: Path, arguments: list[str], part: str) -> None:
@@ -156,7 +156,7 @@ def test_on_a_terminal_each_is_asked_for(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:  # pragma: no cover - another process
         code = "from harness.cli import main; main()"
-        os.execv(sys.executable, [sys.executable, "-c", code, "effects", str(folder), "--by", "ann"])
+        os.execv(sys.executable, [sys.executable, "-c", code, "effects", str(folder), "--observer", "ann"])
     shown = b""
 
     def until(text: bytes) -> None:

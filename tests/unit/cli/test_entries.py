@@ -45,9 +45,9 @@ def test_an_entry_is_a_verb_unless_its_next_word_is_one() -> None:
     assert harness("check").output == harness("validate").output.replace("harness validate", "harness check")
     assert harness("check", "missing.yaml").output == harness("validate", "missing.yaml").output
     assert harness("report", "a", "show").output == harness("report", "page", "a", "show").output
-    assert "Missing argument 'SCENARIO'" in harness("run").output
+    assert "SCENARIO is missing" in harness("run").output
     assert harness("run", "a.yaml", "b.yaml", "--bench", "b.yaml").exit_code == 2
-    assert "unexpected extra argument" in harness("run", "a.yaml", "b.yaml", "--bench", "b.yaml").output
+    assert "too many arguments: b.yaml" in harness("run", "a.yaml", "b.yaml", "--bench", "b.yaml").output
 
 
 def test_a_file_with_the_name_of_a_verb_is_written_with_its_folder(

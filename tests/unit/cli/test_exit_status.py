@@ -76,7 +76,7 @@ def test_the_status_survives_a_reader_that_has_gone(tmp_path: Path) -> None:
 def test_a_signal_as_soon_as_there_is_a_file_leaves_none(number: signal.Signals, tmp_path: Path) -> None:
     """It is sent as soon as the folder has an entry: between making the file and entering its clean-up, often."""
     for _ in range(3):
-        command = [*HARNESS, "snor", "--to", "lsn", "--output", str(tmp_path / "out.lsn")]
+        command = [*HARNESS, "snor", "--output-format", "lsn", "--output", str(tmp_path / "out.lsn")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             known(child.stdin).write(b"the cat (a_1)\n" * 50_000)
             deadline = time.monotonic() + 60
@@ -113,15 +113,15 @@ def run(*arguments: str, shell: str = '"$@"', **environment: str) -> subprocess.
 def scored(tmp_path: Path) -> list[str]:
     path = tmp_path / "a.trn"
     path.write_text(TRN, encoding="utf-8")
-    return ["score", "-r", str(path), "-h", str(path), "--alignments", "all"]
+    return ["score", "-r", str(path), "-H", str(path), "--alignments", "all"]
 
 
 def test_closed_streams_are_told(scored: list[str]) -> None:
     closed = run(*scored, shell='"$@" >&-')
     assert closed.returncode == 3
     assert closed.stderr.startswith(b"harness: standard output is closed")
-    assert run(*scored[:3], "-h", "none.trn", shell='"$@" 2>&-').returncode == 2
-    no_input = run("score", "-r", "-", "--reference-format", "trn", "-h", scored[2], shell='"$@" <&-')
+    assert run(*scored[:3], "-H", "none.trn", shell='"$@" 2>&-').returncode == 2
+    no_input = run("score", "-r", "-", "--reference-format", "trn", "-H", scored[2], shell='"$@" <&-')
     assert no_input.returncode == 2
     assert no_input.stderr.startswith(b"harness: standard input is closed")
 
@@ -138,14 +138,17 @@ def test_without_a_buffer_no_part_is_lost_in_silence(tmp_path: Path) -> None:
     big = tmp_path / "big.sro"
     big.write_text("".join(f"word word (a{number})\n" for number in range(10_000)), encoding="utf-8")
     limited = f'sh -c \'trap "" XFSZ; ulimit -f 64; exec "$@" > {tmp_path}/out\' sh "$@"'
-    for verb in (["snor", "--to", "lsn", str(big)], ["score", "-r", str(big), "-h", str(big), "--json", "-"]):
+    for verb in (
+        ["snor", "--output-format", "lsn", str(big)],
+        ["score", "-r", str(big), "-H", str(big), "--json", "-"],
+    ):
         done = run(*verb, shell=limited, PYTHONUNBUFFERED="1")
         assert done.returncode == 3
         assert done.stderr.startswith(b"harness: standard output cannot be written: File too large")
 
 
 def test_names_of_files_cannot_steer_a_terminal(scored: list[str]) -> None:
-    done = run(*scored[:3], "-h", "a\x1b[31m.trn")
+    done = run(*scored[:3], "-H", "a\x1b[31m.trn")
     assert done.returncode == 2
     assert b"a\\e[31m.trn: there is no such file" in done.stderr
 
@@ -159,14 +162,14 @@ def test_a_full_disk_behind_standard_output_is_one_sentence_and_a_file_fault(ver
 
 def test_a_limit_that_failed_is_still_the_status_on_a_full_disk(scored: list[str], tmp_path: Path) -> None:
     (tmp_path / "b.trn").write_text("two (s_1)\n")
-    limited = ["score", "-r", scored[2], "-h", str(tmp_path / "b.trn"), "--max-wer", "1%"]
+    limited = ["score", "-r", scored[2], "-H", str(tmp_path / "b.trn"), "--max-wer", "1%"]
     assert run(*limited, shell='"$@" > /dev/full').returncode == 1
 
 
 def test_a_script_of_lines_ends_at_a_full_disk(tmp_path: Path) -> None:
     """It reads from a source without an end."""
     endless = "yes 'word (a_1)' | \"$@\" > /dev/full"
-    done = run("snor", "--to", "lsn", "--repeated-ids", shell=endless)
+    done = run("snor", "--output-format", "lsn", "--repeated-ids", shell=endless)
     assert done.returncode == 3
 
 
@@ -185,7 +188,7 @@ def test_a_fault_of_the_harness_is_never_the_status_of_a_failed_limit() -> None:
 
 
 def test_a_device_without_an_end_is_refused(scored: list[str]) -> None:
-    for verb in (["report", "/dev/zero"], ["snor", "--to", "lsn", "/dev/zero"], [*scored[:4], "/dev/zero"]):
+    for verb in (["report", "/dev/zero"], ["snor", "--output-format", "lsn", "/dev/zero"], [*scored[:4], "/dev/zero"]):
         done = run(*verb)
         assert done.returncode == 2
         assert b"/dev/zero: this is a device without an end. Name a file" in done.stderr

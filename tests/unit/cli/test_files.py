@@ -323,6 +323,6 @@ def test_schemas_are_printed_or_written(tmp_path: Path) -> None:
     of_rating = {"round", "training", "gold", "rater_keys"}
     kinds = {"scenario", "bench", "conditions", "device", "normalisation", "label_set", "grammar"} | of_rating
     assert set(json.loads(harness("schema").stdout)) == kinds
-    assert harness("schema", "--out", tmp_path / "schemas").exit_code == 0
+    assert harness("schema", "--output", tmp_path / "schemas").exit_code == 0
     written = {path.name for path in (tmp_path / "schemas").iterdir()}
     assert written == {f"{kind}.schema.json" for kind in kinds}

@@ -133,7 +133,7 @@ def test_a_row_tells_what_is_known_of_its_response(folder: Path, tmp_path: Path)
 
 def test_a_blind_file_names_no_device_and_is_still_of_its_responses(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "blind.jsonl"
-    assert harness("export", folder, "--jsonl", file, "--blind", "--in-force").exit_code == 0
+    assert harness("export", folder, "--jsonl", file, "--blind", "--current").exit_code == 0
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(rows) == 7
     assert not {"trial", "device", "condition.voice"} & rows[0].keys()
@@ -336,7 +336,7 @@ def test_columns_are_mapped_and_strange_ones_told(folder: Path, tmp_path: Path) 
     assert "unknown columns, ignored: mood" in done.stderr
     assert done.stdout == "1 new judgment, 0 already there\n"
     assert "suffix" in refused(harness("import", folder, file))
-    assert "--map" in refused(harness("import", folder, file, "--csv", "--map", "what"))
+    assert "--map" in refused(harness("import", folder, file, "--format", "csv", "--map", "what"))
 
 
 def test_wrong_usage(folder: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -18,6 +20,7 @@ from harness.cli.options import (
     Site,
     argument,
     json_option,
+    many,
     option,
     printed_options,
     share,
@@ -30,6 +33,72 @@ from harness.model.errors import InputError
 from tests.unit.cli.walking import commands
 
 ALL = dict(commands(group))
+SAME_KIND = {
+    "--adjudicate": "disagreements are settled",
+    "--all": "everything, not only the usual",
+    "--annotator": "the name of an annotator",
+    "--attempt": "an attempt of a session's trials",
+    "--address": "where the device or its broker is",
+    "--bench": "a bench file",
+    "--by": "what results are grouped by",
+    "--check": "look for damage and changes",
+    "--cluster-by": "what belongs together in intervals",
+    "--confusions": "how many confusions to print",
+    "--continuous": "the engine's state is kept from sound to sound",
+    "--cross": "two groupings that are crossed",
+    "--csv": "the table as CSV, on standard output or into FILE",
+    "--data": "annotated utterances",
+    "--days": "how long something holds",
+    "--detail": "whether concepts have their specifiers",
+    "--device": "a device by its name",
+    "--disagreements": "print what people differ on",
+    "--dry-run": "write or remove nothing",
+    "--encoding": "the text encoding of what is read",
+    "--force": "overwrite what exists",
+    "--format": "the format of what is read",
+    "--from": "a file instead of a device",
+    "--gold": "correct annotations",
+    "--groups": "a list of groups",
+    "--html": "write a page of HTML",
+    "--invitations": "the file of invitations",
+    "--json": "the result as JSON, on standard output or into FILE",
+    "--junit": "write JUnit XML",
+    "--labels": "the declared labels",
+    "--language": "a BCP 47 tag",
+    "--level-dbfs": "the level of a sound",
+    "--limits-on": "what limits are compared with",
+    "--list": "print a list, do nothing else",
+    "--log": "the log that is written",
+    "--max-rows": "how many rows to print",
+    "--max-wer": "the highest WER before status 1",
+    "--min-alpha": "the least alpha before status 1",
+    "--normalise": "how words are made comparable",
+    "--output": "what the command writes",
+    "--output-format": "the format of what is written",
+    "--parquet": "the table as Parquet",
+    "--phrase": "the wake phrase",
+    "--plain": "lines instead of a screen",
+    "--port": "the serial port of a board",
+    "--public-url": "the address that visitors use",
+    "--rater": "the name of a rater",
+    "--reason": "why sound is removed",
+    "--round": "the name of a round",
+    "--seconds": "how long to listen",
+    "--seed": "the seed",
+    "--sessions": "the folder of sessions",
+    "--setting": "a setting of a plug-in",
+    "--sound-server": "which sound server is used",
+    "--speaker": "the sound device that plays",
+    "--split": "a split of the data",
+    "--task": "an engine and its model",
+    "--unattended": "nobody answers questions",
+    "--understander": "a plug-in that understands",
+    "--verbose": "print more",
+    "--web": "serve a site",
+    "--wer": "word errors",
+    "--yes": "do not ask",
+}
+"""Names whose help differs between commands, as they say what the thing is there → what it is everywhere."""
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -90,29 +159,136 @@ def test_a_file_that_is_left_out_takes_no_argument(line: str, told: list[object]
     assert json.loads(done.stdout) == told
 
 
-@pytest.mark.parametrize(
-    ("name", "former", "now"),
-    [
-        ("harness understanding distribution", "--most=3", "--max-rows"),
-        ("harness understanding bench", "--yardstick=none", "--published"),
-        ("harness understanding score", "--zero=1", "--zero-division"),
-        ("harness understanding cascade", "--zero=1", "--zero-division"),
-        ("harness understanding score", "--without-places", "--ignore-spans"),
-        ("harness annotate new", "--take-labels", "--import-labels"),
-        ("harness annotate agreement", "--differing", "--disagreements"),
-        ("harness judgments export", "--in-force", "--current"),
-    ],
-)
+KEPT = Path(__file__).parents[2] / "data" / "kept" / "options.csv"
+NAMED = [
+    (f"harness {row['command']}".rstrip(), row["option"], row["now"])
+    for row in csv.DictReader(KEPT.read_text(encoding="utf-8").splitlines())
+]
+"""Command, name of an option before the names had one meaning each, and its name since; "" for the same."""
+
+
+def test_each_former_option_is_accepted() -> None:
+    former = {
+        (name, old, f"{each.now(old)} {value}".rstrip())
+        for name, command in ALL.items()
+        for each in command.params
+        if isinstance(each, Option)
+        for old, value in each.former.items()
+    }
+    for name, given, now in NAMED:
+        known = {one for each in ALL[name].params for one in (*each.opts, *each.secondary_opts)}
+        assert (name, given, now) in former if now else given in known, f"{name} {given}"
+
+
+@pytest.mark.parametrize(("name", "former", "now"), [row for row in NAMED if row[2]])
 def test_a_former_name_still_works_and_is_hidden(name: str, former: str, now: str) -> None:
-    option = next(one for one in ALL[name].params if now in one.opts)
+    option = next(one for one in ALL[name].params if now.split()[0] in one.opts)
     assert isinstance(option, Option)
-    assert option.former == (former.partition("=")[0],)
-    done = CliRunner().invoke(group, [*name.split()[1:], former, "--nothing"])
-    assert "No such option '--nothing'" in done.output
+    assert former in option.former
+    value = [] if option.is_flag or " " in now else ["1"]
+    done = CliRunner().invoke(group, [*name.split()[1:], former, *value, "--nothing"], prog_name="harness")
+    assert done.stderr.splitlines()[0] == f"harness: {former} is now {now}"
+    assert "there is no option --nothing" in done.stderr
     in_full = "--help-all" if any(getattr(each, "heading", "") for each in ALL[name].params) else "--help"
     shown = CliRunner().invoke(group, [*name.split()[1:], in_full]).output.split()
-    assert now in shown
-    assert option.former[0] not in shown
+    assert now.split()[0] in {word.rstrip(",") for word in shown}
+    assert former not in {word.rstrip(",") for word in shown}
+
+
+@verb("renamed")
+def renamed(
+    *,
+    files: tuple[str, ...] = many("Lists.", "-x", "--lists", former=("-h", "-o")),
+    verbose: int = option("More.", "-v", count=True),
+    kind: str | None = option("Kind.", former=("--csv=csv",)),
+) -> None:
+    """Prints what it was given."""
+    click.echo(json.dumps([files, verbose, kind]))
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "notes"),
+    [
+        ("-o a -x b", [["a", "b"], 0, None], ["-o is now -x"]),
+        ("-oa", [["a"], 0, None], ["-o is now -x"]),
+        ("-vvo a", [["a"], 2, None], ["-o is now -x"]),
+        ("-vva", None, []),
+        ("-xo", [["o"], 0, None], []),
+        ("-h a --csv", [["a"], 0, "csv"], ["-h is now -x", "--csv is now --kind csv"]),
+    ],
+)
+def test_a_former_short_name_works_in_each_form(line: str, told: object, notes: list[str]) -> None:
+    done = CliRunner().invoke(renamed, line.split())
+    assert (json.loads(done.stdout) if done.stdout else None) == told
+    assert [one for one in done.stderr.splitlines() if "is now" in one] == [f"harness: {one}" for one in notes]
+
+
+def test_h_is_the_help_where_it_was_an_option() -> None:
+    assert CliRunner().invoke(group, ["score", "-h"]).output == CliRunner().invoke(group, ["score", "--help"]).output
+
+
+def visible() -> Iterator[tuple[str, click.Option]]:
+    """Each command and option of today that a help shows."""
+    for name in dict.fromkeys(name for name, _, _ in NAMED):
+        for each in ALL[name].params:
+            if isinstance(each, click.Option) and not each.hidden:
+                yield name, each
+
+
+def test_an_option_name_has_one_meaning() -> None:
+    """What a name means stands in its help. If that differs between commands, it is the same kind of thing."""
+    helps: dict[str, set[str]] = {}
+    takes: dict[str, set[bool]] = {}
+    for _, each in visible():
+        for name in (*each.opts, *each.secondary_opts):
+            helps.setdefault(name, set()).add(each.help or "")
+            takes.setdefault(name, set()).add(bool(each.is_flag or each.count))
+    assert {name for name in helps if len(helps[name]) > 1 and name.startswith("--")} == set(SAME_KIND)
+    assert [name for name in takes if len(takes[name]) > 1] == []
+    short: dict[str, set[str]] = {}
+    for _, each in visible():
+        for name in each.opts:
+            if not name.startswith("--"):
+                short.setdefault(name, set()).add(max(each.opts, key=len))
+    assert {name: longs for name, longs in short.items() if len(longs) > 1} == {}
+
+
+def test_a_help_says_the_default_in_one_style() -> None:
+    for name, each in visible():
+        record = each.get_help_record(click.Context(ALL[name]))
+        assert record is not None
+        text = record[1]
+        told = isinstance(each, Option) and bool(each.written_default)
+        assert text.lower().count("default") == told + ("(default when " in text), f"{name}: {text}"
+        assert text.count("(default: ") == told, f"{name}: {text}"
+        assert ") (" not in text, f"{name}: {text}"
+        if isinstance(each.default, (str, int, float, tuple, Path)) and not (each.is_flag or each.count):
+            assert told or each.default in ("", ()), f"{name} {each.opts}"
+
+
+def test_a_default_ends_the_first_sentence() -> None:
+    def shown(text: str, **attributes: object) -> str:
+        record = Option(["--x"], help=text, **attributes).get_help_record(click.Context(example))
+        assert record is not None
+        return record[1]
+
+    size = click.IntRange(64, 9600)
+    assert shown("Size. Raise it.", default=480, show_default=True, type=size) == (
+        "Size (default: 480; 64 to 9600). Raise it."
+    )
+    assert shown("Size.", type=click.IntRange(0), required=True) == "Size (required)."
+    assert shown("Share", type=click.FloatRange(0, 1, min_open=True)) == "Share (above 0, at most 1)."
+    assert shown("Names.", show_default="the host's") == "Names (default: the host's)."
+    assert shown("Gap.", nargs=2, default=(1.0, 2.5), show_default=True) == "Gap (default: 1 2.5)."
+
+
+def test_defaults_in_words_are_those_that_hold() -> None:
+    from harness.web.server import WebOptions
+
+    web = WebOptions()
+    words = {each.opts[0]: each.written_default for _, each in visible() if isinstance(each, Option)}
+    assert (words["--listen"], words["--web-port"]) == (web.address, str(web.port))
+    assert Path(words["--invitations"]) == web.invitations
 
 
 @pytest.mark.parametrize("form", ["--json {} a", "a --json {}", "--json={} a", "--json {} a --fail status"])
@@ -136,7 +312,7 @@ def test_after_an_error_there_is_no_file(tmp_path: Path) -> None:
         ("help judgments import", 0, "Usage: harness judgments import "),
         ("help", 0, "Which command answers which question?"),
         ("-V", 0, "voice-harness, version "),
-        ("help rnu", 2, "Usage: harness help"),
+        ("help rnu", 2, "harness help: there is no command 'rnu'. Did you mean 'run'?"),
     ],
 )
 def test_help_and_version(line: str, status: int, told: str) -> None:
@@ -175,7 +351,7 @@ def grouped(
     *,
     asked: RatedAsked,
     printed: Printed = printed_options("As JSON.", "As CSV."),
-    site: Site = site_options("raters"),
+    site: Site = site_options("raters'"),
     kind: FileKind = option("A kind of file.", default=FileKind.BENCH),
     most: float | None = option("A share.", callback=share),
 ) -> None:
@@ -190,7 +366,7 @@ def grouped(
         ("a b", (("a", "b"), None, False, False, {}, "BENCH", None)),
         ("a --round r --json --kind scenario", (("a",), "r", True, False, {}, "SCENARIO", None)),
         ("a --csv --most 8%", (("a",), None, False, True, {}, "BENCH", 0.08)),
-        ("a --web --port 0 --insecure", (("a",), None, False, False, {"port": 0, "insecure": True}, "BENCH", None)),
+        ("a --web --web-port 0 --insecure", (("a",), None, False, False, {"port": 0, "insecure": True}, "BENCH", None)),
     ],
 )
 def test_options_that_go_together_come_as_one_object(line: str, told: object) -> None:
@@ -203,7 +379,7 @@ def test_options_that_go_together_come_as_one_object(line: str, told: object) ->
     [
         ("a --json --csv", "--json and --csv exclude each other"),
         ("a --tls-key k", "--tls-key applies only to the raters' site"),
-        ("a --most 1.5", "write 1.5% if you mean per cent"),
+        ("a --most 1.5", "Write 1.5% if you mean per cent"),
         ("--web", "Missing argument"),
     ],
 )

@@ -43,7 +43,7 @@ def session(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def rate(session: Path, lines: str, *options: str) -> Result:
-    arguments = ["rate", str(session), "--rater", "ann", "--silent", *options]
+    arguments = ["rate", str(session), "--rater", "ann", "--no-sound", *options]
     return CliRunner().invoke(group, arguments, input=lines)
 
 
@@ -206,7 +206,7 @@ def test_filters_and_the_list(session: Path) -> None:
 
 def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> None:
     rate(session, "1\n1\n")
-    options = ["rate", str(session), "--silent"]
+    options = ["rate", str(session), "--no-sound"]
     CliRunner().invoke(group, [*options, "--rater", "ben"], input="9\n" * 11)
     assert "raters disagree on 2 responses" in rate(session, "", "--list").output
     named = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate", "--names"], input="")
@@ -228,7 +228,7 @@ def test_a_round_file_is_taken_and_options_go_before_it(session: Path) -> None:
     assert "round spring: 4 responses" in rate(path, "", "--list", "--limit", "4").output
     rate(path, "1\n")
     assert given(session)[-1].round == "spring"
-    stranger = CliRunner().invoke(group, ["rate", str(path), "--rater", "zoe", "--silent"])
+    stranger = CliRunner().invoke(group, ["rate", str(path), "--rater", "zoe", "--no-sound"])
     assert "not a rater of the round" in str(stranger.exception)
 
 
@@ -244,8 +244,8 @@ def test_keys_of_a_file_are_commands(session: Path, tmp_path: Path) -> None:
     ("options", "what"),
     [
         (["--web", "--plain"], "--web cannot be combined with"),
-        (["--port", "80"], "--port applies only to the raters' site"),
-        (["--silent", "--sound-device", "x"], "exclude each other"),
+        (["--web-port", "80"], "--web-port applies only to the raters' site"),
+        (["--no-sound", "--speaker", "x"], "exclude each other"),
         (["--condition", "quiet"], "is not AXIS=LABEL"),
         (["--rater", " "], "is not a valid rater name"),
         (["--rater", "a\x1bb"], "is not a valid rater name"),
@@ -260,7 +260,7 @@ def test_options_that_do_not_fit_are_refused(session: Path, options: list[str], 
 
 def test_what_cannot_be_saved_ends_a_script_with_the_item_in_sight(session: Path) -> None:
     (session / "judgments.sqlite").mkdir()
-    result = CliRunner().invoke(group, ["rate", str(session), "--rater", "ann", "--silent"], input="1\n1\n")
+    result = CliRunner().invoke(group, ["rate", str(session), "--rater", "ann", "--no-sound"], input="1\n1\n")
     assert (result.exit_code, "not saved" in result.output) == (3, True)
     assert "0 done" in rate(session, "", "--list").output
 
@@ -324,7 +324,7 @@ def test_what_was_heard_is_kept_with_the_judgment(session: Path, whole: bool) ->
 
 def test_a_closed_input_is_refused(session: Path) -> None:
     code = "from harness.cli import main; main()"
-    command = f"{sys.executable} -W ignore -c '{code}' rate {session} --silent <&-"
+    command = f"{sys.executable} -W ignore -c '{code}' rate {session} --no-sound <&-"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=100, check=False)
     assert (result.returncode, "standard input is closed" in result.stderr) == (2, True)
 
@@ -338,7 +338,7 @@ def test_one_label_too_many_is_refused_and_not_taken_for_saved(session: Path) ->
 
 def test_a_kill_after_any_answer_loses_nothing_that_was_answered(session: Path) -> None:
     code = "from harness.cli import main; main()"
-    command = [sys.executable, "-W", "ignore", "-c", code, "rate", str(session), "--rater", "ann", "--silent"]
+    command = [sys.executable, "-W", "ignore", "-c", code, "rate", str(session), "--rater", "ann", "--no-sound"]
     saved = 0
     for count in (1, 3):
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
@@ -402,7 +402,7 @@ def sit(long_session: Path, lines: str, before: BEFORE) -> int:
 
 
 def looked(long_session: Path) -> Result:
-    arguments = ["effects", str(long_session), "--answer", "timer-den-10", "right", "--by", "dora"]
+    arguments = ["effects", str(long_session), "--answer", "timer-den-10", "right", "--observer", "dora"]
     return CliRunner().invoke(group, arguments)
 
 

@@ -49,27 +49,27 @@ def refused(result: Result) -> InputError:
 def test_files_of_other_utterances_are_told(files: tuple[Path, Path], tmp_path: Path) -> None:
     other = tmp_path / "other.trn"
     other.write_text("show me the flights (amy-1\u202e)\n", encoding="utf-8")
-    done = harness("-r", files[0], "-h", other)
+    done = harness("-r", files[0], "-H", other)
     assert done.exit_code == 0
     assert "8 of 8" in done.stdout
     told = f"{other} has amy-1\\u202e, {files[0]} has amy_1"
     assert done.stderr == f"harness: no hypothesis matches a reference: {told}\n"
-    assert harness("-r", files[0], "-h", files[1]).stderr == ""
+    assert harness("-r", files[0], "-H", files[1]).stderr == ""
 
 
 def test_like_sclite_drops_what_has_no_hypothesis_and_the_case(files: tuple[Path, Path]) -> None:
-    done = harness("-r", files[0], "-h", files[1], "--like-sclite")
+    done = harness("-r", files[0], "-H", files[1], "--like-sclite")
     assert "Sum / avg          3      6     83.3  0.0  16.7  16.7  33.3      66.7" in done.stdout.splitlines()
     assert "missing hypotheses   1 (bob_2); left out" in done.stdout
     assert "normalisation        verbatim, A-Z without case" in done.stdout
 
 
 def test_alignments_and_confusions_come_before_the_summary(files: tuple[Path, Path]) -> None:
-    errors = harness("-r", files[0], "-h", files[1], "--alignments", "--confusions", "1").stdout
+    errors = harness("-r", files[0], "-H", files[1], "--alignments", "--confusions", "1").stdout
     assert "HYP:  show me *** flights" in errors
     assert "deleted words: 3 in all, 3 different\n  1  heard\n  … and 2 more" in errors
     assert errors.index("id: amy_1") < errors.index("substitution pairs") < errors.index("speaker    sentences")
-    folded = "-r", files[0], "-h", files[1], "--like-sclite"
+    folded = "-r", files[0], "-H", files[1], "--like-sclite"
     assert "amy_2" not in harness(*folded, "--alignments").stdout
     assert "amy_2" in harness(*folded, "--alignments", "all").stdout
     assert "… and" not in harness(*folded, "--confusions").stdout
@@ -78,7 +78,7 @@ def test_alignments_and_confusions_come_before_the_summary(files: tuple[Path, Pa
 def test_json_says_what_was_read(files: tuple[Path, Path], tmp_path: Path) -> None:
     target = tmp_path / "out.json"
     target.write_text("old", encoding="utf-8")
-    done = harness("-r", files[0], "-h", files[1], "--json", target)
+    done = harness("-r", files[0], "-H", files[1], "--json", target)
     found = json.loads(target.read_text(encoding="ascii"))
     assert "Sum / avg" in done.stdout
     assert [one["path"] for one in found["utterances"]] == ["CCDC", "CS", "I", "DD"]
@@ -88,13 +88,13 @@ def test_json_says_what_was_read(files: tuple[Path, Path], tmp_path: Path) -> No
         "encoding": "utf-8",
         "sha256": hashlib.sha256(HYPOTHESIS.encode()).hexdigest(),
     }
-    alone = harness("-r", files[0], "-h", files[1], "--json", "-")
+    alone = harness("-r", files[0], "-H", files[1], "--json", "-")
     assert json.loads(alone.stdout) == found
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hyp.trn", "out.json", "ref.trn"]
 
 
 def test_a_page_on_standard_output_stands_alone(files: tuple[Path, Path]) -> None:
-    done = harness("-r", files[0], "-h", files[1], "--html", "-")
+    done = harness("-r", files[0], "-H", files[1], "--html", "-")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("<!doctype html>")
     assert done.stdout.rstrip().endswith("</html>")
@@ -104,7 +104,7 @@ def test_a_page_on_standard_output_stands_alone(files: tuple[Path, Path]) -> Non
     ("limit", "status"), [("0.62", 1), ("62%", 1), ("0.625", 0), ("62.5 %", 0), ("1", 0), ("200%", 0), ("0", 1)]
 )
 def test_a_limit_decides_the_status(files: tuple[Path, Path], limit: str, status: int) -> None:
-    done = harness("-r", files[0], "-h", files[1], "--max-wer", limit)
+    done = harness("-r", files[0], "-H", files[1], "--max-wer", limit)
     assert done.exit_code == status
     assert ("fails" in done.stderr) == (status == 1)
 
@@ -114,27 +114,27 @@ def test_a_percentage_is_the_decimal_that_it_says(tmp_path: Path) -> None:
     said, heard = tmp_path / "r.trn", tmp_path / "h.trn"
     said.write_text("a " * 1000 + "(s_1)\n", encoding="utf-8")
     heard.write_text("b " * 7 + "a " * 993 + "(s_1)\n", encoding="utf-8")
-    assert harness("-r", said, "-h", heard, "--max-wer", "0.7%").exit_code == 0
-    assert harness("-r", said, "-h", heard, "--max-wer", "0.69%").exit_code == 1
+    assert harness("-r", said, "-H", heard, "--max-wer", "0.7%").exit_code == 0
+    assert harness("-r", said, "-H", heard, "--max-wer", "0.69%").exit_code == 1
 
 
 def test_no_limit_allows_a_rate_over_nothing(tmp_path: Path) -> None:
     path = tmp_path / "empty.trn"
     path.write_text("(a_1)\n", encoding="utf-8")
-    assert harness("-r", path, "-h", path).exit_code == 0
-    done = harness("-r", path, "-h", path, "--max-wer", "1")
+    assert harness("-r", path, "-H", path).exit_code == 0
+    done = harness("-r", path, "-H", path, "--max-wer", "1")
     assert done.exit_code == 1
     assert "n/a" in done.stderr
 
 
 @pytest.mark.parametrize("limit", ["8", "nan", "inf", "-0.1", "-1%", "eight", "%", ""])
 def test_what_is_no_limit_is_refused(files: tuple[Path, Path], limit: str) -> None:
-    assert harness("-r", files[0], "-h", files[1], f"--max-wer={limit}").exit_code == 2
+    assert harness("-r", files[0], "-H", files[1], f"--max-wer={limit}").exit_code == 2
 
 
 def test_characters_are_named_wherever_they_are_counted(files: tuple[Path, Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    arguments = ("-r", files[0], "-h", files[1], "-h", files[0], "--unit", "char", "--confusions", "--html", page)
+    arguments = ("-r", files[0], "-H", files[1], "-H", files[0], "--unit", "char", "--confusions", "--html", page)
     result = harness(*arguments)
     assert result.exit_code == 0, result.output
     for text in (result.stdout, page.read_text(encoding="utf-8")):
@@ -146,26 +146,26 @@ def test_characters_are_named_wherever_they_are_counted(files: tuple[Path, Path]
 
 @pytest.mark.parametrize("option", [["--optional-words"], ["--fragments"], ["--normalise", "expanded_snor"]])
 def test_what_is_said_of_words_is_refused_of_characters(files: tuple[Path, Path], option: list[str]) -> None:
-    error = refused(harness("-r", files[0], "-h", files[1], "--unit", "char", *option))
+    error = refused(harness("-r", files[0], "-H", files[1], "--unit", "char", *option))
     assert error.what == f"{' '.join(option)} applies to whole words, not to --unit char"
 
 
 def test_one_file_may_come_from_standard_input(files: tuple[Path, Path]) -> None:
-    whole = json.loads(harness("-r", files[0], "-h", files[1], "--json", "-").stdout)
-    piped = harness("-r", "-", "--reference-format", "trn", "-h", files[1], "--json", "-", stdin=REFERENCE)
+    whole = json.loads(harness("-r", files[0], "-H", files[1], "--json", "-").stdout)
+    piped = harness("-r", "-", "--reference-format", "trn", "-H", files[1], "--json", "-", stdin=REFERENCE)
     assert json.loads(piped.stdout) | {"reference": None} == whole | {"reference": None}
     assert json.loads(piped.stdout)["reference"]["file"] == "<stdin>"
     assert json.loads(piped.stdout)["reference"]["sha256"] == whole["reference"]["sha256"]
-    heard = harness("-r", files[0], "-h", "-", "-h", files[1], "--hypothesis-format", "trn", stdin=HYPOTHESIS)
+    heard = harness("-r", files[0], "-H", "-", "-H", files[1], "--hypothesis-format", "trn", stdin=HYPOTHESIS)
     assert "system: <stdin>" in heard.stdout
-    assert "one file" in refused(harness("-r", "-", "-h", "-")).what
-    assert refused(harness("-r", "-", "-h", files[1])).place is not None
+    assert "one file" in refused(harness("-r", "-", "-H", "-")).what
+    assert refused(harness("-r", "-", "-H", files[1])).place is not None
 
 
 def test_what_is_wrong_on_standard_input_has_its_line() -> None:
     bad = "fine (a_1)\nno id at all\nfine (a_1)\n"
     error = refused(
-        harness("-r", "-", "--reference-format", "trn", "-h", __file__, "--hypothesis-format", "csv", stdin=bad)
+        harness("-r", "-", "--reference-format", "trn", "-H", __file__, "--hypothesis-format", "csv", stdin=bad)
     )
     assert "<stdin>:2:" in str(error)
     assert "<stdin>:3:" in str(error)
@@ -178,17 +178,17 @@ def test_what_is_wrong_on_standard_input_has_its_line() -> None:
 def test_broken_files_are_refused_with_their_name(files: tuple[Path, Path], tmp_path: Path, content: bytes) -> None:
     bad = tmp_path / "bad.trn"
     bad.write_bytes(content)
-    for arguments in (("-r", bad, "-h", files[1]), ("-r", files[0], "-h", bad)):
+    for arguments in (("-r", bad, "-H", files[1]), ("-r", files[0], "-H", bad)):
         assert str(bad) in str(refused(harness(*arguments)))
 
 
 def test_wrong_usage_is_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
-    both = "-r", files[0], "-h", files[1]
+    both = "-r", files[0], "-H", files[1]
     assert harness().exit_code == harness("-r", files[0]).exit_code == 2
     for wrong in (
-        ("-r", tmp_path / "none.trn", "-h", files[1]),
-        ("-r", tmp_path, "-h", files[1]),
-        ("-r", files[0], "-h", tmp_path),
+        ("-r", tmp_path / "none.trn", "-H", files[1]),
+        ("-r", tmp_path, "-H", files[1]),
+        ("-r", files[0], "-H", tmp_path),
         (*both, "--reference-format", "stm"),
         (*both, "--encoding", "klingon"),
         (*both, "--normalise", "nosuch"),
@@ -197,7 +197,7 @@ def test_wrong_usage_is_refused(files: tuple[Path, Path], tmp_path: Path) -> Non
         (*both, "--json", files[0]),
         (*both, "--html", files[1]),
         (*both, "--json", "x", "--html", "x"),
-        ("-r", TOO_LONG, "-h", files[1]),
+        ("-r", TOO_LONG, "-H", files[1]),
         (*both, "--groups", TOO_LONG),
         (*both, "--normalise", f"{TOO_LONG}.yaml"),
     ):
@@ -209,7 +209,7 @@ def test_a_target_that_cannot_be_written_is_named(files: tuple[Path, Path], tmp_
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     targets = tmp_path, tmp_path / "no" / "such", tmp_path / TOO_LONG, tmp_path / "circle"
     for option, target in [*product(["--json"], targets), *product(["--html"], targets[:3])]:
-        done = harness("-r", files[0], "-h", files[1], option, target)
+        done = harness("-r", files[0], "-H", files[1], option, target)
         assert isinstance(done.exception, HarnessError)
         assert done.exception.exit_code == 3
         assert str(target) in str(done.exception)
@@ -219,13 +219,13 @@ def test_normalisations_speakers_and_formats(files: tuple[Path, Path], tmp_path:
     sro, listed = tmp_path / "ref.sro", tmp_path / "home.yaml"
     sro.write_text("<show> me [uh] the fli- flights. (amy_1)\nto boston (amy_2)\n(bob_1)\n", encoding="utf-8")
     listed.write_text("normalisation: home\nbase: plain\nsame: [[me the, me]]\n", encoding="utf-8")
-    assert "normalisation        snor" in harness("-r", sro, "-h", files[1]).stdout
-    assert "5 of 8" in harness("-r", files[0], "-h", files[1], "--normalise", "verbatim").stdout
-    assert "4 of 8" in harness("-r", files[0], "-h", files[1], "--normalise", "plain").stdout
-    with_list = harness("-r", files[0], "-h", files[1], "--normalise", listed)
+    assert "normalisation        snor" in harness("-r", sro, "-H", files[1]).stdout
+    assert "5 of 8" in harness("-r", files[0], "-H", files[1], "--normalise", "verbatim").stdout
+    assert "4 of 8" in harness("-r", files[0], "-H", files[1], "--normalise", "plain").stdout
+    with_list = harness("-r", files[0], "-H", files[1], "--normalise", listed)
     assert "normalisation        home" in with_list.stdout
     assert "3 of 7" in with_list.stdout
-    single = harness("-r", files[0], "-h", files[1], "--by", "none").stdout
+    single = harness("-r", files[0], "-H", files[1], "--by", "none").stdout
     assert "(no speaker)" in single
 
 
@@ -244,7 +244,7 @@ def test_what_made_words_correct_stands_beside_the_figures(
     of, said = tmp_path / "ref.trn", tmp_path / "hyp.trn"
     of.write_text("turn (uh) kitch- (a_1)\n", encoding="utf-8")
     said.write_text("turn kitchen (a_1)\n", encoding="utf-8")
-    done = harness("-r", of, "-h", said, *asked)
+    done = harness("-r", of, "-H", said, *asked)
     assert f"normalisation        {named}\n" in done.stdout
     assert f" {wer} = " in done.stdout
 
@@ -252,7 +252,7 @@ def test_what_made_words_correct_stands_beside_the_figures(
 def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     path = tmp_path / "a.trn"
     path.write_text("show \u202eme\u200b (\u202eamy\u200b_1)\n", encoding="utf-8")
-    done = harness("-r", path, "-h", path, "--alignments", "all", "--confusions")
+    done = harness("-r", path, "-H", path, "--alignments", "all", "--confusions")
     assert done.exit_code == 0
     assert all(line.isprintable() for line in done.stdout.splitlines())
     lines = report(reported(every_sort(HOSTILE)), Aligned.ALL, 0, 100, colour=False)
@@ -262,7 +262,7 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
 def test_a_reader_that_stops_is_no_error(tmp_path: Path) -> None:
     path = tmp_path / "many.trn"
     path.write_text("".join(f"one two ({'x' * 40}{n}_1)\n" for n in range(1500)), encoding="utf-8")
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", path, "-h", path]
+    command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", path, "-H", path]
     for more in (["--alignments", "all"], ["--json", "-"]):
         with subprocess.Popen([*map(str, command), *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
             assert running.stdout is not None
@@ -274,7 +274,7 @@ def test_a_reader_that_stops_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told(files: tuple[Path, Path]) -> None:
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", files[0], "-h", files[1]]
+    command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", files[0], "-H", files[1]]
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(list(map(str, command)), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
@@ -314,7 +314,7 @@ def test_a_pipe_takes_the_json_as_it_comes(files: tuple[Path, Path], tmp_path: P
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
-        assert harness("-r", files[0], "-h", files[1], "--json", pipe).exit_code == 0
+        assert harness("-r", files[0], "-H", files[1], "--json", pipe).exit_code == 0
         assert reader.stdout is not None
         assert json.loads(reader.stdout.read())["totals"]["words"] == 8
     assert pipe.is_fifo()
@@ -337,13 +337,13 @@ def grouped(tmp_path: Path) -> list[str]:
 
 
 def test_json_says_which_list_it_was(grouped: list[str]) -> None:
-    done = harness("-r", grouped[0], "-h", grouped[1], "--groups", grouped[2], "--json", "-")
+    done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
     found = json.loads(done.stdout)
     digest = hashlib.sha256(LIST.encode()).hexdigest()
     assert found["groups_file"] == {"file": grouped[2], "format": "csv", "encoding": "utf-8", "sha256": digest}
     assert [(one["value"], one["words"]) for one in found["groups"][0]["values"]] == [("amy", 6), ("bob", 2), (None, 1)]
     assert (found["without_group"], found["groups_of_no_utterance"]) == (["bob_2"], ["zed_1"])
-    piped = json.loads(harness("-r", grouped[0], "-h", grouped[1], "--groups", "-", "--json", "-", stdin=LIST).stdout)
+    piped = json.loads(harness("-r", grouped[0], "-H", grouped[1], "--groups", "-", "--json", "-", stdin=LIST).stdout)
     assert piped["groups_file"]["file"] == "<stdin>"
     assert piped["groups"] == found["groups"]
 
@@ -355,11 +355,11 @@ def test_labels_of_segments_are_groups_beside_those_of_a_list(tmp_path: Path) ->
     )
     ctm.write_text("f A 0.1 0.1 one\n", encoding="utf-8")
     listed.write_text("id,room\nbob-000,lab\nann-000,hall\n", encoding="utf-8")
-    done = harness("-r", str(stm), "-h", str(ctm), "--groups", str(listed), "--cross", "Sex,room")
+    done = harness("-r", str(stm), "-H", str(ctm), "--groups", str(listed), "--cross", "Sex,room")
     lines = done.stdout.splitlines()
     assert [line.split("  ")[0] for line in lines if line.startswith("by ")] == ["by room", "by Sex"]
     assert any(line.startswith("Male") and line.endswith("0.0") for line in lines)
-    alone = harness("-r", str(stm), "-h", str(ctm), "--json", "-")
+    alone = harness("-r", str(stm), "-H", str(ctm), "--json", "-")
     assert [one["by"] for one in json.loads(alone.stdout)["groups"]] == ["Sex"]
 
 
@@ -368,7 +368,7 @@ def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "g.csv").write_text("id,room\nA.wav,hall\na.wav,lab\n", encoding="utf-8")
     grouped = [str(tmp_path / name) for name in ("r.csv", "h.csv", "g.csv")]
-    done = harness("-r", grouped[0], "-h", grouped[1], "--groups", grouped[2], "--json", "-")
+    done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
     values = json.loads(done.stdout)["groups"][0]["values"]
     assert [(one["value"], one["substitutions"]) for one in values] == [("hall", 1), ("lab", 0)]
 
@@ -390,18 +390,18 @@ def test_what_is_wrong_with_groups_is_told(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "other.csv").write_text("id,voice\nx_1,amy\n", encoding="utf-8")
     (tmp_path / "broken.csv").write_text("id,voice\namy_1,amy\nbob_1,bob,-26\n", encoding="utf-8")
-    done = harness("-r", grouped[0], "-h", grouped[1], "--groups", grouped[2], *more)
+    done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], *more)
     assert isinstance(done.exception, InputError), done.output
     assert wrong in str(done.exception)
 
 
 def test_crossing_needs_groups_and_two_of_them(grouped: list[str]) -> None:
-    done = harness("-r", grouped[0], "-h", grouped[1], "--cross", "voice,level_dbfs")
+    done = harness("-r", grouped[0], "-H", grouped[1], "--cross", "voice,level_dbfs")
     assert isinstance(done.exception, InputError)
     assert "--groups FILE.csv" in str(done.exception)
     for wrong in ("voice", "voice,voice", "voice,", "a,b,c"):
-        assert harness("-r", grouped[0], "-h", grouped[1], "--groups", grouped[2], "--cross", wrong).exit_code == 2
-    twice = harness("-r", grouped[0], "-h", "-", "--groups", "-")
+        assert harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--cross", wrong).exit_code == 2
+    twice = harness("-r", grouped[0], "-H", "-", "--groups", "-")
     assert isinstance(twice.exception, InputError)
 
 
@@ -469,14 +469,14 @@ def keys(found: Any) -> Iterator[str]:
 
 def test_every_key_of_the_json_is_named(folder: Path) -> None:
     options = "--groups conditions.csv --cross noise,level_dbfs --json -"
-    found = json.loads(printed(folder, f"harness score -r ref.trn -h hyp.trn -h hyp2.trn {options}"))
+    found = json.loads(printed(folder, f"harness score -r ref.trn -H hyp.trn -H hyp2.trn {options}"))
     assert [key for key in dict.fromkeys(keys(found)) if f"`{key}`" not in SCORING] == []
 
 
 def test_speakers_are_paired_and_options_that_contradict_are_refused(tmp_path: Path) -> None:
     (tmp_path / "r.stm").write_text("m 1 ann 0 2 turn it on\nm 1 bob 1 3 what time is it\n", "utf-8")
     (tmp_path / "h.stm").write_text("m 1 s2 1 3 what time it is\nm 1 s1 0 2 turn it on\n", "utf-8")
-    files = ("-r", tmp_path / "r.stm", "-h", tmp_path / "h.stm")
+    files = ("-r", tmp_path / "r.stm", "-H", tmp_path / "h.stm")
     found = harness(*files, "--speakers", "tcp", "--collar", "2", "--json")
     assert json.loads(found.stdout)["talkers"] == [
         {"recording": "m", "reference": "ann", "hypothesis": "s1"},
@@ -489,7 +489,7 @@ def test_speakers_are_paired_and_options_that_contradict_are_refused(tmp_path: P
     for options, said in (
         (("--collar", "2"), "--collar needs --speakers tcp"),
         (("--by-time",), "--by-time needs the times of words"),
-        (("--speakers", "cp", "-h", tmp_path / "r.stm"), "--speakers takes one hypothesis"),
+        (("--speakers", "cp", "-H", tmp_path / "r.stm"), "--speakers takes one hypothesis"),
         (("--speakers", "cp", "--optional-words"), "--optional-words does not go with --speakers"),
         ((), "with --speakers, stm and seglst go with each other"),
     ):

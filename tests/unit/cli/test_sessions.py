@@ -305,7 +305,7 @@ def test_csv_of_commands(commands: WakeRows, tmp_path: Path) -> None:
 
 def scored(queried: Path, name: str) -> dict[str, int]:
     target = queried / f"{name}.json"
-    done = harness("score", "-r", queried / f"{name}.ref.trn", "-h", queried / f"{name}.trn", "--json", target)
+    done = harness("score", "-r", queried / f"{name}.ref.trn", "-H", queried / f"{name}.trn", "--json", target)
     assert done.exit_code == 0, (done.output, done.exception)
     found = json.loads(target.read_text(encoding="utf-8"))
     totals = (found if "totals" in found else found["systems"][0])["totals"]

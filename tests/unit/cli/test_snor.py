@@ -51,32 +51,32 @@ def faulty(tmp_path: Path) -> Path:
 )
 def test_a_file_and_standard_input_give_a_line_for_a_line(good: Path, form: str, said: str) -> None:
     for result in (
-        snor("--to", form, good),
-        snor("--to", form, stdin=GOOD),
-        snor("--to", form, "-", stdin=GOOD),
-        snor("--to", form, stdin="\ufeff" + GOOD.replace("\n", "\r\n").removesuffix("\r\n")),
+        snor("--output-format", form, good),
+        snor("--output-format", form, stdin=GOOD),
+        snor("--output-format", form, "-", stdin=GOOD),
+        snor("--output-format", form, stdin="\ufeff" + GOOD.replace("\n", "\r\n").removesuffix("\r\n")),
     ):
         assert (result.exit_code, result.stdout, result.stderr) == (0, said, "")
-    assert snor("--to", form, stdin=said).stdout == said
+    assert snor("--output-format", form, stdin=said).stdout == said
 
 
 def test_comments_stay_as_they_are_and_have_no_ids_and_no_pairs(tmp_path: Path) -> None:
     text = ";; made <by hand> (ab1)\n  ;; (ab1)\n<it> is (ab1)\n;c (ab2)\n"
     pairs = tmp_path / "pairs"
-    result = snor("--to", "esn", "--homophones", pairs, stdin=text)
+    result = snor("--output-format", "esn", "--homophones", pairs, stdin=text)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == ";; made <by hand> (ab1)\n  ;; (ab1)\n<IT> IS (AB1)\n;C (AB2)\n"
     assert pairs.read_text(encoding="utf-8") == "IT <IT>\n"
-    assert snor("--to", "esn", stdin=result.stdout).stdout == result.stdout
+    assert snor("--output-format", "esn", stdin=result.stdout).stdout == result.stdout
 
 
 def test_edited_words_are_placed_on_request_in_snr_only(good: Path) -> None:
-    assert snor("--to", "snr", "--place-edits", good).stdout == "IS THIS (AB1)\n\nOK NOW FINE (AB2)\n"
-    assert isinstance(snor("--to", "lsn", "--place-edits", good).exception, InputError)
+    assert snor("--output-format", "snr", "--place-edits", good).stdout == "IS THIS (AB1)\n\nOK NOW FINE (AB2)\n"
+    assert isinstance(snor("--output-format", "lsn", "--place-edits", good).exception, InputError)
 
 
 def test_every_faulty_line_is_told_and_the_others_are_converted(faulty: Path) -> None:
-    result = snor("--to", "lsn", faulty)
+    result = snor("--output-format", "lsn", faulty)
     assert result.exit_code == 2
     assert result.stdout == "ONE (AB1)\nSEVEN (AB5)\n"
     told = result.stderr.splitlines()
@@ -87,7 +87,7 @@ def test_every_faulty_line_is_told_and_the_others_are_converted(faulty: Path) ->
     assert "--encoding latin-1" in told[1]
     assert f"the id AB1 is there already, at {faulty}:1" in told[2]
     assert told[-1] == "4 problems in 1 file"
-    latin = snor("--to", "lsn", "--encoding", "latin-1", faulty)
+    latin = snor("--output-format", "lsn", "--encoding", "latin-1", faulty)
     assert latin.stdout == "ONE (AB1)\nFOUR CAFÉ (AB3)\nSEVEN (AB5)\n"
     assert latin.exit_code == 2
 
@@ -95,13 +95,13 @@ def test_every_faulty_line_is_told_and_the_others_are_converted(faulty: Path) ->
 def test_an_output_file_is_whole_or_as_it_was(good: Path, faulty: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.lsn"
     before = sorted(path.name for path in tmp_path.iterdir())
-    result = snor("--to", "lsn", "--output", out, good, faulty)
+    result = snor("--output-format", "lsn", "--output", out, good, faulty)
     assert result.exit_code == 2
     assert "not written" in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-    assert snor("--to", "lsn", "--output", out, good).exit_code == 0
+    assert snor("--output-format", "lsn", "--output", out, good).exit_code == 0
     assert out.read_text(encoding="utf-8") == "WHAT IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"
-    assert snor("--to", "lsn", "--output", out, faulty).exit_code == 2
+    assert snor("--output-format", "lsn", "--output", out, faulty).exit_code == 2
     assert out.read_text(encoding="utf-8") == "WHAT IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "out.lsn"])
 
@@ -110,7 +110,7 @@ def test_a_file_may_be_converted_in_place_through_a_link_and_keeps_its_rights(go
     link = tmp_path / "link.sro"
     link.symlink_to(good)
     good.chmod(0o640)
-    assert snor("--to", "lsn", "--output", link, link).exit_code == 0
+    assert snor("--output-format", "lsn", "--output", link, link).exit_code == 0
     assert link.is_symlink()
     assert good.read_text(encoding="utf-8").startswith("WHAT IS THIS (AB1)")
     assert good.stat().st_mode & 0o777 == 0o640
@@ -119,36 +119,38 @@ def test_a_file_may_be_converted_in_place_through_a_link_and_keeps_its_rights(go
 def test_homophone_pairs_each_once_and_sorted(tmp_path: Path, faulty: Path) -> None:
     pairs = tmp_path / "pairs"
     text = "<where> <what day> <Where> <tr->\n<a>- is *<b>* it\n"
-    result = snor("--to", "esn", "--homophones", pairs, stdin=text)
+    result = snor("--output-format", "esn", "--homophones", pairs, stdin=text)
     assert result.exit_code == 0
     assert pairs.read_text(encoding="utf-8") == (
         "=B= =<B>=\nA- <A>-\nDAY <DAY>\nTR- <TR->\nWHAT <WHAT>\nWHERE <WHERE>\n"
     )
-    to_stdout = snor("--to", "esn", "--homophones", "-", "--output", tmp_path / "x", stdin="<b> <a>\n")
+    to_stdout = snor("--output-format", "esn", "--homophones", "-", "--output", tmp_path / "x", stdin="<b> <a>\n")
     assert to_stdout.stdout == "A <A>\nB <B>\n"
     pairs.unlink()
-    assert snor("--to", "esn", "--homophones", pairs, faulty).exit_code == 2
+    assert snor("--output-format", "esn", "--homophones", pairs, faulty).exit_code == 2
     assert not pairs.exists()
-    assert isinstance(snor("--to", "lsn", "--homophones", pairs, stdin=text).exception, InputError)
-    assert isinstance(snor("--to", "esn", "--homophones", "-", stdin=text).exception, InputError)
-    over = snor("--to", "esn", "--homophones", tmp_path / "x", "--output", f"{tmp_path}/./x", stdin=text)
+    assert isinstance(snor("--output-format", "lsn", "--homophones", pairs, stdin=text).exception, InputError)
+    assert isinstance(snor("--output-format", "esn", "--homophones", "-", stdin=text).exception, InputError)
+    over = snor("--output-format", "esn", "--homophones", tmp_path / "x", "--output", f"{tmp_path}/./x", stdin=text)
     assert "name the same file" in str(over.exception)
     before = faulty.read_bytes()
-    assert "both an input and an output" in str(snor("--to", "esn", "--homophones", faulty, faulty).exception)
+    assert "both an input and an output" in str(
+        snor("--output-format", "esn", "--homophones", faulty, faulty).exception
+    )
     assert faulty.read_bytes() == before
 
 
 def test_ids_are_unique_over_all_files_unless_they_need_not_be(good: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.sro"
     other.write_text("hi (AB2)\n", encoding="utf-8")
-    result = snor("--to", "lsn", good, other)
+    result = snor("--output-format", "lsn", good, other)
     assert result.exit_code == 2
     assert f"{other}:1:4: the id AB2 is there already, at {good}:3" in result.stderr
-    assert snor("--to", "lsn", "--repeated-ids", good, other, good).exit_code == 0
+    assert snor("--output-format", "lsn", "--repeated-ids", good, other, good).exit_code == 0
 
 
 def test_many_problems_are_counted_behind_the_fiftieth(tmp_path: Path) -> None:
-    result = snor("--to", "lsn", stdin="<a\n" * 73 + "b\n")
+    result = snor("--output-format", "lsn", stdin="<a\n" * 73 + "b\n")
     assert result.exit_code == 2
     assert result.stdout == "B\n"
     told = result.stderr.splitlines()
@@ -158,14 +160,14 @@ def test_many_problems_are_counted_behind_the_fiftieth(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read_are_told_and_the_others_converted(good: Path, tmp_path: Path) -> None:
-    result = snor("--to", "snr", tmp_path / "none", tmp_path, good)
+    result = snor("--output-format", "snr", tmp_path / "none", tmp_path, good)
     assert result.exit_code == 2
     assert result.stdout.startswith("IS THIS")
     assert "none: the file cannot be read: No such file" in result.stderr
     assert "2 problems in 2 files" in result.stderr
-    assert isinstance(snor("--to", "snr", "--encoding", "rot13", good).exception, InputError)
+    assert isinstance(snor("--output-format", "snr", "--encoding", "rot13", good).exception, InputError)
     for target in (tmp_path / "none" / "x", tmp_path):
-        unwritten = snor("--to", "snr", "--output", target, good).exception
+        unwritten = snor("--output-format", "snr", "--output", target, good).exception
         assert isinstance(unwritten, HarnessError)
         assert unwritten.exit_code == 3
 
@@ -173,7 +175,7 @@ def test_files_that_cannot_be_read_are_told_and_the_others_converted(good: Path,
 def test_problems_of_strange_names_and_words_cannot_steer_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "a\x1b]0;b\x07.sro"
     path.write_bytes(b"\x1b[31m\n")
-    result = snor("--to", "lsn", path)
+    result = snor("--output-format", "lsn", path)
     assert result.exit_code == 2
     assert "\x1b" not in result.stderr
     assert "a\\e]0;b\\x07.sro:1:1" in result.stderr
@@ -184,16 +186,18 @@ def test_problems_of_strange_names_and_words_cannot_steer_a_terminal(tmp_path: P
 def test_any_bytes_give_text_or_told_problems(tmp_path: Path, content: bytes, form: Form, encoding: str) -> None:
     path = tmp_path / "any.sro"
     path.write_bytes(content)
-    result = snor("--to", form.value, "--encoding", encoding, path)
+    result = snor("--output-format", form.value, "--encoding", encoding, path)
     assert result.exit_code in (0, 2)
     assert (result.exit_code == 2) == bool(result.stderr)
     if result.exit_code == 0:
-        again = snor("--to", form.value, stdin=result.stdout_bytes)
+        again = snor("--output-format", form.value, stdin=result.stdout_bytes)
         assert (again.exit_code, again.stdout_bytes) == (0, result.stdout_bytes)
 
 
 def test_lines_come_out_before_the_input_ends() -> None:
-    with subprocess.Popen([*COMMAND, "--to", "lsn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [*COMMAND, "--output-format", "lsn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for word in (b"one", b"two"):
@@ -208,7 +212,7 @@ def test_lines_come_out_before_the_input_ends() -> None:
 def test_who_is_asked_to_end_leaves_no_temporary_file(tmp_path: Path, asked: signal.Signals, status: int) -> None:
     out = tmp_path / "out.lsn"
     out.write_text("before\n", encoding="utf-8")
-    command = [*COMMAND, "--to", "lsn", "--output", str(out)]
+    command = [*COMMAND, "--output-format", "lsn", "--output", str(out)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdin is not None
         process.stdin.write(b"one (ab1)\n")
@@ -229,7 +233,7 @@ def test_a_reader_that_leaves_ends_what_comes_on_standard_input(tmp_path: Path) 
     lines.write_text("a b c\n" * 200_000, encoding="utf-8")
     with (
         lines.open("rb") as endless,
-        subprocess.Popen([*COMMAND, "--to", "lsn"], stdin=endless, stdout=subprocess.PIPE) as process,
+        subprocess.Popen([*COMMAND, "--output-format", "lsn"], stdin=endless, stdout=subprocess.PIPE) as process,
     ):
         assert process.stdout is not None
         assert process.stdout.readline() == b"A B C\n"
@@ -242,7 +246,7 @@ def test_the_status_of_a_file_survives_a_reader_that_leaves(last: str, status: i
     endless = tmp_path / "many.sro"
     endless.write_text("a b c\n" * 100_000 + last, encoding="utf-8")
     with subprocess.Popen(
-        [*COMMAND, "--to", "lsn", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "--output-format", "lsn", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -255,11 +259,13 @@ def test_the_status_of_a_file_survives_a_reader_that_leaves(last: str, status: i
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_disk_is_told_once(good: Path) -> None:
     with open("/dev/full", "wb") as full:
-        result = subprocess.run([*COMMAND, "--to", "lsn", good], stdout=full, stderr=subprocess.PIPE, check=False)
+        result = subprocess.run(
+            [*COMMAND, "--output-format", "lsn", good], stdout=full, stderr=subprocess.PIPE, check=False
+        )
     assert result.returncode == 3
     assert result.stderr == (
         b"harness: standard output cannot be written: No space left on device. Make room, or send it elsewhere\n"
     )
-    written = snor("--to", "lsn", "--output", "/dev/full", good).exception
+    written = snor("--output-format", "lsn", "--output", "/dev/full", good).exception
     assert isinstance(written, HarnessError)
     assert os.path.exists("/dev/full")

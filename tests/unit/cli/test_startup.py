@@ -36,7 +36,7 @@ ONE_LINE = """
 import sys
 from harness.cli import main
 
-sys.argv = ["harness", "score", "-r", "r.trn", "-h", "h.trn"]
+sys.argv = ["harness", "score", "-r", "r.trn", "-H", "h.trn"]
 main()
 """
 

@@ -264,7 +264,7 @@ def test_what_a_cluster_cannot_do_is_refused_and_nothing_is_written(
         file.setparams((1, 2, 16000, 0, "NONE", ""))
         file.writeframes(bytes(32000))
     Path("oov.txt").write_text("a.wav\n")
-    done = CliRunner().invoke(group, ["evaluate", *options, "-o", "oov.txt", "-l", "a.log", "--cluster", NOWHERE])
+    done = CliRunner().invoke(group, ["evaluate", *options, "--oov", "oov.txt", "-l", "a.log", "--cluster", NOWHERE])
     assert isinstance(done.exception, InputError), done.output
     assert words in str(done.exception)
     assert not list(tmp_path.glob("a.log*"))

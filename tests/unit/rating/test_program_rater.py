@@ -254,7 +254,7 @@ def test_programs_are_kept_apart_from_people_unless_asked_for(session: Path, tmp
     run = CliRunner()
 
     def judges(rater: str) -> None:
-        arguments = ["rate", str(session), "--rater", rater, "--silent"]
+        arguments = ["rate", str(session), "--rater", rater, "--no-sound"]
         assert run.invoke(group, arguments, input="1\n" * 6).exit_code == 0
 
     def agreement(*options: str) -> Any:
@@ -281,7 +281,7 @@ def test_programs_are_kept_apart_from_people_unless_asked_for(session: Path, tmp
     assert (far["as_the_others"]["count"], far["as_the_others"]["of"]) == (0, 6)
     assert {tuple(one["raters"]) for one in found["pairs"]} == {("ann", "bob"), ("ann", "far 1"), ("bob", "far 1")}
     assert agreement("--with-programs")["disputed"] == 6
-    adjudicated = run.invoke(group, ["rate", str(session), "--rater", "eve", "--adjudicate", "--list", "--silent"])
+    adjudicated = run.invoke(group, ["rate", str(session), "--rater", "eve", "--adjudicate", "--list", "--no-sound"])
     assert "raters disagree on 0 responses" in adjudicated.output
 
 
@@ -298,7 +298,7 @@ def test_an_export_and_import_keep_that_a_program_judged(session: Path, stored: 
 
 def test_a_program_with_the_name_of_a_person_is_refused(session: Path, tmp_path: Path) -> None:
     run = CliRunner()
-    run.invoke(group, ["rate", str(session), "--rater", "far 1", "--silent"], input="1\n")
+    run.invoke(group, ["rate", str(session), "--rater", "far 1", "--no-sound"], input="1\n")
     result = rate(session, program(tmp_path))
     assert isinstance(result.exception, InputError)
     assert "already the name of a person" in str(result.exception)

@@ -428,7 +428,7 @@ def test_nothing_goes_without_yes(sessions: Path) -> None:
 def test_sessions_of_a_round_stay_until_its_raters_are_done(sessions: Path) -> None:
     for rater in ("ann", "dora"):  # ann has judged every response, dora none
         (sessions / f"{rater}.yaml").write_text(f"round: open\nsessions: [judged]\nraters: [{rater}]\n")
-    words = ["purge", "sessions", "--older-than", "0d", "--yes", "--round"]
+    words = ["purge", "sessions", "--older-than", "0d", "--yes", "--keep-round"]
     assert "keep: raters of a round have responses left" in said(*words, "sessions/dora.yaml")
     assert len(clips(sessions / "judged")) == 4
     assert "judged: removed" in said(*words, "sessions/ann.yaml")

@@ -60,7 +60,7 @@ def heard_of(rows: Rows | WakeRows) -> tuple[HeardTrial, ...]:
 def scored(folder: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     """By the name of each grouping, its values."""
     files = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
-    command = ["score", "-r", files[0], "-h", files[1], "--groups", files[2], "--json", "-"]
+    command = ["score", "-r", files[0], "-H", files[1], "--groups", files[2], "--json", "-"]
     done = harness(*command)
     assert done.exit_code == 0, (done.output, done.exception)
     found = json.loads(done.stdout)
@@ -104,7 +104,7 @@ def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> N
     session = written(tmp_path / "session", rows)
     assert harness("export", session, "--trn", tmp_path).exit_code == 0
     files = [str(tmp_path / f"final{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
-    command = ["score", "-r", files[0], "-h", files[1], "--json", "-"]
+    command = ["score", "-r", files[0], "-H", files[1], "--json", "-"]
     by_query, alone = (json.loads(harness(*one).stdout) for one in ([*command, "--groups", files[2]], command))
     session_words = words_of(heard_of(rows)).final
     assert session_words.unit is HeardUnit.QUERIES

@@ -115,6 +115,6 @@ def test_nights_say_how_long_they_take_what_they_decide_and_what_went_wrong(tmp_
 def test_the_duration_states_the_answers_that_it_assumes(tmp_path: Path) -> None:
     folder = BENCH.parent
     asked = [str(folder / "three.yaml"), "--bench", str(folder / "bench.yaml"), "--runs", "60", "--nights", "1"]
-    played = CliRunner().invoke(command, [*asked, "--answer", "2.5"]).output
+    played = CliRunner().invoke(command, [*asked, "--response-time", "2.5"]).output
     assert "false accepts per hour, answers within 2.50 s\n" in played
     assert "answers within" not in rehearse(tmp_path, calls=2, hours=0.1).output

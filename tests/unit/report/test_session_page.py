@@ -202,7 +202,7 @@ def test_sounds_are_in_the_page_beside_it_or_nowhere(tmp_path: Path, sounds: Sou
 def test_several_sessions_make_one_page_with_the_worst_verdict(tmp_path: Path) -> None:
     good = session(tmp_path / "good", wake_rows(), Limits(max_false_reject_share=0.9))
     bad = session(tmp_path / "bad", wake_rows(), Limits(max_false_reject_share=0.1))
-    done = harness("report", good, bad, "-o", tmp_path / "r.html", "--audio", "none")
+    done = harness("report", good, bad, "--html", tmp_path / "r.html", "--audio", "none")
     assert done.stdout.startswith("FAIL. Writing the report to")
     shown = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert shown.count('class="verdict ') == 2

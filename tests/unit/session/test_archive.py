@@ -66,7 +66,7 @@ def test_reading_a_complete_session_leaves_nothing_behind(read_only: bool, sessi
     before = files(session)
     if read_only:
         session.chmod(0o500)
-    for verb in ("show", "show --check", "show --csv", "categories", "report -o page.html"):
+    for verb in ("show", "show --check", "show --csv", "categories", "report --html page.html"):
         asked, *options = verb.split()
         options = [str(tmp_path / one) if one == "page.html" else one for one in options]
         ended = CliRunner().invoke(group, [asked, str(session), *options])

@@ -175,7 +175,7 @@ for folder in sys.stdin:  # each in a process of its own, which need not import 
         continue
     os.chdir(folder.rstrip())
     told = {}
-    for verb in ("unpack a.zip -o back", "show s", "show --check s", "resume s --plain", "report s -o r.html"):
+    for verb in ("unpack a.zip -o back", "show s", "show --check s", "resume s --plain", "report s --html r.html"):
         ended = CliRunner().invoke(group, verb.split())
         told[verb] = str(ended.exception if ended.exception and not ended.output else ended.output)
     usage = resource.getrusage(resource.RUSAGE_SELF)

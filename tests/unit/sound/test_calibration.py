@@ -93,7 +93,9 @@ def test_noise_that_would_clip_is_refused_with_the_highest_level() -> None:
 
 def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Path) -> None:
     gain_db = 93.7  # from dBFS to dB SPL, as a room with a loudspeaker has
-    said = calibrate(tmp_path, "--level", "-26", "--reading", f"{-26 + gain_db:.1f}", "--at", "1 m", "--max-spl", "95")
+    said = calibrate(
+        tmp_path, "--level-dbfs", "-26", "--meter-reading", f"{-26 + gain_db:.1f}", "--at", "1 m", "--max-spl", "95"
+    )
     assert "near.calibration.yaml: 0 dBFS = 93.7 dB(A) SPL at 1 m" in said
     assert "`calibration: near.calibration.yaml`" in said
     asked = [54, 60, 66.5, 72, 78]
@@ -135,7 +137,7 @@ def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Pa
 def test_a_level_that_the_bench_cannot_give_is_refused(
     tmp_path: Path, near: str | None, defaults: str, more: str, what: str
 ) -> None:
-    calibrate(tmp_path, "--reading", "67.7", "--max-spl", "90")
+    calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
     soundfile.write(tmp_path / "loud.wav", np.tile([0.97, -0.97], 24_000), 48_000)
     asked = scenario(tmp_path, defaults, more)
     room = load_bench(bench(tmp_path) if near is None else bench(tmp_path, near))
@@ -147,7 +149,7 @@ def test_a_level_that_the_bench_cannot_give_is_refused(
 
 
 def test_an_expired_calibration_is_refused_for_levels_in_db_spl_only(tmp_path: Path) -> None:
-    calibrate(tmp_path, "--reading", "67.7")
+    calibrate(tmp_path, "--meter-reading", "67.7")
     path = tmp_path / "near.calibration.yaml"
     path.write_text(path.read_text().replace(read_calibration(path).expires_on, "2020-02-29"))
     check_together(scenario(tmp_path), load_bench(bench(tmp_path)))
@@ -156,19 +158,19 @@ def test_an_expired_calibration_is_refused_for_levels_in_db_spl_only(tmp_path: P
 
 
 def test_noise_far_below_the_speech_does_not_count_against_the_ceiling(tmp_path: Path) -> None:
-    calibrate(tmp_path, "--reading", "67.7", "--max-spl", "70")
+    calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "70")
     check_together(scenario(tmp_path, ", level_spl: 70, noise: {kind: pink, snr_db: 25}"), load_bench(bench(tmp_path)))
 
 
 def test_probes_are_as_loud_as_the_defaults_say(tmp_path: Path) -> None:
-    calibrate(tmp_path, "--reading", "67.7")
+    calibrate(tmp_path, "--meter-reading", "67.7")
     probed = scenario(tmp_path, ", level_spl: 60", SOAK.format(", probe: {every_s: 60}"))
     trials = plan(probed, load_bench(bench(tmp_path)))
     assert {round(trial.recipe.level_dbfs, 1) for trial in trials} == {round(60 - 93.7, 1)}
 
 
 def test_noise_and_openings_have_levels_of_their_own_in_db_spl(tmp_path: Path) -> None:
-    calibrate(tmp_path, "--reading", "67.7")
+    calibrate(tmp_path, "--meter-reading", "67.7")
     axes = "noise: [{kind: pink, level_spl: 55}, {kind: white, level_spl: 55}], level_spl: [55, 65]"
     more = f"matrix: {{axes: {{{axes}, opening: [{{pause_s: 1}}]}}}}"
     trials = plan(scenario(tmp_path, ", level_spl: 60", more), load_bench(bench(tmp_path)))
@@ -207,7 +209,7 @@ def in_corners(folder: Path) -> Bench:
 
 
 def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Path) -> None:
-    calibrate(tmp_path, "--reading", "67.7", "--max-spl", "90")
+    calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
     room = in_corners(tmp_path)
     asked = scenario(tmp_path, ", level_spl: 60", FROM_LEFT)
     check_together(asked, room)
@@ -245,7 +247,7 @@ def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Pat
     ],
 )
 def test_noise_that_other_loudspeakers_cannot_play_is_refused(tmp_path: Path, noise: str, more: str, what: str) -> None:
-    calibrate(tmp_path, "--reading", "67.7", "--max-spl", "90")
+    calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
     room = in_corners(tmp_path)
     text = SCENARIO.format(defaults=f", noise: {{kind: pink, {noise}}}", more=f"{more}\nstimuli: [{{id: q, text: hi}}]")
     (tmp_path / "levels.yaml").write_text(text)
@@ -274,7 +276,7 @@ def test_a_calibration_counts_for_the_gain_and_the_equaliser_that_it_was_measure
 
 @pytest.mark.parametrize(("old", "new"), [("near", "far"), ("in_process", "USB Audio")])
 def test_a_calibration_of_another_loudspeaker_is_refused(tmp_path: Path, old: str, new: str) -> None:
-    calibrate(tmp_path, "--reading", "67.7")
+    calibrate(tmp_path, "--meter-reading", "67.7")
     path = tmp_path / "near.calibration.yaml"
     path.write_text(path.read_text().replace(f'"{old}"', f'"{new}"'))
     with pytest.raises(InputProblems, match=f"its calibration was measured with .*'{new}'"):
@@ -318,7 +320,7 @@ def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, asked: str, monkeypatc
         readings(SerialCommandOptions(port=os.ttyname(near)), "", 0.1, 30, 130)
 
 
-@pytest.mark.parametrize("option", ["--reading", "--level", "--max-spl"])
+@pytest.mark.parametrize("option", ["--meter-reading", "--level-dbfs", "--max-spl"])
 def test_what_is_not_a_number_is_refused_before_anything_is_played(tmp_path: Path, option: str) -> None:
     done = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", option, "nan"])
     assert done.exit_code == 2
@@ -337,7 +339,7 @@ def test_both_levels_at_once_are_refused(tmp_path: Path) -> None:
     ("old", "new"), [("67.7", "200"), ('"A"', '"B"'), ('expires_on: "', 'expires_on: "x'), ("max_spl", "most")]
 )
 def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, old: str, new: str) -> None:
-    calibrate(tmp_path, "--reading", "67.7")
+    calibrate(tmp_path, "--meter-reading", "67.7")
     path = tmp_path / "near.calibration.yaml"
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(InputProblems) as refused:
@@ -346,20 +348,20 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, old: str, new: 
 
 
 def test_hostile_places_are_text(tmp_path: Path) -> None:
-    calibrate(tmp_path, "--reading", "67.7", "--at", 'a "b": {c} \\ # d')
+    calibrate(tmp_path, "--meter-reading", "67.7", "--at", 'a "b": {c} \\ # d')
     assert read_calibration(tmp_path / "near.calibration.yaml").at == 'a "b": {c} \\ # d'
 
 
 @pytest.mark.parametrize("place", ["", " ", "a\x1b[31m", "a\nb", "x" * 61])
 def test_a_place_that_no_file_can_hold_is_refused(tmp_path: Path, place: str) -> None:
-    done = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", "--reading", "60", "--at", place])
+    done = CliRunner().invoke(command, [str(bench(tmp_path, "")), "near", "--meter-reading", "60", "--at", place])
     assert done.exit_code == 2
     assert not list(tmp_path.glob("*.calibration.yaml"))
 
 
 def test_only_a_loudspeaker_that_is_there_is_calibrated(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no loudspeaker 'left'"):
-        CliRunner().invoke(command, [str(bench(tmp_path, "")), "left", "--reading", "60"], catch_exceptions=False)
+        CliRunner().invoke(command, [str(bench(tmp_path, "")), "left", "--meter-reading", "60"], catch_exceptions=False)
 
 
 LEVELS = """\
@@ -374,7 +376,7 @@ devices:
 
 
 def test_levels_are_compared_only_if_the_microphone_is_calibrated_at_the_same_place(tmp_path: Path) -> None:
-    calibrate(tmp_path, "--reading", "68")
+    calibrate(tmp_path, "--meter-reading", "68")
     path = tmp_path / "bench.yaml"
     path.write_text(LEVELS.format(device=DEVICE, microphone=""))
     with pytest.raises(InputProblems) as refused:
@@ -405,7 +407,7 @@ def test_levels_are_compared_only_if_the_microphone_is_calibrated_at_the_same_pl
 
 
 def test_a_level_with_noise_that_is_excluded_is_not_refused(tmp_path: Path) -> None:
-    calibrate(tmp_path, "--reading", "68", "--max-spl", "90")
+    calibrate(tmp_path, "--meter-reading", "68", "--max-spl", "90")
     axes = "level_spl: [60, 88], noise: [null, {kind: pink, snr_db: 0}]"
     refused = scenario(tmp_path, more=f"matrix: {{axes: {{{axes}}}}}")
     room = load_bench(bench(tmp_path))

@@ -86,11 +86,11 @@ def test_a_project_is_made_labelled_and_exported(run: Run, files: Path) -> None:
         assert (desk.view.count.done, desk.view.count.left) == (4, 0)
     chosen = {row.utterance: row.intents for row in rows(project) if isinstance(row, Labelled)}
     out = files / "out.jsonl"
-    assert run("export", project, "--out", out).exit_code == 0
+    assert run("export", project, "--output", out).exit_code == 0
     corpus = read_corpus(out).utterances
     assert {one.id: one.intents for one in corpus} == chosen
     assert corpus[3].tags == ("B-word",), "slots of the data stay"
-    assert run("export", project, "--out", files / "out.csv", "--split", "test").exit_code == 0
+    assert run("export", project, "--output", files / "out.csv", "--split", "test").exit_code == 0
     assert [one.id for one in read_corpus(files / "out.csv").utterances] == ["d,3", "4"]
 
 
@@ -103,7 +103,7 @@ def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
     for options, what in (
         (("--data", files / "double.jsonl"), "the id 'd#1' is already in"),
         (("--labels", files / "none.yaml"), "none.yaml"),
-        (("--map", "media"), "--map has no labels to rename"),
+        (("--rename-labels", "media"), "--rename-labels has no labels to rename"),
         (("--annotator", "ann", "--annotator", "ann"), "named twice"),
         (("--annotator", "ann", "--double", "1"), "needs two annotators"),
         (("--split", "dev"), "there is no split"),
@@ -131,7 +131,7 @@ def test_labels_of_the_data_are_taken_when_asked_and_else_dropped(run: Run, file
     new(run, files)
     assert rows(files / "p") == []
     assert all(one.intents is None for one in read_corpus(files / "p" / "utterances.jsonl").utterances)
-    found = new(run, files, "--take-labels", project="q")
+    found = new(run, files, "--import-labels", project="q")
     assert "labelled 2 utterances" in found.output
     given = [(row.annotator, row.utterance, row.intents) for row in rows(files / "q") if isinstance(row, Labelled)]
     assert given == [("imported", "d#1", ("play",)), ("imported", "d#2", ("stop",))]
@@ -145,14 +145,14 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
     assert isinstance(refused.exception, InputProblems)
     assert rows(files / "p") == [], "all or nothing"
     (files / "map.csv").write_text("from,to\njouer,play\nmerci,thank\n", encoding="utf-8")
-    found = run("import", files / "p", file, "--map", files / "map.csv")
+    found = run("import", files / "p", file, "--rename-labels", files / "map.csv")
     assert found.exit_code == 0, found.exception
     assert found.output.splitlines() == [
         "labelled 2 utterances",
         "1 id in the file without an utterance here: xx",
         "2 utterances without labels in the file: d#2, 4",
     ]
-    again = run("import", files / "p", file, "--map", files / "map.csv")
+    again = run("import", files / "p", file, "--rename-labels", files / "map.csv")
     assert again.output.splitlines()[0] == "labelled 0 utterances, 2 already had the same labels"
     assert len(rows(files / "p")) == 2
 
@@ -185,11 +185,11 @@ def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> N
     for name, last in (("ann", "play"), ("ben", "thank")):
         with sitting(project, name) as desk:
             give(desk, "play", "play", "play", last)
-    refused = run("export", project, "--out", files / "x.jsonl")
+    refused = run("export", project, "--output", files / "x.jsonl")
     assert isinstance(refused.exception, InputError)
     assert "1 of 4 utterances have no final labels" in str(refused.exception)
     assert not (files / "x.jsonl").exists()
-    marked = run("export", project, "--out", files / "x.jsonl", "--mark")
+    marked = run("export", project, "--output", files / "x.jsonl", "--mark")
     assert marked.exit_code == 0
     states = [dict(one.groups)["state"] for one in read_corpus(files / "x.jsonl").utterances]
     assert sorted(states) == ["agreed", "agreed", "agreed", "disputed"]
@@ -197,13 +197,13 @@ def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> N
     assert (figures["shared"], figures["exact"]["count"], figures["annotators"]) == (4, 3, ["ann", "ben"])
     assert figures["labels"]["thank"]["second"] == 1
     assert "75.0 %" in run("agreement", project).output
-    assert "ben: thank" in run("agreement", project, "--differing").output
+    assert "ben: thank" in run("agreement", project, "--disagreements").output
     assert run("agreement", project, "--min-alpha", "0.99").exit_code == 1
     with sitting(project, "cem", adjudicating=True) as desk:
         assert desk.view.item is not None
         assert [given.intents for given in desk.view.item.inputs] == [("play",), ("thank",)]
         give(desk, "thank")
-    assert run("export", project, "--out", files / "y.jsonl").exit_code == 0
+    assert run("export", project, "--output", files / "y.jsonl").exit_code == 0
 
 
 def test_labels_are_changed_and_settled_again(run: Run, files: Path) -> None:
@@ -219,7 +219,7 @@ def test_labels_are_changed_and_settled_again(run: Run, files: Path) -> None:
         assert desk.view.count.done == 2
     with sitting(project, "cem", "d#2", adjudicating=True) as desk:
         give(desk, "stop")
-    assert run("export", project, "--out", files / "x.jsonl").exit_code == 0
+    assert run("export", project, "--output", files / "x.jsonl").exit_code == 0
     final = {one.id: one.intents for one in read_corpus(files / "x.jsonl").utterances}
     assert final == {"d#1": ("thank",), "d#2": ("stop",), "d,3": ("play",), "4": ("play",)}
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
@@ -282,7 +282,7 @@ def _project(folder: Path, labelled: int, *options: str) -> str:
     labels = "".join(f"  - {{id: {one}, description: said}}\n" for one in SPOKEN_LABELS)
     (folder / "labels.yaml").write_text(f"label_set: t\nlabels:\n{labels}")
     made = _run("new", str(folder / "p"), "--data", str(folder / "data.jsonl"), "--labels", str(folder / "labels.yaml"),
-                "--take-labels", *options)  # fmt: skip
+                "--import-labels", *options)  # fmt: skip
     assert made.exit_code == 0, made.output
     return str(folder / "p")
 
@@ -355,7 +355,7 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
         {"id": "2", "text": "stop on monday in rome"},
     ]
     (files / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in data), encoding="utf-8")
-    assert new(run, files, "--take-labels", "--double", "1").exit_code == 0
+    assert new(run, files, "--import-labels", "--double", "1").exit_code == 0
     project = files / "p"
     assert [row.slots for row in rows(project) if isinstance(row, Labelled)] == [(Slot("city", None, 3, 5),)]
     for name, marks in (("ann", [("day", 2, 3), ("city", 4, 5)]), ("ben", [("day", 1, 3)])):
@@ -369,7 +369,7 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
     assert re.search(r"^slot F1 +0.000 ", agreed, re.MULTILINE)
     assert re.search(r"^slot F1, overlapping +0.667 ", agreed, re.MULTILINE)
     assert re.search(r"^city +0 +1 +0$", agreed, re.MULTILINE)
-    assert "ben: stop (day: on monday)" in run("agreement", project, "--differing").output
+    assert "ben: stop (day: on monday)" in run("agreement", project, "--disagreements").output
     assert run("agreement", project, "--spans").output == "ann,day,2,3\nann,city,4,5\nben,day,1,3\n"
     assert re.search(r" 1  disputed", run("status", project).output)
     with sitting(project, "zoe", adjudicating=True) as desk:
@@ -378,11 +378,11 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
         desk.mark("day", 2, 3)
         give(desk, "stop")
     out = files / "out.jsonl"
-    assert run("export", project, "--out", out, "--final-only").exit_code == 0
+    assert run("export", project, "--output", out, "--final-only").exit_code == 0
     (only,) = read_corpus(out).utterances
     assert (only.tags, only.slots) == (("O", "O", "B-day", "O", "O"), (Slot("day", "monday", 2, 3),))
     (files / "labels.yaml").write_text(LABELS + CONCEPTS.replace("city", "town"), encoding="utf-8")
-    wrong = new(run, files, "--take-labels", project="r")
+    wrong = new(run, files, "--import-labels", project="r")
     assert "the label set has no concept 'city'" in str(wrong.exception)
 
 
@@ -399,7 +399,7 @@ def test_slots_are_proposed_and_accepted_with_their_labels(run: Run, files: Path
         known = {"intents": [text[0]], "tags": tags} if number < 50 else {}
         data.append({"id": f"u{number}", "text": " ".join(text), **known})
     (files / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in data), encoding="utf-8")
-    new(run, files, "--take-labels")
+    new(run, files, "--import-labels")
     done = run("propose", files / "p", "--method", method)
     assert "slots learnt from 50 utterances" in done.output, done.output
     with sitting(files / "p", "ann") as desk:
@@ -411,7 +411,7 @@ def test_slots_are_proposed_and_accepted_with_their_labels(run: Run, files: Path
             desk.accept_page()
     assert "play w58 in [lyon: city]" in texts
     out = files / "out.jsonl"
-    run("export", files / "p", "--out", out, "--final-only")
+    run("export", files / "p", "--output", out, "--final-only")
     marked = [one for one in read_corpus(out).utterances if int(one.id[1:]) >= 50]
     assert len(marked) == 9
     assert all(slot.value in cities for one in marked for slot in one.slots or [Slot("none", "none")])

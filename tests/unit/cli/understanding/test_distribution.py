@@ -35,7 +35,7 @@ def test_the_tables_of_the_seed_come_back_from_files_of_intents(tmp_path: Path, 
     seed, utterances = seed_table(number)
     files = write_intents(tmp_path, seed, utterances)
     named = [f"{split}={file}" for split, file in zip(SPLITS, files, strict=False)]
-    done = harness(*named, "--most", "0", "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
+    done = harness(*named, "--max-rows", "0", "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
     found = table(done)
     assert {name: found[name] for name in seed} == seed
     assert found["utterances"] == (*utterances, sum(utterances))
@@ -106,7 +106,7 @@ def test_groups_part_a_single_file(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,intent,split,voice\n1,p,dev,x\n2,p,train,x\n3,q,train,y\n", encoding="utf-8")
     assert table(harness(path))["p"] == (1, 1, 2)
-    assert harness(path, "--by", "voice").stdout.splitlines()[0].split()[1:4] == ["x", "y", "total"]
+    assert harness(path, "--split-column", "voice").stdout.splitlines()[0].split()[1:4] == ["x", "y", "total"]
 
 
 @pytest.mark.parametrize(

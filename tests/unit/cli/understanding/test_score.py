@@ -97,7 +97,7 @@ def test_details_chunking_and_zero_change_what_they_say_they_change(files: list[
     done = harness(*files, "--chunking", "iob2")
     assert row(done, "slot F1")[-1] == "0 right, 1 chunks, 0 predicted"
     assert row(done, "precision, macro")[1] == "66.67 %"
-    done = harness(*files, "--zero", "seed", "--labels", "go,hi,bye,no")
+    done = harness(*files, "--zero-division", "seed", "--labels", "go,hi,bye,no")
     assert row(done, "precision, macro")[1::2] == ["100.00 %", "mean over 4 declared labels"]
     assert row(done, "0/0")[1] == "1 for precision, 0 for recall, 0 for F1, 0 for accuracy (seed)"
 
@@ -179,7 +179,12 @@ def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch:
 
 
 def test_what_was_scored_otherwise_is_not_merged(files: list[str]) -> None:
-    for name, more in (("a", []), ("b", ["--chunking", "iob2"]), ("c", ["--zero", "1"]), ("d", ["--labels", "go"])):
+    for name, more in (
+        ("a", []),
+        ("b", ["--chunking", "iob2"]),
+        ("c", ["--zero-division", "1"]),
+        ("d", ["--labels", "go"]),
+    ):
         assert harness(*files, "--json", f"{name}.json", *more).exit_code == 0
     for name, said in (
         ("b", "a different rule"),

@@ -37,8 +37,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("place")
     (folder / "tea.yaml").write_text(TEA)
     sizes = ("--train", 80, "--dev", 20, "--test", 30)
-    assert ran("generate", folder / "tea.yaml", *sizes, "--out", folder / "data").exit_code == 0
-    done = ran("train", "--data", folder / "data", "--out", folder / "model", "-s", "iterations=30", "--seed", 7)
+    assert ran("generate", folder / "tea.yaml", *sizes, "--output", folder / "data").exit_code == 0
+    done = ran("train", "--data", folder / "data", "--output", folder / "model", "-s", "iterations=30", "--seed", 7)
     assert done.exit_code == 0, done.output
     assert "80 utterances" in done.stdout
     return folder
@@ -48,7 +48,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: str) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         sizes = ("--train", 30, "--dev", 0, "--test", 10)
-        ran("generate", place / "tea.yaml", "--seed", seed, *sizes, "--out", tmp_path / name, "--format", form)
+        ran(
+            "generate", place / "tea.yaml", "--seed", seed, *sizes, "--output", tmp_path / name, "--output-format", form
+        )
     folders = [tmp_path / name for name in "abc"]
     a, b, c = (
         {one.relative_to(folder): one.read_bytes() for one in folder.rglob("*") if one.is_file()} for folder in folders
@@ -64,15 +66,15 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (("generate", "few.yaml", "--train", 5000, "--out", "out"), "different sentences"),
-        (("generate", "tea.yaml", "--out", "data"), "already exists"),
-        (("generate", "tea.yaml", "--train", 0, "--dev", 0, "--test", 0, "--out", "out"), "all splits are empty"),
-        (("generate", "none.yaml", "--out", "out"), "no such file"),
-        (("train", "--data", "nowhere", "--out", "model"), "already exists"),
-        (("train", "--data", "nowhere", "--out", "out", "-s", "iteration=3"), "Did you mean 'iterations'"),
-        (("train", "--data", "nowhere", "--out", "out", "--understander", "oracle"), r"Installed: .*crf"),
-        (("train", "--data", "nowhere", "--out", "out", "-s", "iterations"), "there is no value"),
-        (("train", "--data", "texts.jsonl", "--out", "out"), "not annotated with BIO tags"),
+        (("generate", "few.yaml", "--train", 5000, "--output", "out"), "different sentences"),
+        (("generate", "tea.yaml", "--output", "data"), "already exists"),
+        (("generate", "tea.yaml", "--train", 0, "--dev", 0, "--test", 0, "--output", "out"), "all splits are empty"),
+        (("generate", "none.yaml", "--output", "out"), "no such file"),
+        (("train", "--data", "nowhere", "--output", "model"), "already exists"),
+        (("train", "--data", "nowhere", "--output", "out", "-s", "iteration=3"), "Did you mean 'iterations'"),
+        (("train", "--data", "nowhere", "--output", "out", "--understander", "oracle"), r"Installed: .*crf"),
+        (("train", "--data", "nowhere", "--output", "out", "-s", "iterations"), "there is no value"),
+        (("train", "--data", "texts.jsonl", "--output", "out"), "not annotated with BIO tags"),
         (
             ("bench", "--data", "data", "--understander", "crf", "-s", "oracle:l1=3"),
             "does not name an understander of this run",
@@ -87,7 +89,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(
     Path("few.yaml").write_text(TEA.replace("two_intents: 0.15", "two_intents: 0"))
     Path("texts.jsonl").write_text('{"id": "1", "text": "a", "intents": ["b"]}\n')
     if not Path("half").exists():
-        ran("generate", "tea.yaml", "--train", 20, "--dev", 0, "--test", 0, "--out", "half")
+        ran("generate", "tea.yaml", "--train", 20, "--dev", 0, "--test", 0, "--output", "half")
     with pytest.raises(HarnessError, match=what):
         ran(*arguments)
     assert not Path("out").exists()
@@ -101,7 +103,7 @@ def test_a_model_says_how_it_was_made(place: Path) -> None:
 
 def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "said.jsonl"
-    done = ran("predict", place / "data", "--split", "test", "--model", place / "model", "--out", out)
+    done = ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", out)
     assert done.exit_code == 0, done.output
     gold = read_corpus(place / "data", split="test").utterances
     said = {one.id: one for one in read_corpus(out).utterances}
@@ -109,7 +111,18 @@ def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> N
     right = sum(one.intents == said[one.id].intents and one.tags == said[one.id].tags for one in gold)
     assert right >= 20
     bio = tmp_path / "bio"
-    ran("predict", place / "data", "--split", "test", "--model", place / "model", "--as", "bio", "--out", bio)
+    ran(
+        "predict",
+        place / "data",
+        "--split",
+        "test",
+        "--model",
+        place / "model",
+        "--output-format",
+        "bio",
+        "--output",
+        bio,
+    )
     assert [one.tags for one in read_corpus(bio).utterances] == [said[one.id].tags for one in gold]
 
 
@@ -149,7 +162,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(place: Path) -> None:
 def test_a_training_that_is_killed_leaves_no_model(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     program = subprocess.Popen(
-        [*HARNESS, "train", "--data", place / "data", "--out", out, "-s", "iterations=2000", "-s", "l1=0"],
+        [*HARNESS, "train", "--data", place / "data", "--output", out, "-s", "iterations=2000", "-s", "l1=0"],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     with program:
@@ -159,7 +172,7 @@ def test_a_training_that_is_killed_leaves_no_model(place: Path, tmp_path: Path) 
         os.kill(program.pid, signal.SIGKILL)
         assert program.wait(DEADLINE_S) == -signal.SIGKILL
     assert not out.exists()
-    done = ran("train", "--data", place / "data", "--out", out, "-s", "iterations=5")
+    done = ran("train", "--data", place / "data", "--output", out, "-s", "iterations=5")
     assert done.exit_code == 0
     assert load_model(out).facts.utterances == 80
 
@@ -180,7 +193,7 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
     # Papers take `a#b` for a class of its own: a right set is all or nothing.
     assert all(set(one["figures"]) == {"emr", "slot_f1", "sfa"} for one in others)
     said = tmp_path / "said.jsonl"
-    ran("predict", place / "data", "--split", "test", "--model", place / "model", "--out", said)
+    ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", said)
     gold = {one.id: one for one in read_corpus(place / "data", split="test").utterances}
     exact = [one.intents == gold[one.id].intents for one in read_corpus(said).utterances]
     assert ours["figures"]["emr"]["value"] == pytest.approx(sum(exact) / 30)

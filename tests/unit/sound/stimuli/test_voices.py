@@ -212,8 +212,8 @@ def test_an_engine_that_is_missing_is_listed_with_its_remedy(monkeypatch: pytest
 
 def test_a_text_is_written_with_its_level(tmp_path: Path) -> None:
     out = tmp_path / "said.wav"
-    argv = ["say", "What time is it?", "--voice", "espeak:en-us+f3", "--rate-wpm", "160", "--wake-phrase", "Alexa"]
-    shown = CliRunner().invoke(command, [*argv, "--level-dbfs", "-30", "--out", str(out)])
+    argv = ["say", "What time is it?", "--voice", "espeak:en-us+f3", "--rate-wpm", "160", "--phrase", "Alexa"]
+    shown = CliRunner().invoke(command, [*argv, "--level-dbfs", "-30", "--output", str(out)])
     assert shown.exit_code == 0, shown.output
     assert "-30.00 dBFS" in shown.output
     assert "wake_phrase" in shown.output
@@ -228,7 +228,7 @@ def test_a_text_is_written_with_its_level(tmp_path: Path) -> None:
         (["say", "hello", "--voice", "espeak"], InputError),
         (["say", "hello", "--voice", "espeek:en"], PluginError),
         (["say", "hello", "--level-dbfs", "0"], InputError),
-        (["say", "hello", "--out", "/nonexistent/x.wav"], InputError),
+        (["say", "hello", "--output", "/nonexistent/x.wav"], InputError),
         (["list", "--engine", "espeek"], PluginError),
     ],
 )

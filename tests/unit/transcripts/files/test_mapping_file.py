@@ -178,7 +178,7 @@ def test_a_mapping_file_has_an_encoding_of_its_own(tmp_path: Path, codec: str) -
     glm.write_bytes(f"%{word}% => [ %HESITATION ]\n{word} => %HESITATION / [ ] __ [ ]\n".encode(codec))
     reference = written(tmp_path, "r.trn", f"a {word} %{word}% b (u1)\n")
     hypothesis = written(tmp_path, "h.trn", "a %hesitation %hesitation b (u1)\n")
-    files = ["-r", str(reference), "-h", str(hypothesis)]
+    files = ["-r", str(reference), "-H", str(hypothesis)]
     done = CliRunner().invoke(command, [*files, "--glm", str(glm), "--glm-encoding", codec])
     assert "0 of 4 = 0.00 %" in done.output, done.output
     assert CliRunner().invoke(command, [*files, "--glm-encoding", codec]).exit_code != 0
@@ -210,7 +210,7 @@ def test_scores_name_the_file(tmp_path: Path) -> None:
     glm = written(tmp_path, "a.glm", HEAD.format(case="F") + RULES)
     reference = written(tmp_path, "r.trn", "We are uh not anymore (u1)\n")
     hypothesis = written(tmp_path, "h.trn", "we're not any more (u1)\n")
-    done = CliRunner().invoke(command, ["-r", str(reference), "-h", str(hypothesis), "--glm", str(glm)])
+    done = CliRunner().invoke(command, ["-r", str(reference), "-H", str(hypothesis), "--glm", str(glm)])
     assert "0 of 5 = 0.00 %" in done.output, done.output
     assert "verbatim, mapped by small" in done.output
 

@@ -1,0 +1,120 @@
+"""Errors of the command line in three parts: which command, what is wrong and where, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import IO, Any
+
+import click
+
+from harness.cli.options import numbers_allowed
+
+_EXAMPLE = datetime(2026, 1, 31, 18, 30, tzinfo=UTC)
+
+
+class CommandLineError(click.UsageError):
+    """A usage error whose message is complete."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.message, file=file, err=file is None)
+
+
+def worded(error: click.UsageError, hint: str = "") -> CommandLineError:
+    """The error in our words: `harness run: --seed: 'x' is not a whole number. Write a whole number`. hint: a further
+    sentence."""
+    if isinstance(error, CommandLineError):
+        text = error.message
+    else:
+        command = error.ctx.command_path if error.ctx is not None else "harness"
+        text = f"{command}: {_sentences(error)}"
+    return CommandLineError(f"{text}{'' if text.endswith(('.', '?')) else '.'} {hint}" if hint else text, error.ctx)
+
+
+def _sentences(error: click.UsageError) -> str:
+    if isinstance(error, click.MissingParameter):
+        return _missing(error)
+    if isinstance(error, click.BadParameter):
+        what = _of_value(error.message, error.param)
+        return f"{_name(error.param)}: {what}" if error.param is not None else what
+    if isinstance(error, click.BadOptionUsage):
+        return _without_value(error)
+    if isinstance(error, click.NoSuchOption):
+        return f"there is no option {error.option_name}. {_nearest(error.possibilities, error.ctx)}"
+    if (command := getattr(error, "command_name", None)) is not None:  # click.NoSuchCommand, from 8.4
+        near = [repr(name) for name in getattr(error, "possibilities", None) or ()]
+        return f"there is no command {command!r}. {_nearest(near, error.ctx)}"
+    extra = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", error.format_message(), re.DOTALL)
+    if extra is not None:
+        return f"too many arguments: {extra[1]}. {_usage(error.ctx)}"
+    return error.format_message().removesuffix(".")
+
+
+def _missing(error: click.MissingParameter) -> str:
+    if isinstance(error.param, click.Option) and error.ctx is not None:
+        return f"{_name(error.param)} is missing. Add {_written(error.param, error.ctx)}"
+    what = _name(error.param) if error.param is not None else "an argument"
+    return f"{what} is missing. {_usage(error.ctx)}"
+
+
+def _without_value(error: click.BadOptionUsage) -> str:
+    name = error.option_name
+    options = [] if error.ctx is None else [one for one in error.ctx.command.params if name in one.opts]
+    if error.ctx is None or not options or not isinstance(options[0], click.Option):
+        return error.message.removesuffix(".")
+    option = options[0]
+    if option.is_flag or option.count:
+        return f"{name} takes no value. Write {name} alone"
+    values = "a value" if option.nargs == 1 else f"{option.nargs} values"
+    return f"{name} needs {values}. Write {_written(option, error.ctx)}"
+
+
+def _nearest(names: Sequence[str] | None, ctx: click.Context | None) -> str:
+    if names:
+        return f"Did you mean {' or '.join(names)}?"
+    return f"To list them: {ctx.command_path if ctx is not None else 'harness'} --help"
+
+
+def _usage(ctx: click.Context | None) -> str:
+    return "" if ctx is None else " ".join(ctx.get_usage().split())
+
+
+def _name(parameter: click.Parameter) -> str:
+    """`--seed`, or `SESSION` of an argument."""
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    return (parameter.metavar or parameter.human_readable_name.upper()).strip("[]")
+
+
+def _written(option: click.Option, ctx: click.Context) -> str:
+    return f"{_name(option)} {option.make_metavar(ctx)}"
+
+
+def _of_value(message: str, parameter: click.Parameter | None) -> str:
+    """What is wrong with a value, and what to write instead. Messages of our own types are such already."""
+    kind = parameter.type if parameter is not None else None
+    wrong = re.match(r"(.+?) (?:is not (?:a valid|in the range|one of)|does not match the format)", message, re.DOTALL)
+    value = wrong[1] if wrong is not None else ""
+    if value and isinstance(kind, click.Choice):
+        *names, last = map(str, kind.choices)
+        return f"{value} is not supported. Use {', '.join(names) + ' or ' if names else ''}{last}"
+    if value and isinstance(kind, click.DateTime):
+        return f"{value} is not a time. Write it like {' or '.join(map(_EXAMPLE.strftime, kind.formats))}"
+    if value and isinstance(kind, (type(click.INT), type(click.FLOAT))):
+        number, example = ("a whole number", "10") if isinstance(kind, type(click.INT)) else ("a number", "0.5")
+        what = "is not allowed" if "is not in the range" in message else f"is not {number}"
+        return f"{value} {what}. Write {number}, {numbers_allowed(kind) or f'such as {example}'}"
+    path = re.fullmatch(r"\w+ ('.*'|\".*\") (.*?)\.", message, re.DOTALL)
+    if path is not None and isinstance(kind, click.Path) and path[2] in _PATHS:
+        return f"{path[1]} {_PATHS[path[2]]}"
+    return message.removesuffix(".")
+
+
+_PATHS = {
+    "does not exist": "does not exist. Check the path",
+    "is a directory": "is a folder. Name a file",
+    "is a file": "is a file. Name a folder",
+    "is not readable": "cannot be read. Check its permissions",
+    "is not writable": "cannot be written. Check its permissions",
+}

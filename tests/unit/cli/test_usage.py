@@ -1,0 +1,91 @@
+"""What a wrong command line is answered: one line with the command, what is wrong and where, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("rnu", "harness: there is no command 'rnu'. Did you mean 'run'?"),
+        ("xyzzy", "harness: there is no command 'xyzzy'. To list them: harness --help"),
+        ("admin foo", "harness admin: there is no command 'foo'. To list them: harness admin --help"),
+        ("admin devices lsit", "harness admin devices: there is no command 'lsit'."),
+        ("help rnu", "harness help: there is no command 'rnu'. Did you mean 'run'?"),
+        ("--frob", "harness: there is no option --frob. To list them: harness --help"),
+        ("run a --benhc b", "harness run: there is no option --benhc. Did you mean --bench?"),
+        ("run a --frob", "harness run: there is no option --frob. To list them: harness run --help"),
+        ("run", "harness run: SCENARIO is missing. Usage: harness run [OPTIONS] SCENARIO"),
+        ("run a", "harness run: --bench is missing. Add --bench PATH"),
+        ("run a --bench", "harness run: --bench needs a value. Write --bench PATH"),
+        ("run a --bench b --yes=3", "harness run: --yes takes no value. Write --yes alone"),
+        ("run a b --bench b", "harness run: too many arguments: b. Usage: harness run [OPTIONS] SCENARIO"),
+        (
+            "run a --bench b --seed x",
+            "harness run: --seed: 'x' is not a whole number. Write a whole number, such as 10",
+        ),
+        ("score snor a", "harness score snor: --output-format is missing. Add --output-format [lsn|esn|snr]"),
+        ("score -r a -H b --unit x", "harness score: --unit: 'x' is not supported. Use word, char or mixed"),
+        ("evaluate -t x -f y", "harness evaluate: -f needs 2 values. Write --setting-file NAME FILE"),
+        ("evaluate -t x --tail 11", "harness evaluate: --tail: 11.0 is not allowed. Write a number, 0 to 10"),
+        ("evaluate -t x --shard 9", "harness evaluate: --shard: '9' is not a shard. Write 1/8 for the first of eight"),
+        (
+            "evaluate mix a --hours 0",
+            "harness evaluate mix: --hours: 0.0 is not allowed. Write a number, above 0, at most",
+        ),
+        (
+            "check doctor --voices x",
+            "harness check doctor: --voices: 'x' is not a whole number. Write a whole number, 1 to",
+        ),
+        (
+            "report trend . --since x",
+            "harness report trend: --since: 'x' is not a time. Write it like 2026-01-31 or 2026-",
+        ),
+        ("report trend gone", "harness report trend: FOLDER: 'gone' does not exist. Check the path"),
+        ("admin schema --output a.yaml", "harness admin schema: --output: 'a.yaml' is a file. Name a folder"),
+        ("report trend . --html .", "harness report trend: --html: '.' is a folder. Name a file"),
+        ("report page a --max-wrong 1", "harness report page: there is no option --max-wrong."),
+        (
+            "report categories a --max-wrong 1.5",
+            "harness report categories: --max-wrong: 1.5 would be 150 %. Write 1.5%",
+        ),
+        (
+            "rate judgments import a",
+            "harness rate judgments import: SESSION… is missing. Usage: harness rate judgments",
+        ),
+    ],
+)
+def test_a_wrong_command_line_gets_one_sentence(
+    line: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_text("x: 1\n")
+    done = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("report --json show x", "The command 'show' comes before its options: harness report show --json x"),
+        ("run --yes resume x", "The command 'resume' comes before its options: harness run resume --yes x"),
+        ("evaluate --quiet plan x", "The command 'plan' comes before its options: harness evaluate plan --quiet x"),
+    ],
+)
+def test_a_command_behind_an_option_is_recognised(
+    line: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert told in f"{done.exception}{done.output}"
+    word = told.split("'")[1]
+    (tmp_path / word).mkdir()
+    done = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert told not in f"{done.exception}{done.output}"
