@@ -166,7 +166,7 @@ class Option(click.Option):
         return record[0], f"{first.removesuffix('.')} ({'; '.join(notes)}){stop or '.'}{rest}"
 
 
-def numbers_allowed(kind: click.ParamType) -> str:
+def numbers_allowed(kind: click.ParamType[Any]) -> str:
     """`64 to 9600`, `at least 1`, `above 0, at most 1`; "" for any number."""
     if not isinstance(kind, (click.IntRange, click.FloatRange)):
         return ""

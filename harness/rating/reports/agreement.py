@@ -199,7 +199,7 @@ def lines(figures: AgreementFigures) -> Iterator[str]:
     names = ", ".join(shown(one, 30) for one in figures.sessions)
     yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
     listed = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
-    settle = ["Disputed items: add --disagreements. Settle them: harness rate SESSION… --adjudicate"]
+    settle = ["Disputed items: --disagreements. To settle: harness rate SESSION… --adjudicate"]
     yield from separated(*listed, settle if figures.disputed else ())
 
 
