@@ -49,7 +49,7 @@ def untimed(log: Path) -> str:
 
 
 def list_of(path: Path, files: Sequence[Path | str]) -> Path:
-    """Writes a list of files, as -i and -o take it."""
+    """Writes a list of files, as -i and --oov take it."""
     path.write_text("".join(f"{file}\n" for file in files))
     return path
 

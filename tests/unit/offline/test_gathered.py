@@ -93,7 +93,7 @@ def test_the_columns_of_a_manifest_are_known_of_each_file(here: Path, suffix: st
         ("no/*.wav", None, "no sound file matches"),
         ("empty/", None, "there are no sound files here"),
         ("a.tar.gz", b"x", "Unpack it, and name the folder: tar xf a.tar.gz"),
-        ("list.txt", b"a.wav\n", "Give a list with -i or -o"),
+        ("list.txt", b"a.wav\n", "Give a list with -i or --oov"),
         ("a.zip", b"x", "this archive cannot be read"),
         ("m.csv", b"talker,age\nann,30\n", "no column names the sound files"),
         ("m.csv", b"audio,age\na.wav,30,x\n", "m.csv:2: the row has 3 cells, the header 2"),

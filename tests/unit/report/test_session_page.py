@@ -215,7 +215,7 @@ def test_what_is_no_session_is_refused_and_nothing_is_written(tmp_path: Path) ->
     assert not (tmp_path / "r.html").exists()
     done = harness("report", tmp_path)
     assert isinstance(done.exception, InputError)
-    assert "-o report.html" in done.exception.remedy
+    assert "--html report.html" in done.exception.remedy
 
 
 def test_a_distribution_rises_to_all_of_them() -> None:
