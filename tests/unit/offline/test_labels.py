@@ -157,7 +157,9 @@ def test_mistakes_are_all_listed_with_their_lines(tmp_path: Path, name: str, con
         read_labels(str(tmp_path / name))
 
 
-@pytest.mark.parametrize(("made", "said"), [(_two, "several files of labels"), (_none, "no labels of it.*--long-labels")])
+@pytest.mark.parametrize(
+    ("made", "said"), [(_two, "several files of labels"), (_none, "no labels of it.*--long-labels")]
+)
 def test_a_recording_has_one_file_of_labels(tmp_path: Path, made: Callable[[Path], object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         made(tmp_path / "x")
