@@ -69,7 +69,7 @@ def boards_pictures(folder: Path) -> None:
             site.terminate()
             site.wait()
         harness(folder, "run", "attach", session, "--plain")
-    harness(folder, "report", session, "-o", "report.html")
+    harness(folder, "report", session, "--html", "report.html")
     photograph(folder / "report.html", HERE / "report.png", 1100, 1120, folder)
 
 
@@ -106,7 +106,7 @@ def evaluation_picture(folder: Path) -> None:
             harness(folder, *say, "--output", folder / name / f"{at:02}.wav")
     # Synthesised phrases have no second of sound before and after them.
     engine = ["-t", "microwakeword:okay_nabu", "-s", "min-in-vocab-duration=0", "--tail", "1"]
-    harness(folder, "evaluate", *engine, "--in", "yes", "--out", "no", "--report", "page.html")
+    harness(folder, "evaluate", *engine, "--in", "yes", "--out", "no", "--html", "page.html")
     photograph(folder / "page.html", HERE / "evaluation.png", 1100, 1000, folder)
 
 
