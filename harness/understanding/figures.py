@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from harness.model.frozen import frozen
 from harness.statistics.intervals import CONFIDENCE, Share, wilson
@@ -143,21 +143,11 @@ def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[st
     )
 
 
-class ScopeFigures(NamedTuple):
-    """A system that may say "out of scope". found: of the utterances that are, how many it says so of.
+def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share]:
+    """A system that may say "out of scope". label: the intent that means it; "" if no intent does.
 
-    refused: of the others, how many it wrongly says so of. exact: EMR of the others.
-    """
-
-    found: Share
-    refused: Share
-    exact: Share
-
-
-def scope_figures(counts: IntentCounts, label: str) -> ScopeFigures:
-    """label: the intent that means out of scope; "" if no intent does.
-
-    An utterance is out of scope if that is its only intent.
+    An utterance is out of scope if that is its only intent. The shares are: of the utterances that are, how many it
+    says so of; of the others, how many it wrongly says so of; and EMR of the others.
     """
     if label:
         of, single = counts.labels.get(label, Matched()), counts.confusions.get((label, label), 0)
@@ -167,7 +157,7 @@ def scope_figures(counts: IntentCounts, label: str) -> ScopeFigures:
         single = found = counts.empty_rightly
         said = counts.empty
     inside = counts.utterances - outside
-    return ScopeFigures(Share(found, outside), Share(said - found, inside), Share(counts.exact.count - single, inside))
+    return Share(found, outside), Share(said - found, inside), Share(counts.exact.count - single, inside)
 
 
 def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
@@ -246,12 +236,8 @@ _AT_ONCE = 1 << 22
 """Numbers that are drawn at once."""
 
 
-class Spans(NamedTuple):
-    """The intervals of one kind of average."""
-
-    precision: Interval | None
-    recall: Interval | None
-    f1: Interval | None
+Spans = tuple[Interval | None, Interval | None, Interval | None]
+"""The intervals of precision, recall and F1."""
 
 
 def accuracy_interval(overlaps: Mapping[Matched, int], zero: ZeroDivision) -> Interval | None:
@@ -261,7 +247,8 @@ def accuracy_interval(overlaps: Mapping[Matched, int], zero: ZeroDivision) -> In
 
 def samples_spans(overlaps: Mapping[Matched, int], zero: ZeroDivision) -> Spans:
     """The intervals of means over utterances. overlaps: as in `IntentCounts`."""
-    return Spans(*(_interval_of_mean(overlaps, partial(of, zero=zero)) for of in (_precision, _recall, _f1)))
+    precision, recall, f1 = (_interval_of_mean(overlaps, partial(of, zero=zero)) for of in (_precision, _recall, _f1))
+    return precision, recall, f1
 
 
 def _interval_of_mean(overlaps: Mapping[Matched, int], figure: Callable[[Matched], Fraction]) -> Interval | None:
@@ -270,7 +257,7 @@ def _interval_of_mean(overlaps: Mapping[Matched, int], figure: Callable[[Matched
 
 def pooled_spans(counts: Mapping[Matched, int]) -> Spans:
     """The intervals of pooled metrics. counts: right, gold and predicted per utterance → utterances."""
-    return Spans(
+    return (
         ratio_interval(counts, lambda one: one.right, lambda one: one.predicted),
         ratio_interval(counts, lambda one: one.right, lambda one: one.gold),
         pooled_f1_interval(counts),
@@ -287,18 +274,15 @@ def cer_interval(edits: Mapping[Edits, int]) -> Interval | None:
     return ratio_interval(edits, lambda one: one[0], lambda one: one[1], None)
 
 
-class ScoredF1(NamedTuple):
-    """F1 and its interval. None over nothing."""
-
-    value: float | None
-    interval: Interval | None
+ScoredF1 = tuple[float | None, Interval | None]
+"""F1 and its interval. None over nothing."""
 
 
 def concept_f1(counts: Mapping[Matched, int]) -> ScoredF1:
     """F1 of concepts without places, each as often as it occurs. counts: `SlotCounts.multisets`."""
     of = multiset(counts)
     both = of.gold + of.predicted
-    return ScoredF1(2 * of.right / both, pooled_f1_interval(counts)) if both else ScoredF1(None, None)
+    return (2 * of.right / both, pooled_f1_interval(counts)) if both else (None, None)
 
 
 def multiset(counts: Mapping[Row, int]) -> Matched:
@@ -318,10 +302,10 @@ def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, Sco
 def _distance_f1(counts: Mapping[EntityCounts, int], words: int, characters: int) -> ScoredF1:
     of = sum((one.whole(words, characters) * n for one, n in counts.items()), Fraction(0))
     if not of:
-        return ScoredF1(None, None)
+        return None, None
     value = float(sum(2 * one.paired * n for one, n in counts.items()) / of)
     found = ratio_interval(counts, lambda one: 2 * one.paired, lambda one: float(one.whole(words, characters)))
-    return ScoredF1(value, found)
+    return value, found
 
 
 def ratio_interval(

@@ -242,9 +242,9 @@ def _slu(one: DetailCounts) -> Iterator[FigureRow]:
     entities = one.totals.entities
     sums = multiset(entities)
     text = f"{sums.right:,} paired by concept, {sums.gold:,} slots, {sums.predicted:,} predicted"
-    for (key, name), found in zip(_SLU.items(), slu_f1s(entities), strict=True):
-        if found.value is not None:
-            yield FigureRow(key, name, *found, text, one.rule.detail)
+    for (key, name), (value, interval) in zip(_SLU.items(), slu_f1s(entities), strict=True):
+        if value is not None:
+            yield FigureRow(key, name, value, interval, text, one.rule.detail)
 
 
 _SCOPE = (

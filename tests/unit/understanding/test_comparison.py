@@ -31,8 +31,8 @@ def values(found: FrameFigures, counts: FrameCounts) -> dict[Metric, float | Non
     of = [intents.accuracy, intents.exact.value, intents.samples.f1, intents.macro.f1, intents.micro.f1]
     for slots in (found.slots, valued):
         of += [slots.micro.f1, slots.concept_sets.f1, slots.cer, slots.frames.value]
-    of += [None if found.slots.by_place else concept_f1(counts.slots.multisets).value]
-    of += [concept_f1(counts.valued.multisets).value, slu_f1s(counts.entities)[0].value]
+    of += [None if found.slots.by_place else concept_f1(counts.slots.multisets)[0]]
+    of += [concept_f1(counts.valued.multisets)[0], slu_f1s(counts.entities)[0][0]]
     return dict(zip(Metric, of, strict=True))
 
 

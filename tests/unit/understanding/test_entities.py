@@ -11,7 +11,7 @@ import pytest
 from harness.model.understanding import Corpus, Detail, Slot, Utterance
 from harness.understanding.counts import FrameCounts, Matched, Rule, count_frame, total
 from harness.understanding.entities import character_distance, word_distance
-from harness.understanding.figures import ScoredF1, concept_f1, slu_f1s
+from harness.understanding.figures import concept_f1, slu_f1s
 from harness.understanding.reports.score_text import Reported
 from harness.understanding.scoring import counted, score
 from tests.known import known
@@ -28,7 +28,7 @@ def counts(gold: Slots, predicted: Slots) -> FrameCounts:
 
 
 def f1s(of: FrameCounts) -> list[float | None]:
-    return [one.value for one in slu_f1s(of.entities)]
+    return [value for value, _ in slu_f1s(of.entities)]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_slu_f1_is_that_of_the_definition() -> None:
     both = [sum(column) for column in zip(*table, strict=True)]
     found = total(counts(*pair) for pair in pairs)
     assert f1s(found) == pytest.approx([f1([Fraction(one) for one in both]), *map(f1, table)], abs=1e-12)
-    for one in slu_f1s(found.entities):
-        low, high = known(one.interval)
-        assert low < known(one.value) < high
+    for value, interval in slu_f1s(found.entities):
+        low, high = known(interval)
+        assert low < known(value) < high
 
 
 def test_distances_of_nothing() -> None:
@@ -125,9 +125,9 @@ def test_concepts_count_as_often_as_they_occur() -> None:
     # As a set, one of one is right; as a multiset, one of two.
     of = counts([("city", "Nice"), ("city", "Brest")], [("city", "Brest")])
     assert of.slots.concepts == {"city": Matched(1, 1, 1)}
-    assert concept_f1(of.slots.multisets).value == pytest.approx(2 / 3)
-    assert concept_f1(of.valued.multisets).value == pytest.approx(2 / 3)
-    assert concept_f1({}) == ScoredF1(None, None)
+    assert concept_f1(of.slots.multisets)[0] == pytest.approx(2 / 3)
+    assert concept_f1(of.valued.multisets)[0] == pytest.approx(2 / 3)
+    assert concept_f1({}) == (None, None)
 
 
 def reported(gold: list[Utterance], said: list[Utterance], rule: Rule | None = None) -> Reported:
