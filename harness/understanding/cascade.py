@@ -6,7 +6,6 @@ transcript has other words. Source: the MEDIA paper, 5.1.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -22,7 +21,7 @@ from harness.transcripts.words import Wording
 from harness.understanding.comparison import DRAWS, Metric, differences
 from harness.understanding.counts import FrameCounts, Rule, total
 from harness.understanding.figures import ZERO, ZeroDivision
-from harness.understanding.scoring import ScoredFrame, is_annotated, score
+from harness.understanding.scoring import ScoredFrame, by_column, is_annotated, score
 
 MOST_LABELS = 60
 """A column with more labels is not a condition but a note on single utterances. It is a group only if `by` names it."""
@@ -182,8 +181,8 @@ def cascade(
         apart = differences(on_heard, on_said, zero, told, draws=draws)
         return CascadeGroup(total(on_said), total(on_heard), WordCounts.total(one.words for one in of), apart)
 
-    by_column = _by_column(utterances, by)
-    parting = {name: of for name, of in by_column.items() if by is not None or len(of) <= MOST_LABELS}
+    columns = by_column([(one.before.gold, one) for one in utterances], by)
+    parting = {name: of for name, of in columns.items() if by is not None or len(of) <= MOST_LABELS}
     return Cascade(
         pairs,
         rule,
@@ -196,21 +195,9 @@ def cascade(
             (name, tuple((label, group_of(of)) for label, of in sorted(labels.items())))
             for name, labels in parting.items()
         ),
-        tuple((name, len(labels)) for name, labels in by_column.items() if name not in parting),
+        tuple((name, len(labels)) for name, labels in columns.items() if name not in parting),
         words,
     )
-
-
-def _by_column(
-    utterances: Sequence[CascadeUtterance], by: Sequence[str] | None
-) -> Mapping[str, Mapping[str, Sequence[CascadeUtterance]]]:
-    """Column → label → utterances. by: None is all columns of gold."""
-    found: dict[str, defaultdict[str, list[CascadeUtterance]]] = {}
-    for column in by if by is not None else dict.fromkeys(n for one in utterances for n, _ in one.before.gold.groups):
-        labels = found[column] = defaultdict(list)
-        for one in utterances:
-            labels[dict(one.before.gold.groups).get(column, "")].append(one)
-    return found
 
 
 def _transcripts(corpus: Corpus) -> Transcripts:

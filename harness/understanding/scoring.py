@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import TypeVar
 
+from harness.base.gathering import gathered
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Utterance
 from harness.statistics.confidence import ConfidenceFigures, confidence_figures
 from harness.understanding.counts import FrameCounts, Matched, Rule, ValueRule, count_frame, pooled, total
 from harness.understanding.figures import Edits
 
+T = TypeVar("T")
 Groups = tuple[tuple[str, tuple[tuple[str, FrameCounts], ...]], ...]
 
 
@@ -135,14 +138,16 @@ def _scored(gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents
 
 
 def _groups(frames: Sequence[ScoredFrame], by: Sequence[str] | None) -> Groups:
-    columns = by if by is not None else dict.fromkeys(name for frame in frames for name, _ in frame.gold.groups)
-    found = []
-    for column in columns:
-        labels: defaultdict[str, list[FrameCounts]] = defaultdict(list)
-        for frame in frames:
-            labels[dict(frame.gold.groups).get(column, "")].append(frame.counts)
-        found.append((column, tuple((label, total(counts)) for label, counts in sorted(labels.items()))))
-    return tuple(found)
+    return tuple(
+        (column, tuple((label, total(frame.counts for frame in of)) for label, of in sorted(labels.items())))
+        for column, labels in by_column([(frame.gold, frame) for frame in frames], by).items()
+    )
+
+
+def by_column(rows: Sequence[tuple[Utterance, T]], by: Sequence[str] | None) -> dict[str, dict[str, list[T]]]:
+    """Column → label of the utterance of gold → rows. by: columns; None is all of gold's groups."""
+    columns = by if by is not None else dict.fromkeys(name for gold, _ in rows for name, _ in gold.groups)
+    return {column: gathered((dict(gold.groups).get(column, ""), row) for gold, row in rows) for column in columns}
 
 
 @frozen
