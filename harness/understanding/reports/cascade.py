@@ -24,7 +24,7 @@ from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtteranc
 from harness.understanding.comparison import Metric
 from harness.understanding.counts import Rule, items
 from harness.understanding.figures import figures
-from harness.understanding.reports.score_json import counts_json, rule_json, zero_json
+from harness.understanding.reports.score_json import counts_json, rule_json
 from harness.understanding.reports.score_text import (
     DIFFERENCE_FIELDS,
     MOST_ROWS,
@@ -212,7 +212,7 @@ def cascade_json(of: Cascade) -> str:
         "heard": {"file": of.pairs.heard.path},
         "normalisation": of.words.normalisation,
         "rule": {**rule_json(of.rule), "detail": of.rule.detail.value, "places": False},
-        "zero": zero_json(of.zero),
+        "zero": plain(of.zero),
         "declared_labels": None if of.labels is None else list(of.labels),
         "utterances": len(of.utterances),
         **picked(of.pairs, "without_transcript", "missing_is_silence", "without_gold", "unannotated"),

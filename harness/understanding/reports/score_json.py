@@ -44,15 +44,6 @@ def counts_json(counts: FrameCounts) -> Json:
     }
 
 
-def samples_json(samples: Samples) -> Json:
-    """Rows of counts of an utterance. Each ends with the number of utterances."""
-    return {
-        "chunks": _rows(samples.chunks),
-        "concepts": _rows(samples.concepts),
-        "edits": [[*row, n] for row, n in sorted(samples.edits.items())],
-    }
-
-
 def rule_json(rule: Rule) -> Json:
     """The rule without its detail."""
     return {name: value for name, value in plain(rule).items() if name != _DETAIL}
@@ -63,12 +54,6 @@ def rule_of(written: Any, detail: Any) -> Rule:
     if set(written) != {one.name for one in fields(Rule)} - {_DETAIL}:
         raise ValueError("the rule does not have the keys that this version reads")
     return restored(Rule, {**written, _DETAIL: detail})
-
-
-def zero_json(zero: ZeroDivision) -> Json:
-    """The value of 0/0."""
-    found: Json = plain(zero)
-    return found
 
 
 def zero_of(written: Any) -> ZeroDivision:
@@ -227,7 +212,7 @@ def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) ->
         "harness": __version__,
         "rule": rule_json(first.counts.details[0].rule),
         "details": [one.rule.detail.value for one in first.counts.details],
-        "zero": zero_json(first.zero),
+        "zero": plain(first.zero),
         "out_of_scope": first.outside,
         "declared_labels": None if first.labels is None else list(first.labels),
         "systems": [_system(one) for one in systems],
@@ -264,7 +249,11 @@ def _system(one: Reported) -> Json:
                 "empty_predictions": found.intents.empty,
                 "empty_predictions_right": found.intents.empty_rightly,
                 "counts": counts_json(detail.totals),
-                "samples": samples_json(detail.samples),
+                "samples": {  # rows of counts of an utterance; each ends with the number of utterances
+                    "chunks": _rows(detail.samples.chunks),
+                    "concepts": _rows(detail.samples.concepts),
+                    "edits": [[*row, n] for row, n in sorted(detail.samples.edits.items())],
+                },
                 "groups": {
                     column: [
                         {**row, "counts": counts_json(of)} for row, (_, of) in zip(groups.json(), labels, strict=True)
