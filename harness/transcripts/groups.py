@@ -72,13 +72,8 @@ def unit_of(scoring: Scoring, rows: Rows | None = None) -> Unit:
     return Unit.SPEAKERS if speakers >= LEAST_SPEAKERS else Unit.UTTERANCES
 
 
-def interval_of(scoring: Scoring) -> Interval | None:
-    """95 % interval of a scoring's WER, over what `unit_of` says; None over no words or one utterance."""
-    return interval_on(scoring, None)
-
-
-def interval_on(scoring: Scoring, rows: Rows | None) -> Interval | None:
-    """The same of some utterances."""
+def interval_of(scoring: Scoring, rows: Rows | None = None) -> Interval | None:
+    """95 % interval of the WER of all utterances, or some, over what `unit_of` says; None over no words or one."""
     # Here, since it takes longer to import than thousands of utterances take to score.
     from harness.statistics.word_intervals import wer_interval
 
@@ -115,7 +110,7 @@ def compare_on(
     first: Scoring, second: Scoring, one: Rows, other: Rows, unit: Unit = Unit.UTTERANCES
 ) -> SystemComparison:
     """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
-    from harness.statistics.comparison import ComparedColumns, Counted, difference_of  # here, as in `interval_on`
+    from harness.statistics.comparison import ComparedColumns, Counted, difference_of  # here, as in `interval_of`
 
     (left, right, of), clusters = _clustered(first, one, unit, *_errors_and_words(first, second, one, other))
     sides = (ComparedColumns(errors, of, clusters) for errors in (left, right))
@@ -316,7 +311,7 @@ def compared_by_groups(
 
 def words_on(scoring: Scoring, rows: Rows) -> GroupWords:
     """The words of some utterances; the interval is over what `unit_of` says of them."""
-    return GroupWords(scoring.columns.of(rows).totals(), interval_on(scoring, rows), unit_of(scoring, rows))
+    return GroupWords(scoring.columns.of(rows).totals(), interval_of(scoring, rows), unit_of(scoring, rows))
 
 
 def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
