@@ -60,7 +60,7 @@ def _judged(heard: str, rule: Recognised, wake_phrases: Words, texts: Words) -> 
     rests = [without(said, wake) for wake in phrases if wake]
     candidates = [said, *(rest for rest in rests if rest is not None)]
     references = [readings_of(text, rule) for text in texts]
-    paths = [_aligned(reference, words, rule) for words in candidates for reference in references]
+    paths = [align_readings(*_comparable(reference, words, rule)) for words in candidates for reference in references]
     counts = [count("".join(word.edit.value for word in path)) for path in paths]
     best = best_of(counts)
     return Judged(counts[best].within(rule.wer), counts[best], paths[best])
@@ -84,10 +84,6 @@ def readings_of(text: str, rule: Recognised) -> Readings:
 def same_words(text: str, other: str, rule: Recognised) -> bool:
     """Whether two texts may be read as the same words under a rule."""
     return same(*_comparable(readings_of(text, rule), readings_of(other, rule), rule))
-
-
-def _aligned(reference: Readings, said: Readings, rule: Recognised) -> tuple[AlignedWord, ...]:
-    return align_readings(*_comparable(reference, said, rule))
 
 
 def _comparable(of: Readings, heard: Readings, rule: Recognised) -> tuple[Readings, Readings]:
