@@ -15,10 +15,11 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from harness.base.text_file import CsvRows, Problems, encoding_name, read_text, repetition, separator_of, shown
+from harness.base.text_file import CsvRows, Problems, encoding_name, read_text, separator_of, shown
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.transcript import ColumnGrouping, Groupings, Transcripts
 from harness.transcripts.files.timed import Segments, declaration, read_stm
+from harness.transcripts.files.utterances import UtteranceLines
 
 _FIRST = frozenset({"audio", "audio_file", "file", "filename", "id", "utterance"})
 _SECOND_EITHER = "reference"
@@ -76,11 +77,11 @@ _KALDI_EXAMPLE = "Begin each line with the id of the utterance: utt1 turn on the
 
 def read_kaldi(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
     """The transcripts of a file such as `text` of Kaldi, an id and its words in each line; InputProblems."""
-    found = _UtteranceLines(path, encoding)
+    found = UtteranceLines(str(path))
     for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
         if fields := line.split():
-            found.add(number, fields[0], " ".join(fields[1:]))
-    return found.transcripts(_KALDI_EXAMPLE, may_be_empty=may_be_empty)
+            found.add(number, fields[0], " ".join(fields[1:]), fields[0].lower())
+    return found.transcripts(encoding, _KALDI_EXAMPLE, may_be_empty=may_be_empty)
 
 
 _ID_KEYS = ("id", "utt_id", "utterance_id", "audio_filepath", "audio", "file")
@@ -96,7 +97,7 @@ def read_json_lines(
 
     heard: see read_transcripts.
     """
-    found = _UtteranceLines(path, encoding)
+    found = UtteranceLines(str(path))
     of_text = (*_HYPOTHESIS_KEYS, *_REFERENCE_KEYS) if heard else _REFERENCE_KEYS
     for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
         if not line.strip():
@@ -116,34 +117,8 @@ def read_json_lines(
                 found.problems.add(number, 1, what if isinstance(row, dict) else "not an object", _OBJECT_EXAMPLE)
                 break
         if len(written) == 2:
-            found.add(number, written[0], " ".join(written[1].split()))
-    return found.transcripts(_OBJECT_EXAMPLE, may_be_empty=may_be_empty)
-
-
-class _UtteranceLines:
-    """Gathers the utterances of a file in which each has its line."""
-
-    def __init__(self, path: Path, encoding: str | None) -> None:
-        self.problems = Problems(str(path))
-        self._file, self._encoding = str(path), encoding
-        self._texts: dict[str, str] = {}
-        self._lines: dict[str, int] = {}
-
-    def add(self, line: int, id_: str, text: str) -> None:
-        if (known := self._lines.setdefault(id_.lower(), line)) != line:
-            what, remedy = repetition(id_, known)
-            self.problems.add(line, 1, what, remedy)
-        else:
-            self._texts[id_] = text
-
-    def transcripts(self, example: str, *, may_be_empty: bool) -> Transcripts:
-        self.problems.refuse()
-        if not self._texts and not may_be_empty:
-            self.problems.add(0, 0, "the file has no transcripts", example)
-            self.problems.refuse()
-        ids, texts = tuple(self._texts), tuple(self._texts.values())
-        lines = tuple(self._lines.values())
-        return Transcripts(self._file, ids, texts, lines, ("",) * len(ids), encoding_name(self._encoding))
+            found.add(number, written[0], _squeezed(written[1]), written[0].lower())
+    return found.transcripts(encoding, _OBJECT_EXAMPLE, may_be_empty=may_be_empty)
 
 
 def is_header(row: list[str]) -> bool:

@@ -19,17 +19,16 @@ from harness.base.text_file import (
     Problems,
     checked_encoding,
     empty,
-    encoding_name,
     fault_in,
     is_comment,
     line_blocks,
     read_bytes,
-    repetition,
     shown,
     too_long,
 )
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
+from harness.transcripts.files.utterances import UtteranceLines
 from harness.transcripts.snor import Form, convert, split_id
 
 REMEMBERED = 1 << 16
@@ -111,68 +110,38 @@ def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     content = read_bytes(path)
     if not may_be_empty and (not content or content.isspace()):
         raise empty(path)
-    reader = _SroReader(str(path), codec)
+    found = UtteranceLines(str(path))
     try:
         for block in line_blocks(io.BytesIO(content).read, str(path), codec):
             if block.cut:
-                reader.problems.take(too_long(Place(str(path), block.first)))
+                found.problems.take(too_long(Place(str(path), block.first)))
                 continue
             for number, line in enumerate(block.lines, block.first):
-                reader.take(number, line, faulty=block.faulty)
+                _take(found, number, line, codec if block.faulty else None)
     except InputError as error:  # the encoding cannot go on
-        reader.problems.take(error)
-    return reader.transcripts(encoding_name(encoding), may_be_empty=may_be_empty)
+        found.problems.take(error)
+    return found.transcripts(encoding, _EXAMPLE, may_be_empty=may_be_empty)
 
 
-class _SroReader:
-    def __init__(self, file: str, codec: str) -> None:
-        self.problems = Problems(file)
-        self._codec = codec
-        self._ids: list[str] = []
-        self._texts: list[str] = []
-        self._lines: list[int] = []
-        self._first: dict[str, int] = {}
-
-    def take(self, number: int, line: str, *, faulty: bool) -> None:
-        """Takes a line; faulty: it may hold anything but text."""
-        if faulty and (fault := fault_in(line, Place(self.problems.file, number), self._codec)):
-            self.problems.take(fault)
-            return
-        if is_comment(line):
-            return
+def _take(found: UtteranceLines, number: int, line: str, codec: str | None) -> None:
+    """Takes a line. codec: None unless it may hold anything but text."""
+    if codec is not None and (fault := fault_in(line, Place(found.problems.file, number), codec)):
+        found.problems.take(fault)
+    elif not is_comment(line):
         text, id_ = split_id(line)
-        if not id_:
-            self._refuse(number, line)
-            return
-        if (known := self._first.setdefault(id_.upper(), number)) != number:
-            self.problems.add(number, len(text) + 1, *repetition(id_, known))
-            return
-        self._ids.append(id_)
-        self._texts.append(text)
-        self._lines.append(number)
+        if id_:
+            found.add(number, id_, text, id_.upper(), len(text) + 1)
+        elif bare := line.rstrip():
+            _note_no_id(found.problems, number, bare)
 
-    def _refuse(self, number: int, line: str) -> None:
-        """Notes a line without an id, unless it is blank."""
-        bare = line.rstrip()
-        if not bare:
-            return
-        start = bare.rfind("(") if bare.endswith(")") else -1
-        if start < 0:
-            self.problems.add(number, len(bare) + 1, "the line has no id", _EXAMPLE)
-        else:
-            what = (
-                f"the line has no id: {shown(bare[start:])} is an edit cue, or not one token of two or more characters"
-            )
-            self.problems.add(number, start + 1, what, _EXAMPLE)
 
-    def transcripts(self, encoding: str, *, may_be_empty: bool) -> Transcripts:
-        """What was taken; InputProblems."""
-        self.problems.refuse()
-        if not self._ids and not may_be_empty:
-            self.problems.add(0, 0, "the file has no transcripts", _EXAMPLE)
-            self.problems.refuse()
-        columns = tuple(self._ids), tuple(self._texts), tuple(self._lines), ("",) * len(self._ids)
-        return Transcripts(self.problems.file, *columns, encoding)
+def _note_no_id(problems: Problems, number: int, bare: str) -> None:
+    start = bare.rfind("(") if bare.endswith(")") else -1
+    if start < 0:
+        problems.add(number, len(bare) + 1, "the line has no id", _EXAMPLE)
+    else:
+        what = f"the line has no id: {shown(bare[start:])} is an edit cue, or not one token of two or more characters"
+        problems.add(number, start + 1, what, _EXAMPLE)
 
 
 LONGEST_ID_SHOWN = 60

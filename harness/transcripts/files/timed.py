@@ -42,9 +42,12 @@ def seconds(written: str) -> float | None:
     return value if abs(value) < float("inf") else None
 
 
-def refuse_time(problems: Problems, number: int, line: str, field: int, what: str, written: str) -> None:
-    """Notes a field that is not a time."""
-    problems.add(number, column_of(line, field), f"{what} {shown(written)} is not a number of seconds", _SECONDS)
+def checked_time(problems: Problems, number: int, line: str, field: int, what: str, written: str) -> float | None:
+    """As `seconds`; notes a field that is not a time."""
+    value = seconds(written)
+    if value is None:
+        problems.add(number, column_of(line, field), f"{what} {shown(written)} is not a number of seconds", _SECONDS)
+    return value
 
 
 Latest = dict[tuple[str, str], "TimedWord | Segment"]
@@ -118,11 +121,8 @@ class _CtmReader:
             what = f"{len(fields)} fields, where a line has 5 to 8"
             self._problems.add(number, column_of(line, min(len(fields), 8)), what, _CTM_EXAMPLE)
             return None
-        start_s, duration_s = seconds(fields[2]), seconds(fields[3])
-        if start_s is None:
-            refuse_time(self._problems, number, line, 2, "the start", fields[2])
-        if duration_s is None:
-            refuse_time(self._problems, number, line, 3, "the duration", fields[3])
+        start_s = checked_time(self._problems, number, line, 2, "the start", fields[2])
+        duration_s = checked_time(self._problems, number, line, 3, "the duration", fields[3])
         confidence = None
         if len(fields) > 5 and fields[5].upper() != _NO_CONFIDENCE:
             confidence = seconds(fields[5])
@@ -257,11 +257,8 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
         problems.add(number, column_of(line, len(fields)), what, _STM_EXAMPLE)
         return None
     file, channel, speaker = fields[:3]
-    start_s, end_s = seconds(fields[3]), seconds(fields[4])
-    if start_s is None:
-        refuse_time(problems, number, line, 3, "the begin", fields[3])
-    if end_s is None:
-        refuse_time(problems, number, line, 4, "the end", fields[4])
+    start_s = checked_time(problems, number, line, 3, "the begin", fields[3])
+    end_s = checked_time(problems, number, line, 4, "the end", fields[4])
     if start_s is None or end_s is None:
         return None
     if end_s < start_s:

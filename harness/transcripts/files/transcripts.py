@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.base.gathering import gathered
-from harness.base.text_file import COMMENT, Problems, encoding_name, read_text, repetition, shown
+from harness.base.text_file import COMMENT, Problems, encoding_name, read_text, shown
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError, Place, nearest
 from harness.model.transcript import TimedWord, Transcripts
 from harness.transcripts.files.lists import read_csv, read_json_lines, read_kaldi
 from harness.transcripts.files.sro import read_sro
 from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_seglst, read_stm, times_of
+from harness.transcripts.files.utterances import UtteranceLines
 
 EITHER = "--reference-format or --hypothesis-format"
 KALDI_NAME = "text"
@@ -126,11 +127,7 @@ def _are_ids(ids: Sequence[str]) -> bool:
 
 def parted_line_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
     """The same, line by line, with what is wrong; InputProblems."""
-    problems = Problems(file)
-    ids: list[str] = []
-    texts: list[str] = []
-    lines: list[int] = []
-    first: dict[str, int] = {}
+    found = UtteranceLines(file)
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip(" \t") or line.lstrip(" \t").startswith(COMMENT):
             continue
@@ -138,20 +135,10 @@ def parted_line_by_line(text: str, file: str, *, may_be_empty: bool = False) -> 
         id_ = rest[:-1]
         plain = opened and len(id_) > 1 and rest.endswith(")") and not _NO_ID.search(id_)
         if not plain and (what := _wrong_with(line, opened, rest)):
-            problems.add(number, len(before) + 1 if opened else len(line) + 1, what, _EXAMPLE)
-            continue
-        if (known := first.setdefault(id_.lower(), number)) != number:
-            what, remedy = repetition(id_, known)
-            problems.add(number, len(before) + 2, what, remedy)
-            continue
-        ids.append(id_)
-        texts.append(_SPACES.sub(" ", before).strip(" "))
-        lines.append(number)
-    problems.refuse()
-    if not first and not may_be_empty:
-        problems.add(0, 0, "the file has no transcripts", _EXAMPLE)
-        problems.refuse()
-    return ids, texts, lines
+            found.problems.add(number, len(before) + 1 if opened else len(line) + 1, what, _EXAMPLE)
+        else:
+            found.add(number, id_, _SPACES.sub(" ", before).strip(" "), id_.lower(), len(before) + 2)
+    return found.columns(_EXAMPLE, may_be_empty=may_be_empty)
 
 
 def _wrong_with(line: str, opened: str, rest: str) -> str:

@@ -1,0 +1,40 @@
+"""Takes the utterances of a file in which each has its line, and notes ids that come again."""
+
+from __future__ import annotations
+
+from harness.base.text_file import Problems, encoding_name, repetition
+from harness.model.transcript import Transcripts
+
+
+class UtteranceLines:
+    """The utterances of one file. Its problems are raised together, when all lines have been taken."""
+
+    def __init__(self, file: str) -> None:
+        self.problems = Problems(file)
+        self._ids: list[str] = []
+        self._texts: list[str] = []
+        self._lines: list[int] = []
+        self._first: dict[str, int] = {}
+
+    def add(self, line: int, id_: str, text: str, caseless: str, column: int = 1) -> None:
+        """Takes an utterance. caseless: what its id is compared by. column: where the id stands in its line."""
+        if (known := self._first.setdefault(caseless, line)) != line:
+            self.problems.add(line, column, *repetition(id_, known))
+            return
+        self._ids.append(id_)
+        self._texts.append(text)
+        self._lines.append(line)
+
+    def columns(self, example: str, *, may_be_empty: bool) -> tuple[list[str], list[str], list[int]]:
+        """Ids, texts and lines; InputProblems, also without utterances unless the file may be empty."""
+        self.problems.refuse()
+        if not self._ids and not may_be_empty:
+            self.problems.add(0, 0, "the file has no transcripts", example)
+            self.problems.refuse()
+        return self._ids, self._texts, self._lines
+
+    def transcripts(self, encoding: str | None, example: str, *, may_be_empty: bool) -> Transcripts:
+        """What was taken; InputProblems as in `columns`."""
+        ids, texts, lines = self.columns(example, may_be_empty=may_be_empty)
+        columns = tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids)
+        return Transcripts(self.problems.file, *columns, encoding_name(encoding))
