@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from harness.base.plugins import installed
 from harness.base.refractory import Separated
+from harness.engines.framed import Framed
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, number
 from harness.model.errors import InputError, Place
@@ -223,7 +224,7 @@ class _Search:
         decoder.reinit_feat()  # Otherwise means and noise level carry over from the previous file.
         decoder.start_utt()
         self._open = True
-        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._blocks = Framed(_BLOCK_SAMPLES)
         self._samples = 0
         self._told = 0
         self._separated = Separated(refractory_samples)
@@ -231,15 +232,12 @@ class _Search:
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         self._samples += len(samples)
-        rest = np.concatenate([self._rest, samples.astype(np.int16, copy=False)])
-        while len(rest) >= _BLOCK_SAMPLES:
-            self._search(rest[:_BLOCK_SAMPLES])
-            rest = rest[_BLOCK_SAMPLES:]
-        self._rest = rest.copy()
+        for block in self._blocks.cut(samples):
+            self._search(block)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
         if flush and self._open:
-            self._search(np.concatenate([self._rest, np.zeros(_TAIL_SAMPLES, np.int16)]))
+            self._search(np.concatenate([self._blocks.rest, np.zeros(_TAIL_SAMPLES, np.int16)]))
             self.end()
         found, self._spots = tuple(self._spots), []
         return found

@@ -17,6 +17,7 @@ from harness.base.program_lines import ProtocolFault
 from harness.base.program_pipe import ProgramPipe, program_command, shown
 from harness.base.refractory import Separated
 from harness.engines import process_protocol as protocol
+from harness.engines.framed import Framed
 from harness.engines.offline_loading import fingerprint
 from harness.engines.process_protocol import DeclaredScores, Done, EngineEvent, EngineHello, EngineScores, Refused
 from harness.engines.settings import LEAD_IN, OF_SCORES, REFRACTORY, SPOT_DURATION, number, operating_points, spot_rule
@@ -133,8 +134,7 @@ class FileTalk:
         self._hang_s = hang_s
         self._number = number
         self._hello = hello
-        self._block = max(1, hello.rate_hz // _BLOCKS_A_SECOND)
-        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._blocks = Framed(max(1, hello.rate_hz // _BLOCKS_A_SECOND))
         self._sent = 0
         self._lines = 0
         self._last_end = 0
@@ -144,18 +144,15 @@ class FileTalk:
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         """Shape (n,), int16 at the engine's rate."""
-        rest = np.concatenate([self._rest, samples.astype(np.int16, copy=False)])
-        whole = len(rest) - len(rest) % self._block
-        for start in range(0, whole, self._block):
-            self._send(rest[start : start + self._block])
-        self._rest = rest[whole:].copy()
+        for block in self._blocks.cut(samples):
+            self._send(block)
         self._look()
 
     def take(self, *, flush: bool) -> list[EngineEvent | EngineScores]:
         """Events and scores since the last take. flush: ends the file and waits for the rest."""
         if flush and not self._ended:
-            if len(self._rest):
-                self._send(self._rest)
+            if len(self._blocks.rest):
+                self._send(self._blocks.rest)
             self._end()
         elif not self._ended:
             self._look()
@@ -295,7 +292,7 @@ class ProcessEngine:
     _talk: Talk
 
     def __new__(cls, model: str, settings: Mapping[str, str]) -> ProcessEngine:
-        command = _command(model)
+        command = program_command("process", model, "-t 'process:./their-engine --model x'", "process:'python3 …'")
         mode = Mode(settings.get(MODE.name, MODE.default))
         once = EngineHello(
             Path(command[0]).name,
@@ -421,10 +418,6 @@ class _Tracks:
             ScoreTrack(phrase, np.concatenate([one.scores for one in parts]), parts[0].end, self._step)
             for phrase, parts in found.items()
         )
-
-
-def _command(model: str) -> tuple[str, ...]:
-    return program_command("process", model, "-t 'process:./their-engine --model x'", "process:'python3 …'")
 
 
 def _agree(settings: Mapping[str, str], hello: EngineHello) -> None:
