@@ -104,7 +104,8 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
         place = Place(names[SEQ_IN], number)
         found.append(Utterance(f"{before}{number}", words, intents, tags, None, groups, place))
     _check_lengths(counts, problems, names)
-    _refuse(problems)
+    if told := [error for one in problems.values() for error in one.told]:
+        raise InputProblems(told)
     if not found:
         raise InputError("the file is empty", place=Place(names[SEQ_IN]), remedy="Check the program that writes it")
     return found
@@ -161,17 +162,6 @@ def _check_lengths(counts: dict[str, int], problems: dict[str, Problems], names:
             first = min(lines, counts[SEQ_IN]) + 1
             remedy = "Each line is one utterance: check whether a file was cut off"
             problems[one].take(InputError(what, place=Place(names[one], first), remedy=remedy))
-
-
-def _refuse(problems: dict[str, Problems]) -> None:
-    told: list[InputError] = []
-    for one in problems.values():
-        try:
-            one.refuse()
-        except InputProblems as error:
-            told += error.problems
-    if told:
-        raise InputProblems(told)
 
 
 def _times(number: int, what: str) -> str:
@@ -371,6 +361,13 @@ def _read_list(written: object, key: str) -> list[Any]:
     return written
 
 
+def _read_object(written: object, key: str, remedy: str) -> dict[str, Any]:
+    """{} without one."""
+    if written is not None and not isinstance(written, dict):
+        raise _Wrong(f'"{key}" is not an object', remedy)
+    return written or {}
+
+
 def _read_intents(written: object) -> tuple[str, ...] | None:
     if written is None:
         return None
@@ -422,11 +419,7 @@ def _position(written: object, key: str) -> int | None:
 
 
 def _read_scores(written: dict[str, Any]) -> tuple[tuple[str, float], ...]:
-    scores = written.get("scores")
-    if scores is None:
-        return ()
-    if not isinstance(scores, dict):
-        raise _Wrong('"scores" is not an object', 'Write {"booking": 0.93, "thanking": 0.02}')
+    scores = _read_object(written.get("scores"), "scores", 'Write {"booking": 0.93, "thanking": 0.02}')
     for label, score in scores.items():
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
             raise _Wrong(f"the score of {shown(label)} is not a number from 0 to 1", "Write probabilities")
@@ -434,9 +427,5 @@ def _read_scores(written: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 
 
 def _read_groups(written: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    groups = written.get("groups")
-    if groups is None:
-        return ()
-    if not isinstance(groups, dict):
-        raise _Wrong('"groups" is not an object', 'Write {"voice": "anna", "level_dbfs": "-20"}')
+    groups = _read_object(written.get("groups"), "groups", 'Write {"voice": "anna", "level_dbfs": "-20"}')
     return tuple((_read_text(name, "groups"), _read_text(label, "groups")) for name, label in groups.items())
