@@ -73,32 +73,26 @@ def match_events(
     )
 
 
-@frozen
-class SourceEvent:
-    """An event as one source reported it. rank: of the source, in the order of the bench."""
-
-    rank: int
-    at_s: float
-
-
-def merge_sources(events: Sequence[SourceEvent], within_s: float) -> tuple[tuple[int, ...], ...]:
+def merge_sources(events: Sequence[tuple[int, float]], within_s: float) -> tuple[tuple[int, ...], ...]:
     """Groups of events of different sources that are one event, as indices in the order of the ranks.
 
+    events: rank of the source, in the order of the bench, and time (s), as each source reported it.
     Events of the first source are matched one to one with those of the next, no further apart than `within_s`, ends
     included. As many pairs as possible are formed, with the least total distance. What matches none is an event of its
     own, which later sources may match. Neither the order of the events nor that of their arrival changes the groups.
     """
     groups: list[list[int]] = []
-    for rank in sorted({event.rank for event in events}):
-        new = sorted((at for at, event in enumerate(events) if event.rank == rank), key=lambda at: events[at].at_s)
-        starts = [events[group[0]].at_s for group in groups]
+    times_s = [at_s for _, at_s in events]
+    for rank in sorted({rank for rank, _ in events}):
+        new = sorted((at for at, event in enumerate(events) if event[0] == rank), key=times_s.__getitem__)
+        starts = [times_s[group[0]] for group in groups]
         windows = [Window(at_s - within_s, at_s + within_s, at_s) for at_s in starts]
-        pairs = _pairs(windows, [(at, events[at].at_s) for at in new])
+        pairs = _pairs(windows, [(at, times_s[at]) for at in new])
         for group, at in pairs:
             groups[group].append(at)
         matched = {at for _, at in pairs}
         groups += [[at] for at in new if at not in matched]
-        groups.sort(key=lambda group: events[group[0]].at_s)
+        groups.sort(key=lambda group: times_s[group[0]])
     return tuple(map(tuple, groups))
 
 

@@ -112,9 +112,9 @@ class DeviceFigures:
         if not self._merging.several:  # each report is an event
             self._place(report, False)
             return
-        change = self._merging.add(report)
-        shown = {event.seq for event in change.gone if self._forget(event)}
-        for event in change.new:
+        gone, new = self._merging.add(report)
+        shown = {event.seq for event in gone if self._forget(event)}
+        for event in new:
             self._place(event, event.seq in shown)
 
     def _forget(self, event: HeardWake) -> bool:

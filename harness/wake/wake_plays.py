@@ -20,7 +20,7 @@ from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target, Trial
 from harness.transcripts.recognition import recognised
-from harness.wake.counting import SourceEvent, Window, match_events, merge_sources
+from harness.wake.counting import Window, match_events, merge_sources
 from harness.wake.requests import RequestSeen, words_arrived
 
 Span = tuple[float, float]
@@ -495,14 +495,6 @@ KEPT = 64
 """Number of a device's latest reports that a later one may still be merged with."""
 
 
-@frozen
-class Change:
-    """What a report changes: these events are gone, and these are new in their place."""
-
-    gone: tuple[HeardWake, ...] = ()
-    new: tuple[HeardWake, ...] = ()
-
-
 class Merging:
     """One device's reports by source, merged into events; for devices with several sources.
 
@@ -521,18 +513,17 @@ class Merging:
     def several(self) -> bool:
         return len(self._ranks) > 1
 
-    def add(self, report: HeardWake) -> Change:
+    def add(self, report: HeardWake) -> tuple[list[HeardWake], list[HeardWake]]:
+        """What a report changes: events that are gone, and those that are new in their place."""
         self._reports.append(report)
-        events = [SourceEvent(self._ranks[one.source], one.at.at_s) for one in self._reports]
+        events = [(self._ranks[one.source], one.at.at_s) for one in self._reports]
         groups = merge_sources(events, self._within_s)
         found = [merged([self._reports[at] for at in group]) for group in groups]
         before, self._events = self._events, {tuple(report.seq for report in one.reports): one for one in found}
-        change = Change(
-            tuple(one for key, one in before.items() if key not in self._events),
-            tuple(one for key, one in self._events.items() if key not in before),
-        )
+        gone = [one for key, one in before.items() if key not in self._events]
+        new = [one for key, one in self._events.items() if key not in before]
         self._forget()
-        return change
+        return gone, new
 
     def is_part(self, seq: int) -> bool:
         """Whether the report of that row belongs to an event that an earlier row began."""
