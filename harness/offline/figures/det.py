@@ -103,31 +103,23 @@ def at_most_false_accepts(det: Det, per_hour: float, by: ChosenBy = ChosenBy.EST
     """Index of the fewest false rejects among thresholds that meet `per_hour`; among equals the strictest. None if
     none meets it, or without data."""
     rates = det.per_hour() if by is ChosenBy.ESTIMATE else det.per_hour_band()[1]
-    if not (det.has_accepts and det.has_rejects):
-        return None
-    return _least(det.misses.astype(np.float64), so_far(rates) <= per_hour)
+    return _least_of(det, det.misses.astype(np.float64), so_far(rates) <= per_hour)
 
 
 def at_most_false_rejects(det: Det, share: float, by: ChosenBy = ChosenBy.ESTIMATE) -> int | None:
     """Index of the fewest false accepts per hour among thresholds that meet `share`; among equals the fewest false
     rejects."""
     shares = det.false_rejects() if by is ChosenBy.ESTIMATE else det.false_reject_band()[1]
-    if not (det.has_accepts and det.has_rejects):
-        return None
     kept = shares <= share
     rates = so_far(det.per_hour())
-    if not kept.any():
-        return None
-    return _least(det.misses.astype(np.float64), kept & (rates <= rates[kept].min()))
+    return _least_of(det, det.misses.astype(np.float64), kept & (rates <= rates[kept].min(initial=np.inf)))
 
 
 def least_cost(det: Det, of_miss: float, of_false_accept: float, uses_per_hour: float) -> int | None:
     """Index of the least expected cost per hour: uses · FR · of_miss + FA/h · of_false_accept; among equals the
     strictest. Source: the detection cost function of Martin et al. (1997), with rates in place of trials."""
-    if not (det.has_accepts and det.has_rejects):
-        return None
     costs = uses_per_hour * det.false_rejects() * of_miss + so_far(det.per_hour()) * of_false_accept
-    return _least(costs, np.isfinite(costs))
+    return _least_of(det, costs, np.isfinite(costs))
 
 
 def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> Floats:
@@ -149,6 +141,11 @@ def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None
 def best_twv(values: Floats) -> int | None:
     """Index of the MTWV, among equals the strictest; None without data."""
     return _least(-values, np.isfinite(values))
+
+
+def _least_of(det: Det, values: Floats, allowed: npt.NDArray[np.bool_]) -> int | None:
+    """As `_least`; None unless there are files of both kinds."""
+    return _least(values, allowed) if det.has_accepts and det.has_rejects else None
 
 
 def _least(values: Floats, allowed: npt.NDArray[np.bool_]) -> int | None:

@@ -218,20 +218,18 @@ class Sweep:
         if self._engine_rate_hz not in (0, outcome.engine_rate_hz):
             raise InputError(f"scores of engines at {self._engine_rate_hz} and {outcome.engine_rate_hz} Hz")
         self._engine_rate_hz = outcome.engine_rate_hz
-        if outcome.kind is ListKind.LABELLED:
+        found = [(track.phrase, spans(track, self.rule.refractory_samples)) for track in tracks]
+        if outcome.kind in (ListKind.OOV, ListKind.LABELLED):
             self.oov_files += 1
             self._oov[outcome.rate_hz] += outcome.samples
-            self._labelled(outcome, tuple(tracks))
-        elif outcome.kind is ListKind.OOV:
-            self.oov_files += 1
-            self._oov[outcome.rate_hz] += outcome.samples
-            for track in tracks:
-                low, high, _ = spans(track, self.rule.refractory_samples)
+            for _, (low, high, _) in found:
                 self._in_oov.add(low, high)
+            if outcome.kind is ListKind.LABELLED:
+                self._labelled(outcome, found)
         else:
             self.inv_files += 1
             self._inv[outcome.rate_hz] += outcome.samples
-            self._in_vocabulary(outcome, [spans(track, self.rule.refractory_samples) for track in tracks])
+            self._in_vocabulary(outcome, [of for _, of in found])
 
     def wants(self, outcome: FileOutcome) -> bool:
         """Whether the file counts, so that its scores are needed."""
@@ -278,17 +276,14 @@ class Sweep:
             lengths = np.minimum(ends, last) - np.minimum(starts, last)
             self._add_own_spots(low[after], high[after], ends[after], lengths[after])
 
-    def _labelled(self, outcome: FileOutcome, tracks: Sequence[ScoreTrack]) -> None:
-        """At each threshold, as many spots as can be matched with phrases are true accepts, the others false."""
+    def _labelled(self, outcome: FileOutcome, found: Sequence[tuple[str, Spans]]) -> None:
+        """At each threshold, as many spots as can be matched with phrases are true accepts, not false ones."""
         labels = tuple(counting_labels(outcome, self.counting).values())
         if self._phrase is not None:
             labels = tuple(one for one in labels if compared(one.phrase) == self._phrase)
         self.inv_files += len(labels)
-        found = [(compared(track.phrase), spans(track, self.rule.refractory_samples)) for track in tracks]
-        for _, (low, high, _) in found:
-            self._in_oov.add(low, high)
         for phrase, mine in by_phrase(labels):
-            heard = [of for name, of in found if not phrase or name == phrase]
+            heard = [of for name, of in found if not phrase or compared(name) == phrase]
             if not heard:
                 continue
             low, high, ends = map(np.concatenate, zip(*heard, strict=True))
