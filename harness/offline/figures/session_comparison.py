@@ -16,7 +16,7 @@ from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured, Stamp
 from harness.statistics.intervals import LatencyFigures, exact_enough, latency_figures
-from harness.statistics.significance import Difference, Discordance
+from harness.statistics.significance import Discordance
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import HeardWake, Play, PlayReading, PlayState, assign, read
@@ -111,10 +111,6 @@ class DeviceComparison:
     def counts(self, kind: TrialKind) -> Discordance:
         """Trials of a kind by which side woke: first is live, second is offline."""
         return _counts(one for one in self.trials if one.kind is kind)
-
-    def difference(self, kind: TrialKind) -> Difference | None:
-        """Share that woke live minus share that woke offline."""
-        return self.counts(kind).apart
 
 
 def compare_device(

@@ -15,7 +15,7 @@ from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
 from harness.statistics.comparison import Counted, sentence
 from harness.statistics.intervals import LatencyFigures, garwood
-from harness.statistics.significance import Difference, Discordance
+from harness.statistics.significance import Discordance
 from harness.statistics.text import number_interval, quantile
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
@@ -41,7 +41,7 @@ def lines(
     yield f"device {shown(found.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     yield ""
     yield from separated(
-        *(_table(found.counts(kind), name, found.difference(kind)) for kind, name in NAMES.items()),
+        *(_table(found.counts(kind), name) for kind, name in NAMES.items()),
         _conditions(found),
         _ambient(found.ambient),
         _delays(found),
@@ -51,7 +51,7 @@ def lines(
     )
 
 
-def _table(counts: Discordance, name: str, difference: Difference | None) -> Iterator[str]:
+def _table(counts: Discordance, name: str) -> Iterator[str]:
     if not counts.total:
         return
     yield f"  {counts.total} {name}"
@@ -59,8 +59,8 @@ def _table(counts: Discordance, name: str, difference: Difference | None) -> Ite
     woke, not_woke = counts.both + counts.only_first, counts.only_second + counts.neither
     yield f"    {'live woke':14}{counts.both:>14}{counts.only_first:>10}    {woke} of {counts.total}"
     yield f"    {'did not':14}{counts.only_second:>14}{counts.neither:>10}    {not_woke} of {counts.total}"
-    if difference is not None:
-        words = sentence("live", "offline", difference, Counted.SHARE, more_is_better=True)
+    if counts.apart is not None:
+        words = sentence("live", "offline", counts.apart, Counted.SHARE, more_is_better=True)
         yield f"    share that woke: {words} (McNemar)"
 
 
@@ -178,16 +178,17 @@ def document(
 def _device_json(found: DeviceComparison) -> dict[str, object]:
     ambient = found.ambient
     counts = ambient.counts
-    difference = {kind: found.difference(kind) for kind in (TrialKind.WAKE, TrialKind.COMMAND)}
+    tables = {kind: found.counts(kind) for kind in (TrialKind.WAKE, TrialKind.COMMAND)}
     return {
         "device": found.device,
         "through_air": found.through_air,
         "tables": {
             kind.value: {
-                **Table(CONDITIONS[1:], [(kind.value, found.counts(kind))]).json()[0],
-                "woke_live_less_offline": None if one is None else [one.difference, *one.interval],
+                **Table(CONDITIONS[1:], [(kind.value, counts_of_kind)]).json()[0],
+                "woke_live_less_offline": None if apart is None else [apart.difference, *apart.interval],
             }
-            for kind, one in difference.items()
+            for kind, counts_of_kind in tables.items()
+            for apart in [counts_of_kind.apart]
         },
         "conditions": Table(CONDITIONS, found.conditions).json(),
         "ambient": {
