@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.model.frozen import frozen
-
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -26,15 +24,8 @@ docs/explanation/memory-length.md.
 _SAME = 1e-9
 
 
-@frozen
-class Crossing:
-    """Where the share falls below the level. bracket: points between which the estimate does; interval: 95 %.
-
-    The upper end is None beyond the last point, the lower end 0 before the first.
-    """
-
-    bracket: tuple[float, float | None]
-    interval: tuple[float, float | None]
+Span = tuple[float, float | None]
+"""Two points: the lower end is 0 before the first, the upper end None beyond the last."""
 
 
 def falling_shares(counts: Sequence[float] | Floats, totals: Sequence[float] | Floats) -> Floats:
@@ -56,8 +47,11 @@ def crossing(
     totals: Sequence[float] | Floats,
     level: float,
     critical: float = CRITICAL,
-) -> Crossing:
-    """Where the share falls to the level; every total is above 0, and there is a point."""
+) -> tuple[Span, Span]:
+    """Where the share falls to the level: points between which the estimate does, and the 95 % interval.
+
+    Every total is above 0, and there is a point.
+    """
     import numpy as np
 
     held, of = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
@@ -66,7 +60,7 @@ def crossing(
     ratios = [2 * (best - _crossing_at(gap, held, of, level)) for gap in range(len(of) + 1)]
     low, high = _ends(ratios, _SAME)
     first, last = _ends(ratios, critical)
-    return Crossing((ends[low] or 0.0, ends[high + 1]), (ends[first] or 0.0, ends[last + 1]))
+    return (ends[low] or 0.0, ends[high + 1]), (ends[first] or 0.0, ends[last + 1])
 
 
 def _crossing_at(gap: int, counts: Floats, totals: Floats, level: float) -> float:

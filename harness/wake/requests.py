@@ -128,10 +128,11 @@ def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
     lost = [gap.whole.total - gap.whole.count for gap in known]
     enough = [share <= 1 - RELIABLE + _SAME for share in falling_shares(lost, totals)]
     first = enough.index(True) if any(enough) else len(enough)
+    _, interval = crossing(pauses, lost, totals, 1 - RELIABLE, CRITICAL)
     return ShortestPause(
         too_short=pauses[first - 1] if first else None,
         enough=pauses[first] if first < len(pauses) else None,
-        interval=crossing(pauses, lost, totals, 1 - RELIABLE, CRITICAL).interval,
+        interval=interval,
         consistent=next((gap.gap_ms for gap in known if gap.whole.count == gap.total >= CONSISTENT), None),
     )
 

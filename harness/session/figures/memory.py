@@ -111,8 +111,7 @@ def memory_length(pairs: Sequence[Pair], critical: float = CRITICAL) -> MemoryLe
     if not pairs:
         return None
     waits, shown, totals = _counted(pairs)
-    found = crossing(waits, shown, totals, _HALF, critical)
-    return MemoryLength(found.bracket, found.interval)
+    return MemoryLength(*crossing(waits, shown, totals, _HALF, critical))
 
 
 def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = LEFT_SHARE) -> Forgotten | None:
