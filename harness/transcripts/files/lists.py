@@ -247,9 +247,9 @@ def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
 def _titles(segments: Segments) -> dict[str, str]:
     """The title of each declared label, by its id in small letters; a title that is taken has the id behind it."""
     found: dict[str, str] = {"": ""}
-    for label in segments.labels:
-        title = _squeezed(label.title.replace("//", " ")) or label.id
-        found.setdefault(label.id.lower(), f"{title} ({label.id})" if title in found.values() else title)
+    for id_, declared in segments.labels:
+        title = _squeezed(declared.replace("//", " ")) or id_
+        found.setdefault(id_.lower(), f"{title} ({id_})" if title in found.values() else title)
     return found
 
 

@@ -206,21 +206,12 @@ _LABEL = declaration("LABEL")
 
 
 @frozen
-class SegmentLabel:
-    """A subset that segments can belong to, as the file declares it."""
-
-    id: str
-    title: str
-    description: str
-
-
-@frozen
 class Segments:
-    """A reference in segments, in the order of the file."""
+    """A reference in segments, in the order of the file. labels: id and title of each subset that it declares."""
 
     file: str
     segments: tuple[Segment, ...]
-    labels: tuple[SegmentLabel, ...]
+    labels: tuple[tuple[str, str], ...]
     encoding: str = "utf-8"
 
 
@@ -246,7 +237,7 @@ def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, 
     if not segments and not may_be_empty:
         problems.add(0, 0, "the file has no segments", _STM_EXAMPLE)
         problems.refuse()
-    labels = tuple(SegmentLabel(*found.groups()) for line in text.split("\n") if (found := _LABEL.fullmatch(line)))
+    labels = tuple((found[1], found[2]) for line in text.split("\n") if (found := _LABEL.fullmatch(line)))
     return Segments(str(path), tuple(segments), labels, encoding_name(encoding))
 
 

@@ -289,7 +289,7 @@ def test_transcripts(tmp_path: Path, format: str, ids: tuple[str, ...]) -> None:
 def test_words_and_segments(tmp_path: Path) -> None:
     words, segments = example(tmp_path, "ctm"), example(tmp_path, "stm")
     assert [word.text for word in read_ctm(words)] == ["turn", "it", "{ on / up }"]
-    assert [label.id for label in read_stm(segments).labels] == ["o"]
+    assert [id_ for id_, _ in read_stm(segments).labels] == ["o"]
     references, hypotheses = read_pair(segments, words)
     assert references.ids == ("ann-000", "bob-000")
     assert hypotheses.texts == ("turn it { on / up }", "")

@@ -16,7 +16,7 @@ from harness.model.errors import InputError, Place
 from harness.model.transcript import Segment, TimedWord, Transcripts
 from harness.transcripts.files import sro as seen_ids
 from harness.transcripts.files.sro import SeenIds, converted_blocks, read_sro
-from harness.transcripts.files.timed import SegmentLabel, Segments, cut, read_ctm, read_stm
+from harness.transcripts.files.timed import Segments, cut, read_ctm, read_stm
 from harness.transcripts.snor import Form, words
 from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
 
@@ -133,7 +133,7 @@ def test_each_line_is_a_segment(tmp_path: Path) -> None:
             Segment("f1", "B", "ann", 1.5, 1.5, "", (), False, 6),
             Segment("f1", "A", "bob", 3.0, 4.0, "", ("o",), False, 7),
         ),
-        (SegmentLabel("o", "Overall", "All of it"), SegmentLabel("f", "Women", "")),
+        (("o", "Overall"), ("f", "Women")),
     )
 
 
