@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.plugins import installed
+from harness.engines.framed import Framed
 from harness.model.errors import PluginError, did_you_mean
 from harness.model.frozen import frozen
 
@@ -52,10 +53,6 @@ class MicroWakeWord:
         self._make_features = pymicro_wakeword.MicroWakeWordFeatures
         self._model: Any = pymicro_wakeword.MicroWakeWord.from_builtin(known[key])
         self._threshold = self._model.probability_cutoff if threshold is None else threshold
-        self._features: Any = None
-        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
-        self._position = 0
-        self._last_above: int | None = None
         self._start()
 
     def phrases(self) -> tuple[str, ...]:
@@ -65,16 +62,12 @@ class MicroWakeWord:
     def feed(self, samples: npt.NDArray[np.int16]) -> tuple[Hit, ...]:
         """Hits in these samples, shape (n,): one per utterance of the phrase, when its score first crosses the
         threshold."""
-        rest = np.concatenate([self._rest, samples.astype(np.int16, copy=False)])
         hits: list[Hit] = []
-        whole = len(rest) - len(rest) % _FRAME_SAMPLES
-        for start in range(0, whole, _FRAME_SAMPLES):
-            self._position += _FRAME_SAMPLES
-            for features in self._features.process_streaming(rest[start : start + _FRAME_SAMPLES].tobytes()):
+        for frame in self._frames.cut(samples):
+            for features in self._features.process_streaming(frame.tobytes()):
                 hit = self._judge(self._model.process_streaming_prob(features))
                 if hit is not None:
                     hits.append(hit)
-        self._rest = rest[whole:]
         return tuple(hits)
 
     def reset(self) -> None:
@@ -83,14 +76,14 @@ class MicroWakeWord:
         self._start()
 
     def _start(self) -> None:
-        self._features = self._make_features()
-        self._rest = np.zeros(0, np.int16)
-        self._position = 0
-        self._last_above = None
+        self._features: Any = self._make_features()
+        self._frames = Framed(_FRAME_SAMPLES)
+        self._last_above: int | None = None
 
     def _judge(self, score: float | None) -> Hit | None:
         if score is None or score <= self._threshold:
             return None
-        fresh = self._last_above is None or self._position - self._last_above >= max(self._refractory_samples, 1)
-        self._last_above = self._position
-        return Hit(self._phrase, self._position, float(score)) if fresh else None
+        position = self._frames.taken
+        fresh = self._last_above is None or position - self._last_above >= max(self._refractory_samples, 1)
+        self._last_above = position
+        return Hit(self._phrase, position, float(score)) if fresh else None

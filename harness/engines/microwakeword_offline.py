@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.base.plugins import installed
+from harness.engines.framed import Framed
 from harness.engines.microwakeword_kernel.native import KernelNetwork, Listener, NotKnown, network_of, processor
 from harness.engines.offline_loading import NoKernel, fingerprint
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
@@ -123,29 +124,26 @@ class Streaming:
     def __init__(self, path: Path) -> None:
         self._model = interpreter(path)
         self._features: Any = package().MicroWakeWordFeatures()
-        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._blocks = Framed(_FRAME)
         self._frames = 0
 
     def restart(self) -> None:
         """Clears the state. The package loads the model again."""
-        if self._frames or len(self._rest):
+        if self._frames or len(self._blocks.rest):
             self._model.reset()
         self._features = package().MicroWakeWordFeatures()
-        self._rest = self._rest[:0]
+        self._blocks = Framed(_FRAME)
         self._frames = 0
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
         """Shape (n,), any n. Returns the probabilities of the steps that are now complete."""
-        rest = np.concatenate([self._rest, samples.astype(np.int16, copy=False)])
-        whole = len(rest) - len(rest) % _FRAME
         found: list[float] = []
-        for start in range(0, whole, _FRAME):
-            for features in self._features.process_streaming(rest[start : start + _FRAME].tobytes()):
+        for block in self._blocks.cut(samples):
+            for features in self._features.process_streaming(block.tobytes()):
                 self._frames += 1
                 probability = self._model.process_streaming_prob(features)
                 if self._frames % self._model.stride == 0:
                     found.append(probability)
-        self._rest = rest[whole:]
         return np.array(found, np.float32)
 
 
