@@ -99,13 +99,12 @@ class SlotFigures:
 
 @frozen
 class FrameFigures:
-    """valued: slots with their values; None without values. zero: the value of 0/0."""
+    """valued: slots with their values; None without values."""
 
     utterances: int
     intents: IntentFigures
     slots: SlotFigures
     valued: SlotFigures | None
-    zero: ZeroDivision
 
 
 def figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str] | None = None) -> FrameFigures:
@@ -118,7 +117,6 @@ def figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str
         intent_figures(counts.intents, zero, labels),
         slot_figures(counts.slots, zero),
         slot_figures(counts.valued, zero) if counts.valued.utterances else None,
-        zero,
     )
 
 

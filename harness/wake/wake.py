@@ -13,7 +13,6 @@ from harness.model import observation as seen_by
 from harness.model import record as rows
 from harness.model.frozen import frozen
 from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.stimulus import Ambience
 from harness.model.trial import Outcome, Trial
 from harness.statistics.intervals import LatencyFigures, latency_figures
 from harness.statistics.significance import Discordance, poisson_rates
@@ -42,7 +41,6 @@ class WakeFigures:
         self._running: dict[Attempt, dict[str, Play]] = {}
         self._last: dict[Attempt, dict[str, Play]] = {}
         self._counting: dict[str, tuple[int, dict[str, Play]]] = {}
-        self._ambient_planned_s = 0.0
 
     @property
     def settings(self) -> WakeSettings:
@@ -97,7 +95,6 @@ class WakeFigures:
             unmatched=self._events.latest(),
             planned=len(self._trials),
             counted=len(self._counting),
-            ambient_planned_s=self._ambient_planned_s,
         )
 
     def plays(self, device: str) -> tuple[Play, ...]:
@@ -138,8 +135,6 @@ class WakeFigures:
             self._trials[trial.id] = trial
             settings = trial.listening.settings
             self._events.count_in_vocabulary = settings.count_in_vocabulary
-            if isinstance(trial.recipe.query, Ambience):
-                self._ambient_planned_s += trial.recipe.query.duration_s
             for target in trial.listening.targets:
                 self._connections.update(dict.fromkeys(target.sources, target.device))
                 if target.device not in self._devices:

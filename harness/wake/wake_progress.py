@@ -262,14 +262,12 @@ class WakeProgress:
 
     - unmatched: the latest events first, at most 200.
     - planned: wake, command and ambient trials. counted: those finished as COUNTED.
-    - ambient_planned_s: planned ambient sound.
     """
 
     devices: tuple[DeviceWake, ...] = ()
     unmatched: tuple[UnmatchedWake, ...] = ()
     planned: int = 0
     counted: int = 0
-    ambient_planned_s: float = 0.0
 
     def device(self, name: str) -> DeviceWake | None:
         return next((one for one in self.devices if one.device == name), None)
