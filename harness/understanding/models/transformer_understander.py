@@ -210,18 +210,13 @@ class TransformerUnderstander:
         encoded = network.encode(words)
         order = sorted(range(len(words)), key=lambda row: len(encoded[row].pieces))
         network.all.eval()
-        threads = torch.get_num_threads()
-        torch.set_num_threads(int(self._settings[THREADS.name]))
-        try:
-            with torch.inference_mode():
-                for start in range(0, len(order), 32):
-                    rows = order[start : start + 32]
-                    of_intents, of_tags = network.forward([encoded[row] for row in rows])
-                    scores, best = torch.sigmoid(of_intents).tolist(), of_tags.argmax(-1).tolist()
-                    for row, score, columns in zip(rows, scores, best, strict=True):
-                        found[row] = _prediction(network, encoded[row], score, columns, self._may_be_empty)
-        finally:
-            torch.set_num_threads(threads)
+        with self._threads(torch), torch.inference_mode():
+            for start in range(0, len(order), 32):
+                rows = order[start : start + 32]
+                of_intents, of_tags = network.forward([encoded[row] for row in rows])
+                scores, best = torch.sigmoid(of_intents).tolist(), of_tags.argmax(-1).tolist()
+                for row, score, columns in zip(rows, scores, best, strict=True):
+                    found[row] = _prediction(network, encoded[row], score, columns, self._may_be_empty)
         return [one for one in found if one is not None]
 
     def save(self, folder: Path) -> None:
@@ -262,12 +257,16 @@ class TransformerUnderstander:
     @contextmanager
     def _alone(self, torch: Any) -> Iterator[None]:
         """Uses its own threads and random numbers, and restores those of the process."""
+        with self._threads(torch), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self._seed)
+            yield
+
+    @contextmanager
+    def _threads(self, torch: Any) -> Iterator[None]:
         threads = torch.get_num_threads()
         torch.set_num_threads(int(self._settings[THREADS.name]))
         try:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(self._seed)
-                yield
+            yield
         finally:
             torch.set_num_threads(threads)
 
