@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from harness.base.gathering import gathered
 from harness.base.text_file import Problems
 from harness.model.choices import Marks
 from harness.model.errors import InputError, Place
@@ -354,13 +355,8 @@ class NetworkAlignment:
 
     def __init__(self, of: NetworkSide, said: NetworkSide, same: Same | None) -> None:
         self._of, self.said, self._same = of, said, same
-        self.columns: dict[NetworkWord, list[int]] = {}
-        for column, word in enumerate(said.words):
-            if column:
-                self.columns.setdefault(word, []).append(column)
-        self._by_text: dict[str, list[NetworkWord]] = {}
-        for word in self.columns:
-            self._by_text.setdefault(word.text, []).append(word)
+        self.columns = gathered((word, column) for column, word in enumerate(said.words) if column)
+        self._by_text = gathered((word.text, word) for word in self.columns)
         self._loose = same is not None or any(word.fragment for word in (*of.words, *said.words))
         self._rows: list[array[float]] = []
         # The least of each row at each node of the hypothesis.

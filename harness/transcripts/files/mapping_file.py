@@ -6,12 +6,12 @@ Sources: NIST SCTK 2.4.10 (GLMRules.txt, rfilter1, csrfilt.sh) and the files in 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.base.gathering import gathered
 from harness.base.text_file import COMMENT, Problems, read_text, shown
 from harness.model.choices import TranscriptFormat
 from harness.model.errors import InputError, InputProblems
@@ -133,12 +133,10 @@ class _Reader:
         if not self._read and not self._problems.told:
             self._problems.add(0, 0, "the file has no rules", _EXAMPLE)
         self._problems.refuse()
-        rules: dict[str, list[MappingRule]] = defaultdict(list)
-        for applies, rule in self._read:
-            if applies:
-                known = rule if self._case_counts else MappingRule(*map(str.upper, rule))
-                rules[known.old[0]].append(known)
-        return WordMapping(self._name, dict(rules), self._case_counts)
+        rules = [rule for applies, rule in self._read if applies]
+        if not self._case_counts:
+            rules = [MappingRule(*map(str.upper, rule)) for rule in rules]
+        return WordMapping(self._name, gathered((rule.old[0], rule) for rule in rules), self._case_counts)
 
     def _section(self, number: int, expression: str) -> None:
         try:
