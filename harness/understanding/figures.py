@@ -144,8 +144,8 @@ def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[st
 def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share]:
     """A system that may say "out of scope". label: the intent that means it; "" if no intent does.
 
-    An utterance is out of scope if that is its only intent. The shares are: of the utterances that are, how many it
-    says so of; of the others, how many it wrongly says so of; and EMR of the others.
+    An utterance is out of scope if that is its only intent. The first share counts those of which the system says so.
+    The second counts the others of which it wrongly says so, and the third is their EMR.
     """
     if label:
         of, single = counts.labels.get(label, Matched()), counts.confusions.get((label, label), 0)
