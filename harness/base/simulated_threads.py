@@ -14,7 +14,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from operator import attrgetter
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from harness.base.threads import Bell, using
@@ -126,10 +125,13 @@ class SimulatedThreads:
                 else:
                     self._now_s = self._stands_until_s
                 continue
+            first = self._waiting[0]  # of those whose wait ends first
             for strand in self._waiting:
                 if strand.holds():
                     return self._goes_on(strand, held=True)
-            strand = min(self._waiting, key=attrgetter("due_s"))  # the first of equal ones
+                if strand.due_s < first.due_s:
+                    first = strand
+            strand = first
             if self._calls and self._calls[0][0] <= strand.due_s:
                 self._call()
                 continue
@@ -254,7 +256,10 @@ class _Lock:
             self._owner = None
 
     def __enter__(self) -> bool:
-        return self.acquire()
+        if self._owner is not None:
+            return self.acquire()
+        self._owner, self._depth = self._world._running, 1
+        return True
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -299,25 +304,27 @@ class _Event(threading.Event):
     def __init__(self, world: SimulatedThreads) -> None:
         super().__init__()
         self._world = world
-        self._set = False
+        self._mark: list[None] = []  # whether it has an item is asked without a call of Python code
+        self._is_marked = self._mark.__len__
 
     def is_set(self) -> bool:
-        return self._set
+        return bool(self._mark)
 
     def set(self) -> None:
-        self._set = True
+        self._mark[:] = [None]
 
     def clear(self) -> None:
-        self._set = False
+        self._mark.clear()
 
     def wait(self, timeout: float | None = None) -> bool:
-        return self._set or self._world.wait(lambda: self._set, timeout)
+        return bool(self._mark) or self._world.wait(self._is_marked, timeout)
 
 
 class _Queue:
     def __init__(self, world: SimulatedThreads, size: int = 0) -> None:
         self._world = world
         self._items: deque[Any] = deque()
+        self._has_items = self._items.__len__
         self._size = size or math.inf
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
@@ -338,7 +345,7 @@ class _Queue:
         return not self._items
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        if not self._items and not (block and self._world.wait(lambda: self._items, timeout)):
+        if not self._items and not (block and self._world.wait(self._has_items, timeout)):
             raise queue.Empty
         return self._items.popleft()
 
@@ -358,7 +365,12 @@ class _Bell:
         def state() -> tuple[bool, bool]:
             return stream is not None and stream.has_bytes(), writes and stream.has_room()
 
-        self._world.wait(lambda: self._rung or any(state()), limit_s)
+        if stream is None:
+            self._world.wait(lambda: self._rung, limit_s)
+        elif writes:
+            self._world.wait(lambda: self._rung or any(state()), limit_s)
+        else:
+            self._world.wait(lambda: self._rung or stream.has_bytes(), limit_s)
         self._rung = False
         return state()
 

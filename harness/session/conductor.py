@@ -153,8 +153,9 @@ class Conductor:
         run.clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = run.stage.attended()
-        due = (machine.deadline_s if machine else None, prompter.due_s if prompter else None)
-        deadline_s = min((one for one in due if one is not None), default=None)
+        deadline_s = machine.deadline_s if machine else None
+        if prompter is not None and (due_s := prompter.due_s) is not None:
+            deadline_s = due_s if deadline_s is None else min(due_s, deadline_s)
         now_s = clock.now_s()  # before reading the inbox: later arrivals have later times
         wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
         found = run.arrivals.get(wait_s)

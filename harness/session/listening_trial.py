@@ -240,7 +240,9 @@ class ListeningMachine(Take):
         self._credit(observation, self._owner(observation, target))
         self._seen.see(observation)
         # What any source of a device reports counts as a report over its connection, except the state of the link.
-        if target is not None and not isinstance(observation, LinkLost | LinkBack | StimulusStarted | StimulusEnded):
+        if target is None or observation.source == target.connection:
+            pass  # most observations
+        elif not isinstance(observation, LinkLost | LinkBack | StimulusStarted | StimulusEnded):
             observation = replace(observation, source=target.connection)
         attempt = self._current
         if attempt is not None and self._phase in UNDER_WAY:

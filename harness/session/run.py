@@ -406,9 +406,10 @@ class Run:
 
     def watch_wall_clock(self) -> None:
         """Commits a row when the wall clock has jumped. No duration of a run depends on it."""
-        before_s, offset_s = threads.monotonic(), wall_offset_s()
-        if threads.monotonic() - before_s > CLOCK_JUMP_S / 4:
+        before_s, wall_s, after_s = threads.monotonic(), threads.wall(), threads.monotonic()
+        if after_s - before_s > CLOCK_JUMP_S / 4:
             return  # the host stood still between its two clocks
+        offset_s = wall_s - after_s
         step_s, self._wall_offset_s = offset_s - self._wall_offset_s, offset_s
         if abs(step_s) > CLOCK_JUMP_S:
             where = "ahead: it was set, or the host slept" if step_s > 0 else "back"

@@ -97,6 +97,10 @@ class WakeFigures:
             counted=len(self._counting),
         )
 
+    def tested(self) -> WakeProgress:
+        """Of `snapshot`, what sequential tests need: quick, for it is asked before and after each trial."""
+        return WakeProgress(devices=tuple(device.tested() for device in self._devices.values()))
+
     def plays(self, device: str) -> tuple[Play, ...]:
         """The plays of a device that count, one per trial, in the order of the plan."""
         found = (self._counting.get(trial_id) for trial_id in self._trials)

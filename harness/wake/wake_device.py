@@ -37,6 +37,8 @@ from harness.wake.wake_progress import (
     Disagreement,
     Looks,
     MarkKind,
+    Rate,
+    Ratio,
     SourceTime,
     Speakers,
     TimelineMark,
@@ -336,6 +338,16 @@ class DeviceFigures:
         )
         return self._found
 
+    def tested(self) -> DeviceWake:
+        """Of `snapshot`, what sequential tests need, without intervals."""
+        counts = self._events.counts(self.device)
+        return DeviceWake(
+            device=self.device,
+            false_rejects=Ratio(self._sums.false_rejects, speakers=self._speakers()),
+            after_review=Rate(counts.after, self._sums.exposure_s / 3600),
+            decisions=tuple(self.decisions.items()),
+        )
+
     def _speakers(self) -> Speakers:
         return Speakers.of(shares(self._sums.speakers), self.planned_speakers)
 
@@ -349,8 +361,10 @@ class DeviceFigures:
     def _reached(self, event: HeardWake) -> Play | None:
         """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""
         for play in reversed(self._recent):
+            if play.started is None:
+                continue
             (from_s, to_s), place_s = play.span, play.place(event)
-            if play.started is not None and from_s <= place_s:
+            if from_s <= place_s:
                 # How slowly sound is sent is not known before its end: until then the host's clock places too far.
                 running = play.state is PlayState.RUNNING and play.ended is None
                 slow = running and play.on_audio_line and event.audio_s is None

@@ -158,6 +158,7 @@ class Play:
     run: int = 0
     stood_s: float | None = None
     whole: bool = False
+    _spanned: tuple[object, Span] | None = field(default=None, init=False, repr=False)
 
     @property
     def transcribes(self) -> bool:
@@ -251,11 +252,20 @@ class Play:
     @property
     def span(self) -> Span:
         """The earliest and the last place of an event of its own: a window may begin before the sound."""
+        # Asked for each event and each of the last plays, and changed by few of them.
+        times = self.started, self.ended, self.heard, self.audio_start_s, self.audio_end_s, self.row
+        if self._spanned is None or self._spanned[0] != times:
+            self._spanned = times, self._span()
+        return self._spanned[1]
+
+    def _span(self) -> Span:
         window = self.window
         if window is None:
             return self.start_s, self.end_s + self.settings.window_after_s
-        windows = (window, *self.other_windows)
-        return min(self.start_s, *[one.start_s for one in windows]), max(self.end_s, *[one.end_s for one in windows])
+        from_s, to_s = min(self.start_s, window.start_s), max(self.end_s, window.end_s)
+        for other in self.other_windows:
+            from_s, to_s = min(from_s, other.start_s), max(to_s, other.end_s)
+        return from_s, to_s
 
     def position_s(self, at: Stamp, audio_s: float | None) -> float:
         """Place of an observation on its line. Without a sample number, the host's clock places it."""

@@ -13,8 +13,10 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -27,7 +29,8 @@ LINGERS_S, ANSWERS_WITHIN_S = 0.5, 8.0
 LONGEST_SPEECH_S = 300.0  # GAP: of speech whose end nobody reports
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Row:
     """As in the table `entries`. body: JSON, decoded."""
 
     seq: int
@@ -37,15 +40,15 @@ class Row(NamedTuple):
     kind: str
     body: Json
 
-    @property
+    @cached_property
     def attempt(self) -> tuple[str, int, int]:
         return self.body.get("trial_id") or "", self.body.get("take") or 0, self.body.get("attempt") or 0
 
-    @property
+    @cached_property
     def seen(self) -> Json:
         return self.body.get("observation") or {"kind": "", "source": ""}
 
-    @property
+    @cached_property
     def at(self) -> tuple[float, int]:
         """When it was seen; rows order what has one time."""
         return self.seen["at"]["at_s"], self.seq
@@ -201,7 +204,8 @@ class Recount:
         }
         self._reviews = {row.body["event_seq"]: row.body["word"] for row in self._all("event_reviewed")}
         engines = self._all("engine_started")
-        self._run = {row.seq: bisect_right([engine.seq for engine in engines], row.seq) for row in self.rows}
+        begins = [engine.seq for engine in engines]
+        self._run = {row.seq: bisect_right(begins, row.seq) for row in self.rows}
         self._listening = {trial_id: trial for trial_id, trial in self.plan.items() if trial["listening"]}
         targets = [
             (target, one["listening"]) for one in self._listening.values() for target in one["listening"]["targets"]
@@ -214,12 +218,16 @@ class Recount:
         lines = {name: defaultdict[tuple[int, int], list[_Heard]](list) for name in self.devices}
         boot, boots = 0, ["", *(row.body["boot_id"] for row in engines)]
         in_rooms = [row for row in self._all("observed") if row.seen["kind"] == "stimulus_heard"]
+        seen_in, starts_in = defaultdict[int, list[Row]](list), defaultdict[int, list[Row]](list)
+        for row in self._all("observed"):
+            seen_in[self._run[row.seq]].append(row)
+        for row in self._all("attempt_started"):
+            if row.attempt[0] in self._listening:
+                starts_in[self._run[row.seq]].append(row)
         for run in range(len(engines) + 1):
             boot += boots[run] != boots[run - 1]
-            seen = [row for row in self._all("observed") if self._run[row.seq] == run]
+            seen, starts = seen_in[run], starts_in[run]
             spoken = list(self._spoken(seen))
-            starts = [row for row in self._all("attempt_started") if row.attempt[0] in self._listening]
-            starts = [row for row in starts if self._run[row.seq] == run]
             # The microphone may report a sound to a later run of the same start of the host.
             in_room = [row.seen for row in in_rooms if boots[self._run[row.seq]] == boots[run]]
             stalls = [row.seen for row in seen if row.seen["kind"] == "host_stalled"]
@@ -247,8 +255,9 @@ class Recount:
     def _plays(self, start: Row, in_room: Sequence[Json], stalls: list[Json], last_run: bool) -> Iterator[Play]:
         """What each device heard of an attempt."""
         trial = self.plan[start.attempt[0]]
-        later = [row for row in self.of[trial["id"]] if row.seq > start.seq]
-        own = [row for row in later if row.attempt == start.attempt and self._run[row.seq] == self._run[start.seq]]
+        of_trial, attempt, run = self.of[trial["id"]], start.attempt, self._run[start.seq]
+        later = of_trial[bisect_right(of_trial, start.seq, key=attrgetter("seq")) :]
+        own = [row for row in later if row.attempt == attempt and self._run[row.seq] == run]
         ends = [row for row in own if row.kind == "attempt_finished"]
         own = [row for row in own if not ends or row.seq < ends[0].seq]
         spoken = [row.body for row in own if row.kind == "stimulus_spoken"]
@@ -350,8 +359,10 @@ def match(plays: Sequence[Play], events: Sequence[Event]) -> None:
     """Gives each event its home and its fate."""
     for event in events:
         # GAP: the best report places an event, else another one. Of plays that reach it, the later is its home …
-        for seen in (*reversed(event.reports), event.seen):
-            event.home = next((p for p in reversed(plays) if p.from_s <= p.place(seen) <= p.to_s), event.home)
+        for seen in (*reversed(event.reports), event.seen) if len(event.reports) > 1 else event.reports:
+            at_s = seen["at"]["at_s"]
+            reached = (p for p in reversed(plays) if p.from_s <= (p.place(seen) if p.wire else at_s) <= p.to_s)
+            event.home = next(reached, event.home)
         event.place_s = event.home.place(event.seen) if event.home else 0.0
     # GAP: an event stays part of another one, and phrases prove listening, when the attempt is replaced later.
     for wire in (False, True):

@@ -112,7 +112,7 @@ FAULTS = (
 +        if credited and credited.started and credited.place(event) >= credited.start_s:
 +            return credited
          for play in reversed(self._recent):
-             (from_s, to_s), place_s = play.span, play.place(event)
+             if play.started is None:
 """, "an event that is reported during an attempt is its own, however long after its sound it lies",
         "wake/test_wake.py::test_an_event_counts_by_its_time_wherever_its_report_arrives"),
     Planted("heartbeat_proves_misses_before_a_restart", "ca75af9c", Area.EVIDENCE, """

@@ -109,6 +109,7 @@ class LineClock:
         self._bins: deque[_Bin] = deque(maxlen=KEPT)
         self._last_s: float | None = None
         self._strays = 0
+        self._fit: tuple[float, float] | None = None  # until the bins change
 
     @property
     def spread_s(self) -> float | None:
@@ -122,7 +123,7 @@ class LineClock:
         """Adds a line's device time and its arrival."""
         d = time.device_s
         if self._last_s is not None and d < self._last_s - STEP_BACK_S - time.step_s:
-            self._bins.clear()
+            self._forget()
         self._last_s = d
         if at.error_s > VAGUE_S:
             return
@@ -132,18 +133,24 @@ class LineClock:
             at.at_s + at.error_s - time.device_s + time.step_s / 2,
         )
         if self._jumped_on(d, high) or self._is_lost(d, low):
-            self._bins.clear()
+            self._forget()
         if self._strays:
             return
         newest = self._bins[-1] if self._bins else None
         if newest is None or not 0 <= d - newest.start_s < BIN_S:
             self._leave_a_jump()
             self._bins.append(_Bin(d, d, high, high - low, d, high))
+            self._fit = None
             return
         if high < newest.high:
             newest.high_at_s, newest.high, newest.width = d, high, high - low
+            self._fit = None
         if high > newest.late:
             newest.late_at_s, newest.late = d, high
+
+    def _forget(self) -> None:
+        self._bins.clear()
+        self._fit = None
 
     def stamp(self, time: DeviceTime, at: Stamp) -> Stamp:
         """When the line was written; the interval of its arrival if the clock is unknown."""
@@ -232,6 +239,11 @@ class LineClock:
 
     def _drift(self) -> tuple[float, float]:
         """The drift between the clocks, s per s, and how far it may be from that."""
+        if self._fit is None:
+            self._fit = self._fitted_drift()
+        return self._fit
+
+    def _fitted_drift(self) -> tuple[float, float]:
         n = len(self._bins)
         if n < PROVEN_POINTS or self._bins[-1].start_s - self._bins[0].start_s < PROVEN_SPAN_S:
             return 0.0, TICKS

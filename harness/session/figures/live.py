@@ -51,13 +51,18 @@ class LiveFigures:
 
     def needless(self, trial: Trial) -> str:
         """Why a listening trial need not be played any more, else ""."""
-        return needless(trial, self.wake(), self._scenario.stopping)
+        return needless(trial, self._tested(), self._scenario.stopping)
 
     def decisions(self) -> tuple[DecisionReached, ...]:
         """Rows about sequential tests that the log lacks."""
+        return due_decisions(self._tested(), self._scenario.stopping)
+
+    def _tested(self) -> WakeProgress:
         stopping = self._scenario.stopping
-        tested = stopping.false_accepts or stopping.false_rejects
-        return due_decisions(self.wake(), stopping) if tested else ()
+        if self._wake is None or not (stopping.false_accepts or stopping.false_rejects):
+            return WakeProgress()
+        with self._lock:
+            return self._wake.tested()
 
     def limits(self, *, running: bool) -> tuple[DeclaredLimit, ...]:
         """The scenario's limits with their verdicts."""
