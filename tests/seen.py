@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from harness.base import threads
 from harness.base.clocks import HostClock
 from harness.base.ports import Clock
 from harness.model.bench import DeviceProfile
@@ -23,15 +23,16 @@ PATIENCE = 4.0
 def until(holds: Callable[[], object], limit_s: float = 60.0, otherwise: str = "it did not come in time") -> float:
     """Waits for a predicate; how long it took; AssertionError with `otherwise` at the limit, stretched by PATIENCE.
 
-    The predicate takes a quarter of a processor at most: what it waits for needs the rest.
+    The predicate takes a quarter of a processor at most: what it waits for needs the rest. In simulated time it waits
+    there.
     """
-    begun_s = asked_s = time.monotonic()
+    begun_s = asked_s = threads.monotonic()
     while not holds():
-        now_s = time.monotonic()
+        now_s = threads.monotonic()
         assert now_s < begun_s + PATIENCE * limit_s, f"{otherwise}, within {PATIENCE * limit_s:.0f} s"
-        time.sleep(min(0.3, max(0.005, 3 * (now_s - asked_s))))
-        asked_s = time.monotonic()
-    return time.monotonic() - begun_s
+        threads.sleep(min(0.3, max(0.005, 3 * (now_s - asked_s))))
+        asked_s = threads.monotonic()
+    return threads.monotonic() - begun_s
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Seen:
 
     def __init__(self) -> None:
         self.all: list[Observation] = []
-        self._came = threading.Condition()
+        self._came = threads.condition()
 
     def __call__(self, observation: Observation) -> None:
         with self._came:
@@ -67,10 +68,10 @@ class Seen:
         return self.of(kind)[0]
 
     def wait(self, holds: Callable[[], object], limit_s: float, what: str) -> None:
-        deadline = time.monotonic() + PATIENCE * limit_s
+        deadline = threads.monotonic() + PATIENCE * limit_s
         with self._came:
             while not holds():
-                assert time.monotonic() < deadline, (
+                assert threads.monotonic() < deadline, (
                     f"not within {PATIENCE * limit_s:.0f} s: {what}; it told {self.all[-8:]}"
                 )
                 self._came.wait(0.02)  # what it waits for may also change without an observation

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.base import threads
 from harness.base.clocks import HostClock, ScaledClock
 from harness.base.ports import Hears, Stimulates
+from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.in_process.device import (
     WAKES_AFTER_S,
     InProcessOptions,
@@ -51,8 +53,6 @@ from tests.known import known
 from tests.seen import Seen, until
 from tests.unit.session.material import PROFILE, Here, sound_of, trial
 
-pytestmark = pytest.mark.usefixtures("host_keeps_time")  # threads, many times faster than real time
-
 STIMULUS = sound_of(trial().recipe)
 SOUND = STIMULUS.waveform
 
@@ -79,7 +79,7 @@ def opened(profile: DeviceProfile = PROFILE, speed: float = 20.0) -> Iterator[Ri
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
+def rig(simulated_time: SimulatedThreads) -> Iterator[Rig]:
     with opened() as one:
         yield one
 
@@ -220,6 +220,7 @@ def test_a_share_of_it_is_understood_otherwise() -> None:
     assert set(bare) == {Expected((), ())}
 
 
+@pytest.mark.usefixtures("simulated_time")
 def test_it_tells_its_intent_after_the_words_where_its_profile_says_so() -> None:
     with opened(replace(PROFILE, reports=PROFILE.reports | {ObservationKind.INTENT})) as rig:
         rig.speaker.script(waveform_sha256(SOUND), "set a timer", FRAME)
@@ -258,6 +259,7 @@ def of(told: list[Observation], kind: type[O], source: str) -> list[O]:
     return [each for each in told if isinstance(each, kind) and each.source == source]
 
 
+@pytest.mark.usefixtures("simulated_time")
 def test_every_device_in_the_air_wakes_to_the_phrase_by_itself() -> None:
     with opened_bench(a=InProcessOptions(), b=InProcessOptions(), deaf=InProcessOptions(wake_miss_share=1.0)) as (
         all_,
@@ -274,6 +276,7 @@ def test_every_device_in_the_air_wakes_to_the_phrase_by_itself() -> None:
     assert of(told, ListeningProved, "deaf"), "it listens all the same"
 
 
+@pytest.mark.usefixtures("simulated_time")
 def test_an_injecting_connection_has_an_audio_line_that_goes_on() -> None:
     with opened_bench(wired=InProcessOptions(injection=True, injection_speed=20.0), other=InProcessOptions()) as (
         all_,
@@ -281,10 +284,10 @@ def test_an_injecting_connection_has_an_audio_line_that_goes_on() -> None:
     ):
         took_s = []
         for play_id in ("p1", "p2", "p3", "p4", "p5"):
-            before_s = time.monotonic()
+            before_s = threads.monotonic()
             all_["wired"].play(play_id, LONG_SOUND)
             until(lambda play_id=play_id: any(e.play_id == play_id for e in of(told, StimulusEnded, "wired")))  # type: ignore[misc]
-            took_s.append(time.monotonic() - before_s)
+            took_s.append(threads.monotonic() - before_s)
         assert min(took_s) < 6.0 / SPEED, "faster than the clock"
     starts = [each.audio_s for each in of(told, StimulusStarted, "wired")]
     ends = [(each.audio_s, each.complete) for each in of(told, StimulusEnded, "wired")]
@@ -297,6 +300,7 @@ def test_an_injecting_connection_has_an_audio_line_that_goes_on() -> None:
     assert not of(told, Wake, "other"), "it goes past the air"
 
 
+@pytest.mark.usefixtures("simulated_time")
 def test_a_restart_cuts_an_injection_and_the_line_does_not_go_back() -> None:
     sound = Waveform(np.full(16_000 * 120, 0.1, dtype=np.float32), 16_000)  # lasts 12 s here
     with opened_bench(10.0, wired=InProcessOptions(injection=True)) as (all_, told):
@@ -317,6 +321,7 @@ def test_a_restart_cuts_an_injection_and_the_line_does_not_go_back() -> None:
         all_["wired"].stop()
 
 
+@pytest.mark.usefixtures("simulated_time")
 def test_a_command_is_told_as_a_transcript() -> None:
     with opened_bench(wired=InProcessOptions(injection=True, injection_speed=20.0)) as (all_, told):
         all_["speaker"].expect(waveform_sha256(LONG_SOUND), ScriptedPhrase("alexa", 1.6, "what time is it", 3.0))
