@@ -224,7 +224,7 @@ class BoardSession:
                 # An event of the next boot that arrives before its hello may look like one already reported.
                 self.known, self._asked_hello_s = False, now_s
             return [(messages.Reset(), 0)]
-        if (self._asks_hello or not self.known) and now_s - self._asked_hello_s >= self._wire.hello_again_s:
+        if (self._asks_hello or not self.known) and now_s >= self._asked_hello_s + self._wire.hello_again_s:
             self._asked_hello_s = now_s
             if not self._wire.loses:
                 self._asks_hello = False

@@ -157,11 +157,11 @@ class AudioLink:
         if not self._window:
             return None
         if self._shift is None:
-            if now_s - self._last_s < self._resend_s:
+            if now_s < self._last_s + self._resend_s:  # as in `wait_s`, so that no wait of 0 comes before its time
                 return None
             self._last_s = now_s
             return AudioChunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
-        if self.heard < self._next and now_s - self._last_s >= self._patience_s():
+        if self.heard < self._next and now_s >= self._last_s + self._patience_s():
             self._timeouts += 1
             self._go_back(now_s)
         span = self._span()

@@ -320,3 +320,23 @@ def test_a_minute_is_encoded_in_a_moment() -> None:
     samples, began_s = speech_like(16000 * 60), time.process_time()
     EncodedSound(samples, Encoding.ADPCM)
     assert time.process_time() - began_s < 2
+
+
+def test_something_is_due_when_a_wait_is_over() -> None:
+    """However the times are rounded: else a thread would wait for nothing again and again."""
+    chance, silence = random.Random(1), EncodedSound(np.zeros(9 * 480, dtype=np.int16), Encoding.PCM16)
+    for _ in range(200):
+        link = AudioLink()
+        link.start(RATE_HZ, WINDOW)
+        now_s = chance.uniform(0.0, 1e5)
+        assert link.due(now_s) is not None
+        link.acknowledge(0, now_s)
+        link.give(silence)
+        for heard in range(8):  # the length of a wait has as many digits as its time only at first
+            chunk = known(link.due(now_s))
+            assert chunk.first == heard * chunk.count
+            now_s += chance.uniform(0.01, 0.05)
+            link.acknowledge(chunk.first + chunk.count, now_s)
+        assert link.due(now_s) is not None
+        now_s += known(link.wait_s(now_s))
+        assert known(link.wait_s(now_s)) > 0 or link.due(now_s) is not None
