@@ -58,7 +58,7 @@ def replays(rows: Rows, night: Any) -> Iterator[str]:
 
 
 def observations_once(rows: Rows, night: Any) -> Iterator[str]:
-    """What a driver night is in the log at most as often."""
+    """What a driver told is in the log at most as often."""
     arrived = Counter(what for life in night.truth.arrived for what in life)
     counts: Counter[str] = Counter()
     for row in rows.seen:
@@ -109,8 +109,21 @@ def every_trial_ends(rows: Rows, night: Any) -> Iterator[str]:
             yield f"{trial['id']} never ended"
 
 
+def plan_in_order(rows: Rows, night: Any) -> Iterator[str]:
+    """First takes end in the order of the plan: a run that is resumed goes on where it was cut off."""
+    order = [trial["id"] for trial in rows.plan]
+    ends = [
+        row["body"]["trial_id"]
+        for row in rows.of["trial_finished"]
+        if row["body"]["take"] == 1 and row["body"]["trial_id"] in rows.trials
+    ]
+    if ends != order[: len(ends)]:
+        place = next(number for number, both in enumerate(zip(ends, order, strict=False)) if both[0] != both[1])
+        yield f"{ends[place]} ended where {order[place]} was planned"
+
+
 def commands_kept(rows: Rows, night: Any) -> Iterator[str]:
-    """What a person was night is written is a row."""
+    """What was acknowledged to a person is a row."""
     for command, kind in (("write_note", "note_written"), ("set_mark", "mark_set"), ("rerun", "rerun_asked")):
         answered = sum(ok for id_, (ok, _) in night.answers.items() if night.truth.commands.get(id_) == command)
         written = sum(row["body"]["by"].startswith("person") for row in rows.of[kind])
@@ -230,7 +243,7 @@ def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
         answers = [answer for answer in night.truth.answers if answer["play_id"] == attempt["play_id"]]
         latency, query_end_s = body["latency"], play["start_s"] + attempt["query_end_s"]
         earliest_s = play.get("wake_end_s", play["start_s"]) - ONSET_S
-        # An answer to an earlier attempt that comes so late that it could be this one's cannot be night from it.
+        # An answer to an earlier attempt that comes so late that it could be this one's cannot be told from it.
         speech = [*night.truth.answers, *({"start_s": start_s} for start_s in night.truth.speech)]
         if play["player"] == "ann" and any(
             play["start_s"] - LONGEST_SPEECH_S < other["start_s"] < play["end_s"] for other in speech
@@ -266,6 +279,6 @@ def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
 
 
 CHECKS = (
-    order_of_rows, acknowledged_rows, replays, observations_once, attempts, every_trial_ends, commands_kept,
-    wake_trials, exposure, recounted, query_attempts, *EVIDENCE, *WIRES,
+    order_of_rows, acknowledged_rows, replays, observations_once, attempts, every_trial_ends, plan_in_order,
+    commands_kept, wake_trials, exposure, recounted, query_attempts, *EVIDENCE, *WIRES,
 )  # fmt: skip

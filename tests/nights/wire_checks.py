@@ -23,17 +23,17 @@ def stated_times_hold(rows: Rows, night: Any) -> Iterator[str]:
 
 
 def events_told_once(rows: Rows, night: Any) -> Iterator[str]:
-    """What a device says is night once, or as often as its line was printed; where nothing disturbs it, it is night."""
+    """What a device says is told once, or as often as its line was printed; where nothing disturbs it, it is told."""
     for event in _events(night):
         most = 2 if event.get("repeated") and event["wire"] == "lines" else 1
         if len(event["told"]) > most:
-            yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, night {len(event['night'])} times"
+            yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, told {len(event['told'])} times"
         if len(event["told"]) < min(event["due"], most):
             yield f"{event['device']} ({event['wire']}) woke at {event['at_s']:.3f}, and nothing tells it"
 
 
 def restarts_told_once(rows: Rows, night: Any) -> Iterator[str]:
-    """A restart is night once, soon, and only if there was one."""
+    """A restart is told once, soon, and only if there was one."""
     for wire in night.truth.wires:
         starts = list(wire["starts"])
         for restart in wire["restarts"]:
