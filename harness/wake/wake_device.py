@@ -360,6 +360,7 @@ class DeviceFigures:
 
     def _reached(self, event: HeardWake) -> Play | None:
         """The play that a report belongs to, by its place alone: it may arrive during another one, or after all."""
+        later: Play | None = None
         for play in reversed(self._recent):
             if play.started is None:
                 continue
@@ -369,8 +370,10 @@ class DeviceFigures:
                 running = play.state is PlayState.RUNNING and play.ended is None
                 slow = running and play.on_audio_line and event.audio_s is None
                 if slow or place_s <= to_s:
-                    return play
-        return None
+                    if not play.follows(event):
+                        return play
+                    later = later or play  # unless an earlier one ends where it begins
+        return later
 
     def _settle_near(self, event: HeardWake, owner: Play | None) -> None:
         """An event outside of the plays that were heard in full may lie in the window of one, or be part of its last

@@ -307,6 +307,10 @@ class Play:
         self.moved.pop(seq, None)
         self.events = [event for event in self.events if event.seq != seq]
 
+    def follows(self, report: HeardWake) -> bool:
+        """Whether a report counts no sample of the play: it lies at the end of what was heard before."""
+        return report.audio_s is not None and self.audio_start_s is not None and report.audio_s <= self.audio_start_s
+
     def reaches(self, events: Iterable[HeardWake]) -> Iterator[bool]:
         """Whether a report of each event lies in the play: the best time may lie just beyond what it reaches."""
         from_s, to_s = self.span

@@ -19,6 +19,8 @@ from tests.nights.wire_checks import WIRES
 MARGIN_S = 0.06
 """Beyond the stated errors: what a driver needs to start a sound."""
 BEFORE_S, AFTER_S, REFRACTORY_S, PROOF_S = 0.1, 1.0, 2.0, 15.0
+EDGE_S = 0.006
+"""Of samples: what lies nearer to the edge of a window is left open."""
 ONSET_S = 0.12
 """Speech from so long before a moment may be taken for speech after it."""
 LONGEST_SPEECH_S = 5.0
@@ -135,6 +137,9 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
     """Hits and misses are what the devices did."""
     spans = _windows(rows, night)
     for device, product in night.figures["devices"].items():
+        if device in _wired(night):
+            yield from _wired_trials(rows, night, device)
+            continue
         events = [event for event in night.truth.wakes if event["device"] == device]
         for trial, _, attempt in rows.counted():
             if trial["listening"]["kind"] not in ("wake", "command"):
@@ -174,6 +179,34 @@ def wake_trials(rows: Rows, night: Any) -> Iterator[str]:
                 alone = sum(low <= event["stated_s"] <= high for low, high in spans) == 1
                 if inside and not others and alone and event.get("in_log"):
                     yield f"{trial['id']}: {device} woke at {event['stated_s']:.3f}, and it counts as a miss"
+
+
+def _wired(night: Any) -> set[str]:
+    """Devices that take the sound of these trials over their wire."""
+    return {wire["device"] for wire in night.truth.wires if wire["takes_sound"]}
+
+
+def _wired_trials(rows: Rows, night: Any, device: str) -> Iterator[str]:
+    """Hits and misses are what the device did at these samples, which are exact."""
+    woke = night.figures["devices"][device]["woke"]
+    for trial, _, attempt in rows.counted():
+        if trial["listening"]["kind"] not in ("wake", "command"):
+            continue
+        play = night.truth.plays.get(attempt["play_id"])
+        if play is None or not play["complete"]:
+            yield f"{trial['id']} counts, and {device} has not heard all of {attempt['play_id']}"
+            continue
+        from_s, to_s = attempt["query_start_s"] - BEFORE_S, attempt["query_end_s"] + AFTER_S
+        near = [
+            event
+            for event in night.truth.wakes
+            if event.get("in_play") == attempt["play_id"] and from_s - EDGE_S <= event["offset_s"] <= to_s + EDGE_S
+        ]
+        sure = [event for event in near if from_s + EDGE_S <= event["offset_s"] <= to_s - EDGE_S]
+        if woke.get(trial["id"]) is not None and not near:
+            yield f"{trial['id']}: {device} did not wake, and it counts as a hit"
+        if woke.get(trial["id"]) is None and any(event.get("in_log") for event in sure) and len(near) == 1:
+            yield f"{trial['id']}: {device} woke at {sure[0]['offset_s']:.3f} s, and it counts as a miss"
 
 
 def _visible(gap: Row, device: str, night: Any, run: tuple[float, float] = (-math.inf, math.inf)) -> bool:
@@ -216,6 +249,9 @@ def exposure(rows: Rows, night: Any) -> Iterator[str]:
             if play is None:
                 continue
             plays += 1
+            if device in _wired(night):
+                true_s += play["heard_s"]
+                continue
             true_s += play["end_s"] - play["start_s"]
             for gap in night.truth.deaf:
                 if gap["device"] == device and gap["why"] != "deaf":

@@ -94,6 +94,8 @@ def flawed_phrases_are_repeated(rows: Rows, night: Any) -> Iterator[str]:
             continue
         if trial["listening"]["kind"] == "ambient" or len(sound.keys() & {"stimulus_started", "stimulus_ended"}) < 2:
             continue
+        if sound["stimulus_started"]["audio_s"] is not None:
+            continue  # over a wire, sound takes as long as it takes
         begun, ended = sound["stimulus_started"]["at"], sound["stimulus_ended"]["at"]
         over_s = ended["at_s"] - begun["at_s"] - attempt["duration_s"] - begun["error_s"] - ended["error_s"]
         if over_s > 0.11:
@@ -136,11 +138,13 @@ def probes_are_heard(rows: Rows, night: Any) -> Iterator[str]:
         origin = sound.get("stimulus_started")
         if origin is None or row["body"]["outcome"] not in ("counted", "no_wake"):
             continue
-        low_s = origin["at"]["at_s"] + attempt["query_start_s"] - settings["window_before_s"]
-        high_s = origin["at"]["at_s"] + attempt["query_end_s"] + settings["window_after_s"]
+        wired = origin["audio_s"] is not None
+        begun_s = origin["audio_s"] if wired else origin["at"]["at_s"]
+        low_s = begun_s + attempt["query_start_s"] - settings["window_before_s"]
+        high_s = begun_s + attempt["query_end_s"] + settings["window_after_s"]
         for target in trial["listening"]["targets"]:
             times_s = [
-                seen["at"]["at_s"]
+                seen["audio_s"] if wired else seen["at"]["at_s"]
                 for observed in rows.seen
                 if rows.started[key]["seq"] < observed["seq"] < row["seq"]
                 and (seen := observed["body"]["observation"])["kind"] == "wake"
@@ -292,7 +296,8 @@ def misses_are_proved(rows: Rows, night: Any) -> Iterator[str]:
             origin = rows.sound[attempt["play_id"]].get("stimulus_started")
             if origin is None:
                 continue
-            said_s = origin["at"]["at_s"] + attempt["query_end_s"]
+            # Over a wire, only the beginning and the end of a sound have times.
+            said_s = origin["at"]["at_s"] + (attempt["query_end_s"] if origin["audio_s"] is None else 0.0)
             if any(begun < sign["seq"] < ended and (sign["what"] in ("wake", "transcript") or sign["at_s"] >= said_s)
                    for sign in signs if sign["what"] != "started"):  # fmt: skip
                 continue
@@ -342,6 +347,8 @@ def _said_s(rows: Rows, take: tuple[str, int]) -> float:
     """When the phrase of its last attempt ended."""
     last = [row["body"] for key, row in rows.started.items() if key[:2] == take][-1]
     origin = rows.sound[last["play_id"]].get("stimulus_started")
+    if origin is not None and origin["audio_s"] is not None:
+        origin, last = rows.sound[last["play_id"]].get("stimulus_ended"), {"query_end_s": 0.0}
     return math.inf if origin is None else float(origin["at"]["at_s"] + last["query_end_s"])
 
 

@@ -6,7 +6,8 @@ A driver of the product reads it. The firmware knows nothing of sounds: it is to
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -41,6 +42,8 @@ SCORES = 65535
 """A wake event is known by its score, which is its number of so many."""
 LONGEST_LINE = 1024
 RESEND_S = 0.2
+HEARS_HZ = 400
+"""Sample rate of boards that take sound over their wire: low, since each sample is sent, and times need no more."""
 KEPT = 32
 """Events that a framed board keeps until they are acknowledged."""
 
@@ -180,11 +183,11 @@ class LineFirmware(Firmware):
         return f"I ({int(self.clock.at_s(seen.at.at_s) * 1000)}) {text}\r\n".encode()
 
 
-def event_of(seen: Observation, time_us: int) -> messages.Event | None:
-    """What a word is in the harness's framing."""
+def event_of(seen: Observation, time_us: int, sample: int = 0) -> messages.Event | None:
+    """What a word is in the harness's framing. sample: how many it has heard since its boot."""
     match seen:
         case Wake(score=score, phrase=phrase):
-            return messages.WakeMessage(time_us, 0, score, phrase)
+            return messages.WakeMessage(time_us, sample, score, phrase)
         case Transcript(text=words):
             return messages.TranscriptEvent(time_us, 0, True, words)
         case ResponseText(text=words):
@@ -199,14 +202,25 @@ class FramedFirmware(Firmware):
     """Speaks frames on a line: events are kept until they are acknowledged, and are sent again and again.
 
     loses: share of frames that the line damages. beats: it says with each answer that it listens. window: samples that
-    it takes ahead; 0: it takes no sound.
+    it takes ahead; 0: it takes no sound. heard: gets the values of samples that it has accepted, in their order.
+    taken: how many since its boot. slow_s: how long it takes for a frame of sound.
     """
 
     drift = 0.02
 
-    def __init__(self, world: SimulatedThreads, chance: Random, *, beats: bool, window: int) -> None:
+    def __init__(
+        self,
+        world: SimulatedThreads,
+        chance: Random,
+        *,
+        beats: bool,
+        window: int,
+        heard: Callable[[Sequence[int]], object] | None = None,
+    ) -> None:
         self.port = SimulatedPort(world, self)
-        self.loses = 0.0
+        self.loses = self.slow_s = 0.0
+        self.taken = 0
+        self._heard = heard
         self._beats, self._window = beats, window
         self._decoder = Decoder()
         self._kept: dict[int, messages.Event] = {}
@@ -217,13 +231,14 @@ class FramedFirmware(Firmware):
         super()._boot(booted_s)
         self._id = f"{self._chance.getrandbits(32):08x}"
         self._seq = self._chance.choice((0, 0, 40, 900)) if self.boots == 1 else 0  # of earlier sessions
+        self.taken = 0
         self._kept.clear()
 
     def say(self, seen: Observation, leaves_s: float) -> None:
-        boots, time_us = self.boots, self._us(seen.at.at_s)
+        boots, time_us, sample = self.boots, self._us(seen.at.at_s), self.taken
 
         def leave() -> None:
-            event = event_of(seen, time_us)
+            event = event_of(seen, time_us, sample)
             if boots == self.boots and event is not None:
                 self._event(event)
 
@@ -254,12 +269,22 @@ class FramedFirmware(Firmware):
                 pong = messages.Pong(token, self._us(now_s), self._us(now_s + busy_s), self._beats)
                 boots = self.boots
                 self._world.call_at(now_s + busy_s, lambda: self._send(pong) if boots == self.boots else None)
-            case messages.Audio():
-                self._send(messages.AudioAck(0, self._seq))
+            case messages.Audio() as audio if self.slow_s:
+                boots = self.boots
+                self._world.call_at(now_s + self.slow_s, lambda: self._hear(audio) if boots == self.boots else None)
+            case messages.Audio() as audio:
+                self._hear(audio)
             case messages.EventAck(number):
                 self._kept.pop(number, None)
             case _:
                 pass
+
+    def _hear(self, audio: messages.Audio) -> None:
+        if self._heard is not None and not self.hung and audio.first == self.taken:
+            samples = struct.unpack(f"<{len(audio.data) // 2}h", audio.data)
+            self.taken += len(samples)
+            self._heard(samples)
+        self._send(messages.AudioAck(self.taken, self._seq))
 
     def _event(self, event: messages.Event) -> None:
         self._seq += 1
@@ -289,7 +314,8 @@ class FramedFirmware(Firmware):
 
     def _hello(self) -> messages.BoardHello:
         now_us = self._us(self._world.monotonic())
-        return messages.BoardHello(1, self._id, now_us, 16000, self._window, "simulated", ("alexa",))
+        rate_hz = 16000 if self._heard is None else HEARS_HZ
+        return messages.BoardHello(1, self._id, now_us, rate_hz, self._window, "simulated", ("alexa",))
 
     def _us(self, host_s: float) -> int:
         return max(0, int(self.clock.at_s(host_s) * 1e6))

@@ -361,8 +361,10 @@ def match(plays: Sequence[Play], events: Sequence[Event]) -> None:
         # GAP: the best report places an event, else another one. Of plays that reach it, the later is its home …
         for seen in (*reversed(event.reports), event.seen) if len(event.reports) > 1 else event.reports:
             at_s = seen["at"]["at_s"]
-            reached = (p for p in reversed(plays) if p.from_s <= (p.place(seen) if p.wire else at_s) <= p.to_s)
-            event.home = next(reached, event.home)
+            reached = [p for p in reversed(plays) if p.from_s <= (p.place(seen) if p.wire else at_s) <= p.to_s]
+            # An event at the first sample of a play came before it.
+            after = (p for p in reached if not p.wire or seen.get("audio_s") is None or seen["audio_s"] > p.start_s)
+            event.home = next(after, reached[0] if reached else event.home)
         event.place_s = event.home.place(event.seen) if event.home else 0.0
     # GAP: an event stays part of another one, and phrases prove listening, when the attempt is replaced later.
     for wire in (False, True):

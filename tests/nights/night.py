@@ -43,7 +43,7 @@ from harness.wake.wake import WakeFigures
 from tests.nights.figures import figures_of
 from tests.nights.host import Death, MortalLog, Renders, UnthreadedLog
 from tests.nights.scenario import drawn_scenario
-from tests.nights.wires import Reached, board_of
+from tests.nights.wires import Injected, Reached, board_of
 
 LONGEST_S = 8 * 3600.0
 ON_DISK_EVERY = 100
@@ -100,7 +100,8 @@ class Night:
         self._chance_of_deaths = chance
         self.bench = self._bench()
         intents = ObservationKind.INTENT in self.bench.devices[0].profile.reports
-        self.scenario = drawn_scenario(self.room, intents, templates)
+        wired = all(isinstance(device, Injected) for device in self.room.devices)
+        self.scenario = drawn_scenario(self.room, intents, wired, templates)
         self.trials = plan(self.scenario, self.bench)
         self.trial_of = {trial.id: trial for trial in self.trials}
         self.prompted = ""
@@ -113,7 +114,8 @@ class Night:
         room.ear = SimulatedMicrophone("mic", room)
         room.speakers = [SimulatedLoudspeaker("speaker", room)]
         devices = []
-        for number in range(1, chance.choice((1, 1, 2, 3)) + 1):
+        count = chance.choice((1, 1, 2, 3))
+        for number in range(1, count + 1):
             like = Character(
                 wakes=chance.choice((0.6, 0.85, 0.95, 1.0)),
                 mishears=chance.choice((0.0, 0.1, 0.3)),
@@ -128,7 +130,7 @@ class Night:
             )
             name = f"box{number}"
             like = replace(like, states=room.chance(f"{name}:states").random() < 0.3)
-            board = board_of(name, room, like, self._happens)
+            board = board_of(name, room, like, self._happens, alone=count == 1)
             reports = REPORTS
             if not isinstance(board, Reached):  # the firmwares of drivers tell no intents
                 reports |= {ObservationKind.INTENT}
@@ -142,7 +144,10 @@ class Night:
                 reports=reports,
                 responds=like.answers,
             )
-            devices.append(Device(name, profile, Equipment(f"{name}_link", "in_process", None, HERE)))
+            takes_sound = isinstance(board, Injected)
+            devices.append(
+                Device(name, profile, Equipment(f"{name}_link", "in_process", None, HERE, injects=takes_sound))
+            )
         retry = OnFault(retry_after_s=chance.choice((5.0, 20.0)), retries=200)
         return Bench(
             "lab", "A lab", "bench.yaml", "b" * 64, tuple(devices),

@@ -43,7 +43,7 @@ class SimulatedPort:
         self._world, self._device = world, device
         self._byte_s = 10 / baud
         self._arrived = b""
-        self._free_s = 0.0
+        self._free_s = self._taken_s = 0.0
         self._plugged, self._opened = True, False
         self.full = False
 
@@ -96,8 +96,8 @@ class SimulatedPort:
             raise LineGone("its port is gone (unplugged, or without power): simulated")
         if self.full:
             return 0
-        arrives_s = self._world.monotonic() + len(data) * self._byte_s
-        self._world.call_at(arrives_s, lambda: self._device.takes(data))
+        self._taken_s = max(self._taken_s, self._world.monotonic()) + len(data) * self._byte_s
+        self._world.call_at(self._taken_s, lambda: self._device.takes(data))
         return len(data)
 
     def close(self) -> None:

@@ -29,8 +29,9 @@ OFTEN = 0.08
 """How often a night has each of the further kinds."""
 
 
-def drawn_scenario(room: SimulatedRoom, intents: bool, played: Collection[int] | None) -> Scenario:
-    """intents: whether the first device reports them. played: numbers of the templates; None: all."""
+def drawn_scenario(room: SimulatedRoom, intents: bool, wired: bool, played: Collection[int] | None) -> Scenario:
+    """intents: whether the first device reports them. wired: all devices take their sound over a wire, so nothing is
+    said into the air. played: numbers of the templates; None: all."""
     chance = room.chance("scenario")
     rule = RepromptRule(
         max_attempts=chance.choice((1, 2, 3)),
@@ -65,6 +66,10 @@ def drawn_scenario(room: SimulatedRoom, intents: bool, played: Collection[int] |
                 spec = AmbientSpec(chance.uniform(60, 300) / 3600, sources, chance.choice((20.0, 60.0)), probe)
                 templates.append(TrialTemplate(name, "", kind=TrialKind.AMBIENT, ambient=spec))
     templates += _further_templates(room, intents)
+    if wired:
+        listening = (TrialKind.WAKE, TrialKind.COMMAND, TrialKind.AMBIENT)
+        templates = [each for each in templates if each.kind in listening and not (each.voice and each.voice.is_person)]
+        templates.append(TrialTemplate("wake_wired", "", 6, kind=TrialKind.WAKE, tail_s=1.5))
     if played is not None:
         templates = [template for number, template in enumerate(templates) if number in played]
     tests = Stopping()

@@ -7,19 +7,27 @@ is known again by its score. What the driver told is kept beside what was true.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from harness.base.ports import Sink
+from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.mqtt.options import MessageFraming, MqttInjection, MqttOptions
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
 from harness.devices.serial.peers import ConsolePeer
+from harness.devices.wire.adpcm import InjectionPace
+from harness.model.errors import DeviceError
 from harness.model.observation import DeviceState, LinkLost, Observation, Status, Unread, Wake
+from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.session.simulated.bench import Board, Character, SimulatedRoom
 from tests.nights.firmware import (
     FRAMES,
+    HEARS_HZ,
     LINES,
     MESSAGES,
     SCORES,
@@ -34,6 +42,8 @@ from tests.seen import Around
 
 SHARE = 3
 """One device in so many is reached by a driver."""
+TAKES_SOUND = 20
+"""Of devices that are alone on their bench, one in so many takes sound over its wire."""
 KINDS = ("lines", "frames", "messages", "lines", "frames", "messages", "radio")
 CALM_S = 3.0
 """Before and after an event: in so long without trouble, nothing of it is lost or late."""
@@ -44,13 +54,18 @@ NOTICED_S = 15.0
 LATEST_LINE_S = 0.5
 """A line that is more than a second late is taken for one whose time is not the device's clock."""
 STALLS_EVERY_S = 5.0
+FLOWS_S = 0.5
+"""So long after a sample a board that takes sound over its wire still works on it."""
 SETTLED_S = 40.0
 """In so long without trouble a clock is known by its lines."""
 EVERY_S = 40.0
 
 
-def board_of(name: str, room: SimulatedRoom, like: Character, happens: Callable[[], bool]) -> Board:
-    """A device of the bench, drawn: most speak in observations."""
+def board_of(name: str, room: SimulatedRoom, like: Character, happens: Callable[[], bool], *, alone: bool) -> Board:
+    """A device of the bench, drawn: most speak in observations. alone: there is no other one."""
+    hearing = room.chance(f"{name}:sound over its wire")
+    if alone and not hearing.randrange(TAKES_SOUND):
+        return Injected("frames", name, room, replace(like, edge=0.0), hearing, happens)
     chance = room.chance(f"{name}:wire")
     if chance.randrange(SHARE):
         return Board(name, room, like, link=f"{name}_link")
@@ -59,6 +74,9 @@ def board_of(name: str, room: SimulatedRoom, like: Character, happens: Callable[
 
 class Reached(Board):
     """A device with a firmware, and the driver of the engine that lives at this moment."""
+
+    injection = SerialInjection.NONE
+    pace = InjectionPace.FASTEST
 
     def __init__(
         self, how: str, name: str, room: SimulatedRoom, like: Character, chance: Random, happens: Callable[[], bool]
@@ -77,15 +95,25 @@ class Reached(Board):
             case "lines":
                 self.firmware = LineFirmware(world, chance)
             case "frames":
-                self.firmware = FramedFirmware(world, chance, beats=like.beats, window=chance.choice((0, 8000)))
+                self.firmware = self._framed(world, chance, like)
             case "messages":
                 self.firmware = MessageFirmware(world, chance, self._broker, name)
             case _:
                 self.firmware = RadioFirmware(world, chance, self._broker, f"{name}_link", beats=like.beats)
-        self.wire: dict[str, Any] = {"device": name, "how": how, "restarts": [], "starts": [], "losses": []}
+        self.wire: dict[str, Any] = {
+            "device": name,
+            "how": how,
+            "takes_sound": self.injection is not SerialInjection.NONE,
+            "restarts": [],
+            "starts": [],
+            "losses": [],
+        }
         room.truth.wires.append(self.wire)
         super().__init__(name, room, like, link=f"{name}_link")
         room.later(chance.expovariate(1 / EVERY_S), self._next_fault)
+
+    def _framed(self, world: SimulatedThreads, chance: Random, like: Character) -> FramedFirmware:
+        return FramedFirmware(world, chance, beats=like.beats, window=chance.choice((0, 8000)))
 
     def _way(self) -> Callable[[], float]:
         usual_s = self._chance.choice((0.001, 0.005, 0.02))
@@ -104,7 +132,8 @@ class Reached(Board):
             serial = SerialOptions(
                 port="simulated",
                 framing=FramingChoice.VH if framed else FramingChoice.NONE,
-                injection=SerialInjection.NONE,
+                injection=self.injection,
+                pace=self.pace,
             )
             around = Around(profile=FRAMES if framed else LINES)
             self._driver = SimulatedSerial(self.id, serial, around, self.firmware.port)
@@ -291,7 +320,7 @@ class Reached(Board):
 
     def _fail(self) -> None:
         chance, firmware = self._chance, self.firmware
-        kind, lasts_s = chance.choice(FAULTS[self.how]), chance.uniform(0.5, 8.0)
+        kind, lasts_s = chance.choice(self._faults()), chance.uniform(0.5, 8.0)
         if not self._happens():
             return
         self.room.truth.faults[f"wire: {kind}"] += 1
@@ -326,8 +355,16 @@ class Reached(Board):
                         device._trouble(lasts_s + CALM_S)
                 self.room.truth.slow.append((self.room.now_s(), self.room.now_s() + lasts_s + 10.0))
                 self.room.world.stall(lasts_s)
+            case "slow to hear" if isinstance(firmware, FramedFirmware):
+                firmware.slow_s = chance.uniform(0.005, 0.03)
+                self.room.later(lasts_s, lambda: setattr(firmware, "slow_s", 0.0))
+            case "sound refused":
+                self.refuses = chance.randint(1, 3)
             case _:
                 raise AssertionError(kind)
+
+    def _faults(self) -> Sequence[str]:
+        return FAULTS[self.how]
 
     def _knows_its_clock(self) -> bool:
         peer = self._driver.peer if isinstance(self._driver, SimulatedSerial) else None
@@ -357,6 +394,98 @@ class Reached(Board):
                     return [(line[:place], 0.0), (line[place:], chance.uniform(0.01, 0.4))]
 
         return damage
+
+
+class Injected(Reached):
+    """A board that takes the sound of listening trials over its wire. Each sound has a number, which is its samples.
+
+    So it knows what it hears, and of each sound how much. Its wake events carry the sample at which they came.
+    """
+
+    injection = SerialInjection.VH
+
+    def __init__(
+        self, how: str, name: str, room: SimulatedRoom, like: Character, chance: Random, happens: Callable[[], bool]
+    ) -> None:
+        self.pace = chance.choice((InjectionPace.REALTIME, InjectionPace.REALTIME, InjectionPace.FASTEST))
+        self.refuses = 0
+        self._sounds: list[dict[str, Any]] = []
+        self._last: dict[str, Any] | None = None
+        self._heard_s = -math.inf
+        self._awaited: list[tuple[str, float, Callable[[], object]]] = []
+        super().__init__(how, name, room, like, chance, happens)
+
+    def _framed(self, world: SimulatedThreads, chance: Random, like: Character) -> FramedFirmware:
+        window = chance.choice((480, 1000, 4000))
+        return FramedFirmware(world, chance, beats=like.beats, window=window, heard=self._hears_samples)
+
+    def _faults(self) -> Sequence[str]:
+        return (*super()._faults(), "slow to hear", "sound refused")
+
+    @property
+    def listens(self) -> bool:
+        """It works on samples only: between sounds it stands still."""
+        return super().listens and self.room.now_s() < self._heard_s + FLOWS_S
+
+    # As a player of stimuli
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        if self.refuses:
+            self.refuses -= 1
+            raise DeviceError("the board has no room for sound")
+        if self._driver is None:
+            raise DeviceError(f"{self.id} is not open")
+        count = round(waveform.duration_s * HEARS_HZ)
+        self._sounds.append({"play_id": play_id, "count": count, "heard": 0})
+        numbered = np.full(count, len(self._sounds) / 32768, dtype=np.float32)
+        self._driver.play(play_id, Waveform(numbered, HEARS_HZ))
+
+    def stop(self) -> None:
+        if self._driver is not None:
+            self._driver.stop()
+
+    def level_dbfs(self) -> float | None:
+        return None
+
+    # As the board
+
+    def _hears_samples(self, samples: Sequence[int]) -> None:
+        for number in dict.fromkeys(samples):
+            sound, more = self._sounds[number - 1], samples.count(number)
+            sound["heard"] += more
+            if sound["heard"] == more:
+                self._begins_to_hear(sound)
+            self._last, self._heard_s = sound, self.room.now_s()
+            play = self.room.truth.plays[sound["play_id"]]
+            play["end_s"], play["heard_s"] = self.room.now_s(), sound["heard"] / HEARS_HZ
+            play["complete"] = sound["heard"] == sound["count"]
+            self._goes_on_hearing(sound)
+
+    def _begins_to_hear(self, sound: dict[str, Any]) -> None:
+        now_s, play_id = self.room.now_s(), sound["play_id"]
+        phrases = self.room.phrases.get(play_id.rpartition(".t")[0] or play_id)
+        play = {"play_id": play_id, "player": self.id, "start_s": now_s, "end_s": now_s, "complete": False}
+        self.room.truth.plays[play_id] = play
+        if phrases is not None and phrases.wake_s:
+            play["wake_end_s"] = now_s + phrases.wake_s[0][1]
+        self.hears(play_id, now_s, phrases, self)
+
+    def _goes_on_hearing(self, sound: dict[str, Any]) -> None:
+        heard_s = sound["heard"] / HEARS_HZ
+        due = [each for each in self._awaited if each[0] == sound["play_id"] and each[1] <= heard_s]
+        self._awaited = [each for each in self._awaited if each not in due]
+        for _, _, call in due:
+            call()
+
+    def _when_heard(self, play_id: str, starts_s: float, offset_s: float, call: Callable[[], object]) -> None:
+        self._awaited.append((play_id, offset_s, call))
+
+    def _wakes(self, why: str, play_id: str) -> None:
+        """Where it stands in what it has heard last is where the event lies."""
+        super()._wakes(why, play_id)
+        if self._last is not None:
+            place = {"in_play": self._last["play_id"], "offset_s": self._last["heard"] / HEARS_HZ}
+            self.room.truth.wakes[-1] |= place
 
 
 FAULTS = {

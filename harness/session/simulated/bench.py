@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
@@ -458,7 +459,6 @@ class Board(BenchPart):
         chance = self.room.chance(f"{self.name}:{play_id}:{self._times[play_id]}")
         wakes_share = self.like.wakes_of.get(phrases.of.speaker, self.like.wakes)
         for _, end_s in phrases.wake_s:
-            due_s = starts_s + end_s
             delay_s = chance.uniform(0.08, 0.3)
             if chance.random() < self.like.edge:
                 delay_s = chance.uniform(0.6, 1.4)
@@ -479,10 +479,14 @@ class Board(BenchPart):
                         delay_s + 1.0, lambda: self._is_at(DeviceState.IDLE) if boot == self._boot else None
                     )
                 else:
-                    query_end_s = starts_s + phrases.query_s[1]
-                    self.room.world.call_at(query_end_s, lambda: self._understands(boot, play_id, phrases, chance))
+                    understand = partial(self._understands, boot, play_id, phrases, chance)
+                    self._when_heard(play_id, starts_s, phrases.query_s[1], understand)
 
-            self.room.world.call_at(due_s, heard)
+            self._when_heard(play_id, starts_s, end_s, heard)
+
+    def _when_heard(self, play_id: str, starts_s: float, offset_s: float, call: Callable[[], object]) -> None:
+        """Calls when the device has heard so much of a sound."""
+        self.room.world.call_at(starts_s + offset_s, call)
 
     def silence(self, play_id: str, at_s: float) -> None:
         """The sound ends here."""

@@ -405,3 +405,21 @@ def test_a_restart_and_a_sign_of_life_of_one_moment_count_in_their_order(
         proofs.cut(100.0)
     proofs.add(seen_by.ListeningProved(LINK, Stamp(108.0), seen_by.Proof.HEARTBEAT))
     assert proofs.spans == spans
+
+
+def test_an_event_between_two_sounds_on_a_wire_follows_the_first_whenever_it_is_reported() -> None:
+    """Its sample is the end of the first sound and the beginning of the second."""
+    found = []
+    for is_late in (False, True):
+        rows = rows_of(first := wake_trial(1), second := wake_trial(2))
+        rows.play(first, [("kitchen", PHRASE[1] + 0.1)], duration_s=6.0)
+        between = seen_by.Wake(LINK, Stamp(rows.at_s), "alexa", 0.9, rows.audio_s)
+        if not is_late:
+            rows.see(between)
+        rows.play(second, [("kitchen", PHRASE[1] + 0.1)])
+        if is_late:
+            rows.see(between)
+        kitchen = rows.device("kitchen")
+        found.append((kitchen.hits, kitchen.double_wakes.count, kitchen.in_vocabulary_events, kitchen.suppressed))
+    assert found[0] == found[1]
+    assert found[0][:2] == (2, 1)
