@@ -109,9 +109,10 @@ QUESTIONS: tuple[AidQuestion, ...] = tuple(
     for told in _FILE["questions"]
 )
 """In the order of asking, side questions last. The first opens the aid."""
-
+_BY_ID = {one.id: one for one in QUESTIONS}
 
 MOST = 8
+"""Questions on the longest path."""
 FILLED = "@harness"
 """Suffix of a stored answer that the harness filled in: "recognised=yes@harness"."""
 
@@ -197,15 +198,19 @@ class AidStep:
 class AidState:
     """A rater's progress in the aid. Every answer gives a new state. Either `question` or `ending` is None."""
 
-    aid: Aid
     known: Known
     steps: tuple[AidStep, ...] = ()
+
+    @classmethod
+    def begin(cls, known: Known) -> AidState:
+        """The state before the first question for a person; at its end if the harness knows enough."""
+        return cls(known).filled_in()
 
     @property
     def question(self) -> AidQuestion | None:
         """The current question."""
         leads = self._leads
-        return self.aid.question(leads) if isinstance(leads, str) else None
+        return _BY_ID[leads] if isinstance(leads, str) else None
 
     @property
     def ending(self) -> AidEnding | None:
@@ -229,11 +234,6 @@ class AidState:
     def most(self) -> int:
         """Maximum length of this path, with answered questions and the current one."""
         return len(self.steps) + (self._longest(self.question, asked=True) if self.question else 0)
-
-    @property
-    def filled(self) -> tuple[AidStep, ...]:
-        """Answers of the harness so far."""
-        return tuple(step for step in self.steps if step.filled)
 
     @property
     def suggested(self) -> AidAnswer | None:
@@ -265,7 +265,7 @@ class AidState:
 
     def back(self) -> AidState:
         """The state before the last answer, also one of the harness. At the start: the same state."""
-        return AidState(self.aid, self.known, self.steps[:-1])
+        return AidState(self.known, self.steps[:-1])
 
     def filled_in(self) -> AidState:
         """The state after all answers that the harness can give."""
@@ -275,12 +275,12 @@ class AidState:
         return state
 
     def _with(self, step: AidStep) -> AidState:
-        return AidState(self.aid, self.known, (*self.steps, step))
+        return AidState(self.known, (*self.steps, step))
 
     @property
     def _leads(self) -> str | AidEnding:
         if not self.steps:
-            return self.aid.questions[0].id
+            return QUESTIONS[0].id
         return self.steps[-1].answer.to(core_capability=self.known.core_capability)
 
     def _longest(self, question: AidQuestion, asked: bool = False) -> int:
@@ -288,56 +288,7 @@ class AidState:
         wanted = None if asked else self.known.answer_to(question.id)
         ways = [one for one in question.answers if wanted in (None, one.id)]
         ends = [one.to(core_capability=self.known.core_capability) for one in ways]
-        return 1 + max(self._longest(self.aid.question(one)) if isinstance(one, str) else 0 for one in ends)
-
-
-@frozen
-class Aid:
-    """The graph of questions. Another language is another graph with the same ids.
-
-    ValueError for duplicate ids or keys, unknown or unreachable questions, cycles, and paths longer than `MOST`.
-    """
-
-    questions: tuple[AidQuestion, ...] = QUESTIONS
-
-    def __post_init__(self) -> None:
-        ids = [one.id for one in self.questions]
-        if len(set(ids)) < len(ids) or not ids:
-            raise ValueError(f"each question needs an id of its own: {ids}")
-        for question in self.questions:
-            # An answer with a duplicate key could not be given.
-            keys = [one.key for one in question.answers]
-            words = {one.id for one in question.answers}
-            if not keys or len(set(keys)) < len(keys) or len(words) < len(keys) or any(len(key) != 1 for key in keys):
-                raise ValueError(f"“{question.id}” needs answers with ids and one-letter keys of their own")
-        met: set[str] = set()
-        self._check_ways(self.questions[0].id, (), met)
-        if unmet := set(ids) - met:
-            raise ValueError(f"no way leads to {sorted(unmet)}")
-
-    def _check_ways(self, question_id: str, way: tuple[str, ...], met: set[str]) -> None:
-        way = (*way, question_id)
-        if len(way) > MOST:
-            raise ValueError(f"more than {MOST} questions, or a circle: {' → '.join(way)}")
-        met.add(question_id)
-        for answer in self.question(question_id).answers:
-            for leads in (answer.leads, answer.leads_if_core):
-                if isinstance(leads, str):
-                    self._check_ways(leads, way, met)
-
-    def question(self, question_id: str) -> AidQuestion:
-        """The question with this id; ValueError."""
-        found = next((one for one in self.questions if one.id == question_id), None)
-        if found is None:
-            raise ValueError(f"the aid has no question “{question_id}”")
-        return found
-
-    def begin(self, known: Known) -> AidState:
-        """The state before the first question for a person; at its end if the harness knows enough."""
-        return AidState(self, known).filled_in()
-
-
-AID = Aid()
+        return 1 + max(self._longest(_BY_ID[one]) if isinstance(one, str) else 0 for one in ends)
 
 
 def ending_text(ending: AidEnding) -> str:

@@ -26,7 +26,7 @@ from harness.model.judgment import (
     TranscriptPolicy,
 )
 from harness.model.row_ids import RowIds
-from harness.rating.aid import AID, AidState, Known
+from harness.rating.aid import AidState, Known
 from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import CategoryProposal, Item, Seen, new_row, seen_in, withdrawal
 from harness.rating.standing import Count, Given, OwnRows, RaterStanding
@@ -196,7 +196,7 @@ class Desk:
         item = self._item
         if item is None:
             return None
-        return AID.begin(Known.of(item.recognition, item.truncated, item.effect, item.core_capability))
+        return AidState.begin(Known.of(item.recognition, item.truncated, item.effect, item.core_capability))
 
     # Keys that write
 

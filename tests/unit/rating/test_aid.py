@@ -17,11 +17,9 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, Effe
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import (
-    AID,
     FILLED,
     MOST,
     QUESTIONS,
-    Aid,
     AidAnswer,
     AidEnding,
     AidQuestion,
@@ -43,7 +41,7 @@ ALL_KNOWN = [
 
 
 def walk(known: Known, *answers: str) -> AidState:
-    state = AID.begin(known)
+    state = AidState.begin(known)
     for one in answers:
         state = state.answer(one)
     return state
@@ -102,7 +100,7 @@ def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recog
     assert len(mine) == 18
     for known in mine:
         paths = set()
-        for state in ends(AID.begin(known)):
+        for state in ends(AidState.begin(known)):
             ending = state.ending
             assert state.question is None
             assert ending is not None
@@ -122,7 +120,7 @@ def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recog
 
 def test_all_eleven_categories_all_reasons_and_all_sub_flags_are_reached() -> None:
     for core in (False, True):
-        reached = [state.ending for state in ends(AID.begin(Known(core_capability=core)))]
+        reached = [state.ending for state in ends(AidState.begin(Known(core_capability=core)))]
         assert {one.category for one in reached if one} == {*Category, None}
         assert {one.flag for one in reached if one} == {
             None,
@@ -136,7 +134,7 @@ def test_all_eleven_categories_all_reasons_and_all_sub_flags_are_reached() -> No
 
 def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
     for known in (HEARD, Known(), replace(HEARD, effect=EffectWord.PARTIAL)):
-        for state in ends(AID.begin(known)):
+        for state in ends(AidState.begin(known)):
             steps = state.steps
             while state.can_go_back:
                 state = state.back()
@@ -148,14 +146,14 @@ def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
 
 
 def test_what_the_harness_knows_is_filled_in_counted_and_marked() -> None:
-    state = AID.begin(HEARD)
+    state = AidState.begin(HEARD)
     assert state.path == ("recognised=yes@harness", "whole=yes@harness")
     assert [step.filled for step in state.steps] == [True, True]
     assert state.question is not None
     assert state.question.id == "asks_back"
     assert (state.number, state.most) == (3, MOST)
 
-    nothing = AID.begin(Known())
+    nothing = AidState.begin(Known())
     assert (nothing.number, nothing.most, nothing.path) == (1, MOST, ())
     half = walk(Known(Recognition.UNKNOWN, truncated=False), "yes")
     assert half.path == ("recognised=yes", "whole=yes@harness")
@@ -171,7 +169,7 @@ def test_what_the_harness_knows_is_filled_in_counted_and_marked() -> None:
 def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
     known: Known, status: JudgmentStatus, flag: Flag
 ) -> None:
-    state = AID.begin(known)
+    state = AidState.begin(known)
     assert state.ending == AidEnding(flag=flag)
     assert state.ending.status is status
     again = state.back()
@@ -194,7 +192,7 @@ def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
     ],
 )
 def test_the_effect_that_was_seen_decides(word: EffectWord, category: Category, sub_flags: tuple[SubFlag, ...]) -> None:
-    state = AID.begin(replace(HEARD, effect=word)).answer("no")
+    state = AidState.begin(replace(HEARD, effect=word)).answer("no")
     if word is EffectWord.WRONG:
         state = state.answer("no").answer("clear").answer("hidden")
     else:
@@ -208,7 +206,7 @@ def test_the_effect_that_was_seen_decides(word: EffectWord, category: Category, 
 
 def test_an_effect_that_nobody_could_tell_leaves_the_words_and_never_holds() -> None:
     known = replace(HEARD, effect=EffectWord.UNKNOWN)
-    assert not any(state.ending and state.ending.status is JudgmentStatus.HELD for state in ends(AID.begin(known)))
+    assert not any(state.ending and state.ending.status is JudgmentStatus.HELD for state in ends(AidState.begin(known)))
     state = walk(known, "no", "no", "clear")
     assert state.question is not None
     assert state.question.id == "claim"
@@ -261,7 +259,7 @@ def test_a_gap_in_its_knowledge_is_noted_with_the_category_that_carries_it() -> 
 
 
 def test_keys_answer_and_other_keys_do_nothing() -> None:
-    state = AID.begin(HEARD)
+    state = AidState.begin(HEARD)
     assert state.press("b") == state.answer("detail")
     assert state.press("B") is None
     assert state.press("1") is None
@@ -271,51 +269,19 @@ def test_keys_answer_and_other_keys_do_nothing() -> None:
 
 
 def test_wrong_answers_and_wrong_paths_are_refused() -> None:
-    state = AID.begin(HEARD)
+    state = AidState.begin(HEARD)
     with pytest.raises(ValueError, match=r"“asks_back” has no answer “perhaps” \(no, detail, meaning, needless\)"):
         state.answer("perhaps")
     with pytest.raises(ValueError, match="come to its end"):
         state.answer("detail").answer("detail")
 
 
-def _asking(*answers: AidAnswer) -> tuple[AidQuestion, ...]:
-    return (AidQuestion("q", "", "", answers),)
-
-
-def _line(length: int) -> tuple[AidQuestion, ...]:
-    """Questions one after the other."""
-    return tuple(
-        AidQuestion(str(one), "", "", (AidAnswer("on", "a", "", str(one + 1) if one < length else AidEnding()),))
-        for one in range(1, length + 1)
-    )
-
-
-@pytest.mark.parametrize(
-    ("questions", "says"),
-    [
-        ((), "id of its own"),
-        ((*_line(1), *_line(1)), "id of its own"),
-        (_asking(), "answers"),
-        (
-            (AidQuestion("q", "", "", (AidAnswer("x", "a", "", AidEnding()), AidAnswer("y", "a", "", AidEnding()))),),
-            "keys",
-        ),
-        (
-            (AidQuestion("q", "", "", (AidAnswer("x", "a", "", AidEnding()), AidAnswer("x", "b", "", AidEnding()))),),
-            "ids",
-        ),
-        (_asking(AidAnswer("x", "ab", "", AidEnding())), "one-letter"),
-        (_asking(AidAnswer("x", "a", "", "nowhere")), "no question “nowhere”"),
-        (_asking(AidAnswer("x", "a", "", "q")), "circle"),
-        (_asking(AidAnswer("x", "a", "", AidEnding(), "q")), "circle"),
-        (_line(9), "more than 8"),
-        ((*_line(2), replace(_line(1)[0], id="island")), "no way leads to"),
-    ],
-)
-def test_a_graph_that_cannot_be_walked_is_refused(questions: tuple[AidQuestion, ...], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        Aid(questions)
-    assert Aid(_line(8)).begin(Known()).most == 8
+def test_every_question_is_asked_on_some_path_and_has_an_id_of_its_own() -> None:
+    asked = {step.question.id for known in ALL_KNOWN for state in ends(AidState.begin(known)) for step in state.steps}
+    assert asked == {one.id for one in QUESTIONS}
+    assert len(asked) == len(QUESTIONS)
+    for question in QUESTIONS:
+        assert len({one.id for one in question.answers}) == len(question.answers)
 
 
 def test_an_ending_is_one_thing() -> None:
@@ -332,7 +298,7 @@ def test_an_ending_is_one_thing() -> None:
     moves=st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "back", "stray"]), max_size=40),
 )
 def test_whatever_keys_are_pressed_the_aid_asks_or_ends(known: Known, moves: list[str]) -> None:
-    state = AID.begin(known)
+    state = AidState.begin(known)
     for move in moves:
         state = state.back() if move == "back" else state.press(move) or state
         assert (state.question is None) != (state.ending is None)
@@ -373,7 +339,7 @@ def test_questions_are_asked_in_everyday_words() -> None:
 @pytest.mark.parametrize("width", [76, 40])
 def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(width: int) -> None:
     for known in (Known(core_capability=True), HEARD, Known(Recognition.YES, False, EffectWord.PARTIAL)):
-        for state in states(AID.begin(known)):
+        for state in states(AidState.begin(known)):
             text = aid_lines(state, width)
             assert text
             assert max(map(len, text)) <= width
@@ -388,31 +354,31 @@ def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(widt
 
 
 def test_what_was_filled_in_is_told_once() -> None:
-    state = AID.begin(HEARD)
+    state = AidState.begin(HEARD)
     assert aid_lines(state)[:3] == [
         "Known already: query heard. Yes, or nothing speaks against it.",
         "Known already: first response, whole. Yes.",
         "Question 3 of at most 8.",
     ]
     assert aid_lines(state.answer("no"))[0] == "Question 4 of at most 8."
-    back = AID.begin(Known(Recognition.YES, truncated=True)).back()
+    back = AidState.begin(Known(Recognition.YES, truncated=True)).back()
     assert "b: No, a part is missing, or it is not the first (known so far)" in aid_lines(back)
 
 
 def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
-    state = AID.begin(HEARD)
+    state = AidState.begin(HEARD)
     for answer in ("no", "no", "clear", "none", "gap", "much"):
         state = state.answer(answer)
     assert aid_lines(state) == ["Partially correct. Key 2.", "Noted: too much.", "Noted: a fact is wrong or missing."]
-    assert aid_lines(AID.begin(Known(Recognition.YES, truncated=True)))[-1] == (
+    assert aid_lines(AidState.begin(Known(Recognition.YES, truncated=True)))[-1] == (
         "Put aside: the response is cut or not the first."
     )
-    held = AID.begin(Known(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
+    held = AidState.begin(Known(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
     assert aid_lines(held)[-1] == "Held until the effect is known."
 
 
 def test_endings_in_words_are_all_different() -> None:
-    found = {state.ending for state in states(AID.begin(Known(core_capability=True))) if state.ending}
+    found = {state.ending for state in states(AidState.begin(Known(core_capability=True))) if state.ending}
     assert len({ending_text(one) for one in found}) == len(found) >= len(Category) + 4
     assert ending_text(AidEnding(Category.WRONG)) == "Wrong"
 
@@ -420,15 +386,13 @@ def test_endings_in_words_are_all_different() -> None:
 NAME_WIDTH = 12
 
 
-def drawing(aid: Aid) -> str:
+def drawing() -> str:
     """The questions as a tree, by their ids and those of the answers; ▼ leads to the question drawn below.
 
     "if basic" tells where an answer leads, or what is noted, when the scenario marks the query as a core capability.
     """
     return "\n".join(
-        line
-        for question, below in itertools.zip_longest(aid.questions, aid.questions[1:])
-        for line in _drawn(question, below)
+        line for question, below in itertools.zip_longest(QUESTIONS, QUESTIONS[1:]) for line in _drawn(question, below)
     )
 
 
@@ -445,10 +409,10 @@ def _drawn(question: AidQuestion, below: AidQuestion | None) -> list[str]:
     return text
 
 
-def listing(aid: Aid) -> str:
+def listing() -> str:
     """All questions with their answers and where these lead, as Markdown."""
     text = []
-    for question in aid.questions:
+    for question in QUESTIONS:
         text += [f"**{question.id}** {question.text}", ""]
         lines = [f"- `{one.key}` {one.text} → {_target(one)} (`{one.id}`)" for one in question.answers]
         text += [textwrap.fill(line, 117, subsequent_indent="  ") for line in lines]
@@ -470,7 +434,7 @@ def _target(answer: AidAnswer) -> str:
 
 
 def test_the_drawing_shows_every_answer_once_in_80_columns() -> None:
-    drawn = drawing(AID)
+    drawn = drawing()
     assert max(map(len, drawn.splitlines())) <= 80
     shown = re.findall(r"(?:[├┬└]─|▼) (\w+)", drawn)
     assert sorted(shown) == sorted(one.id for question in QUESTIONS for one in question.answers)
@@ -480,8 +444,8 @@ def test_the_drawing_shows_every_answer_once_in_80_columns() -> None:
 
 def test_the_page_for_raters_shows_the_aid_and_the_guide_as_they_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert f"```text\n{drawing(AID).rstrip()}\n```" in page, "docs/reference/rating-guide.md: paste drawing(AID) anew"
-    assert listing(AID) in page, "docs/reference/rating-guide.md: paste listing(AID) anew"
+    assert f"```text\n{drawing().rstrip()}\n```" in page, "docs/reference/rating-guide.md: paste drawing() anew"
+    assert listing() in page, "docs/reference/rating-guide.md: paste listing() anew"
     for key, category in KEYS:
         assert f"| {key} | {LABELS[category]} | {GUIDE[category].short} | {GUIDE[category].test} |" in page
         for example in GUIDE[category].examples:
@@ -564,7 +528,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[f"{one.query} {one.response}"[:60] for one in EXAMPLES])
 def test_the_aid_ends_where_the_guide_says(example: Example) -> None:
-    state = AID.begin(Known(Recognition.YES, truncated=False, effect=example.seen, core_capability=example.core))
+    state = AidState.begin(Known(Recognition.YES, truncated=False, effect=example.seen, core_capability=example.core))
     for answer in example.gives:
         assert state.ending is None, state.path
         state = state.answer(answer)
