@@ -43,29 +43,12 @@ WHOLE_SHARE = 0.95
 
 
 @frozen
-class Quartiles:
-    """Quartiles of durations, seconds."""
-
-    low_s: float
-    median_s: float
-    high_s: float
-
-
-@frozen
-class RaterPace:
-    """times: judgments with a known time to answer. per_hour: without pauses between items."""
-
-    times: int = 0
-    quartiles: Quartiles | None = None
-    per_hour: float | None = None
-
-
-@frozen
 class RaterFigures:
     """Counts of one rater over all sessions.
 
     `submitted`, `skipped`, `flagged`, `held`: judgments in force on responses that count. `withdrawn`: rows that took
     one back. `outdated`: judgments in force on responses that no longer count, since their trial was run again.
+    `times_s`: times to answer, as far as they are known.
     `too_fast`: answers in less time than the response lasts, of those with a time. `heard_whole`: of those with a known
     play time. `transcript_shown`: of those of which this is known. `gold`: right known answers. `exercises`: right
     first answers. `others`: labels equal to the consensus of the other raters (see `agreement`). `first_half`,
@@ -80,7 +63,7 @@ class RaterFigures:
     held: int = 0
     withdrawn: int = 0
     outdated: int = 0
-    pace: RaterPace = field(default_factory=RaterPace)
+    times_s: tuple[float, ...] = ()
     too_fast: Share = field(default_factory=Share)
     heard_whole: Share = field(default_factory=Share)
     transcript_shown: Share = field(default_factory=Share)
@@ -90,6 +73,20 @@ class RaterFigures:
     first_half: Share = field(default_factory=Share)
     second_half: Share = field(default_factory=Share)
     program: bool = False
+
+    @property
+    def quartiles_s(self) -> tuple[float, float, float] | None:
+        """Low quartile, median and high quartile of the times to answer; None without any."""
+        if not self.times_s:
+            return None
+        low, median, high = map(float, np.quantile(np.array(self.times_s, np.float64), (0.25, 0.5, 0.75)))
+        return low, median, high
+
+    @property
+    def per_hour(self) -> float | None:
+        """Answers per hour, without pauses between items."""
+        spent_s = float(np.array(self.times_s, np.float64).sum())
+        return 3600 * len(self.times_s) / spent_s if spent_s > 0 else None
 
 
 def rater_figures(
@@ -144,7 +141,7 @@ def _of(
         statuses[JudgmentStatus.HELD],
         sum(row.status is JudgmentStatus.WITHDRAWN for row in on_responses),
         sum(row.id not in counting for row in in_force(on_responses)),
-        _pace([one for _, one in submitted]),
+        tuple(one.time_to_answer_s for _, one in submitted if one.time_to_answer_s is not None),
         _share(
             one.time_to_answer_s < response.response.clip.duration_s
             for response, one in submitted
@@ -176,15 +173,6 @@ def _first_answers(rows: Sequence[Judgment], exercises: Mapping[str, Exercise]) 
         if row.trial_id in exercises and row.status is JudgmentStatus.SUBMITTED:
             first.setdefault(row.trial_id, row)
     return _share(exercises[row.trial_id].is_right(row.category) for row in first.values())
-
-
-def _pace(judgments: Sequence[Judgment]) -> RaterPace:
-    times = np.array([one.time_to_answer_s for one in judgments if one.time_to_answer_s is not None], np.float64)
-    if not len(times):
-        return RaterPace()
-    low, median, high = map(float, np.quantile(times, (0.25, 0.5, 0.75)))
-    spent = float(times.sum())
-    return RaterPace(len(times), Quartiles(low, median, high), 3600 * len(times) / spent if spent > 0 else None)
 
 
 def _share(right: Iterable[bool]) -> Share:

@@ -156,13 +156,13 @@ def _name(one: RaterFigures) -> str:
 
 
 def _pace(one: RaterFigures) -> Json | None:
-    at = one.pace.quartiles
-    return None if at is None else {"low": at.low_s, "median": at.median_s, "high": at.high_s, "of": one.pace.times}
+    at = one.quartiles_s
+    return None if at is None else {"low": at[0], "median": at[1], "high": at[2], "of": len(one.times_s)}
 
 
 def _pace_in_words(one: RaterFigures) -> str:
-    at = one.pace.quartiles
-    return NOTHING if at is None else f"{seconds(at.median_s)} ({seconds_interval(at.low_s, at.high_s)})"
+    at = one.quartiles_s
+    return NOTHING if at is None else f"{seconds(at[1])} ({seconds_interval(at[0], at[2])})"
 
 
 _RATER: Field[RaterFigures] = Field("rater", "rater", attrgetter("rater"), _name)
@@ -175,7 +175,7 @@ _COUNTS: tuple[Field[RaterFigures], ...] = (
         }.items()
     ),
     Field("time_to_answer_s", "median (quartiles)", _pace, _pace_in_words),
-    Field("per_hour", "per h", lambda one: one.pace.per_hour, lambda one: fixed(one.pace.per_hour, 0)),
+    Field("per_hour", "per h", attrgetter("per_hour"), lambda one: fixed(one.per_hour, 0)),
 )  # fmt: skip
 
 
@@ -257,14 +257,12 @@ def votes_in_words(votes: Votes) -> str:
 
 
 def _together(item: AgreedItem) -> str:
-    told = []
-    if item.consensus is not None:
-        told.append(f"consensus {LABELS[item.consensus]}, {votes_in_words(item.votes)}")
-    if item.gold is not None:
-        told.append(f"known to be {LABELS[item.gold]}")
-    if item.settled is not None:
-        told.append(f"settled as {LABELS[item.settled]}")
-    return " · ".join(told)
+    words = (
+        (item.consensus, "consensus {}, " + votes_in_words(item.votes)),
+        (item.gold, "known to be {}"),
+        (item.settled, "settled as {}"),
+    )
+    return " · ".join(text.format(LABELS[category]) for category, text in words if category is not None)
 
 
 def _counts_in_words(figures: AgreementFigures) -> Iterator[str]:
@@ -303,7 +301,8 @@ def _care_in_words(figures: AgreementFigures) -> Iterator[str]:
         yield f"n/a of {', '.join(names)}: {why}"
     if table.shared:
         yield "Intervals apply to further items judged by these raters, not to further raters."
-    if _paradox(table.raw, table.alpha):
+    raw, alpha = table.raw.value, table.alpha.value
+    if raw is not None and alpha is not None and raw > HIGH_RAW and alpha < LOW_ALPHA:
         most, often = Counter(category for item in figures.items for _, category in item.labels).most_common(1)[0]
         total = sum(len(item.labels) for item in figures.items)
         yield f"{LABELS[most]} is {percent(often / total)} of the labels, so most pairs agree by chance alone."
@@ -337,10 +336,6 @@ def _agreed_in_words(figures: AgreementFigures) -> Notes:
     if not any(one.right.total for one in figures.by_votes.values()):
         pairs.append(("", "How often a consensus is right is unknown: only known answers can show it."))
     return Notes(pairs, _AT)
-
-
-def _paradox(raw: Figure, alpha: Figure) -> bool:
-    return raw.value is not None and alpha.value is not None and raw.value > HIGH_RAW and alpha.value < LOW_ALPHA
 
 
 def _raters(figures: AgreementFigures) -> Iterator[Part]:

@@ -158,10 +158,9 @@ def test_pace_and_care(folder: Path) -> None:
     give(folder, rows)
     ann, bob = figures(folder).raters
     assert (ann.too_fast, ann.heard_whole, ann.transcript_shown) == (Share(1, 4), Share(2, 3), Share(2, 4))
-    assert ann.pace.quartiles is not None
-    assert (ann.pace.quartiles.low_s, ann.pace.quartiles.median_s, ann.pace.quartiles.high_s) == (1.625, 3.0, 4.5)
-    assert ann.pace.per_hour == pytest.approx(4 * 3600 / 12.5)
-    assert (bob.pace.times, bob.pace.per_hour, bob.heard_whole.value, bob.gold.value) == (0, None, None, None)
+    assert ann.quartiles_s == (1.625, 3.0, 4.5)
+    assert ann.per_hour == pytest.approx(4 * 3600 / 12.5)
+    assert (bob.times_s, bob.quartiles_s, bob.per_hour, bob.heard_whole.value, bob.gold.value) == ((), *[None] * 4)
 
 
 def test_a_share_of_transcripts_read_leaves_out_judgments_of_which_it_is_unknown(folder: Path) -> None:
