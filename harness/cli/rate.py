@@ -214,7 +214,7 @@ def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listin
         closing(room),
         closing(ProgramRater(command, timeout_s=asked.timeout_s, per_minute=asked.per_minute)) as program,
     ):
-        rater = program.hello.rater
+        rater = program.rater
         if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):
             raise InputError(
                 f"{rater!r} is already the name of a person", remedy="Change the name in the program's hello"

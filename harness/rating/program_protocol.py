@@ -17,19 +17,6 @@ PROTOCOL = 1
 
 
 @frozen
-class ProgramHello:
-    """The first line of a program."""
-
-    name: str
-    version: str
-
-    @property
-    def rater(self) -> str:
-        """The name of the rater that the program is."""
-        return f"{self.name} {self.version}"
-
-
-@frozen
 class ProgramAnswer:
     """A program's judgment. confidence: 0 to 1."""
 
@@ -75,14 +62,14 @@ def item_line(view: SittingView, clip: str) -> bytes:
     return json.dumps(plain(sent), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
-def program_hello_of(text: str) -> ProgramHello:
-    """The program's first line; ProtocolFault."""
+def rater_of(text: str) -> str:
+    """The name of the rater that the program is, from its first line; ProtocolFault."""
     said = object_of(text)
     demand_protocol(said, text, PROTOCOL)
-    hello = ProgramHello(name_of(said, "name").strip(), name_of(said, "version").strip())
-    if len(hello.rater) > LONGEST_RATER or not hello.rater.isprintable():
+    rater = f"{name_of(said, 'name').strip()} {name_of(said, 'version').strip()}"
+    if len(rater) > LONGEST_RATER or not rater.isprintable():
         raise ProtocolFault(f"sent a hello whose name and version exceed {LONGEST_RATER} printable characters")
-    return hello
+    return rater
 
 
 LONGEST_RATER = 64

@@ -13,14 +13,7 @@ from harness.model.errors import EngineError, LogError
 from harness.model.frozen import frozen
 from harness.rating.desk import Desk
 from harness.rating.items import Item
-from harness.rating.program_protocol import (
-    Declined,
-    ProgramAnswer,
-    ProgramHello,
-    answer_of,
-    item_line,
-    program_hello_of,
-)
+from harness.rating.program_protocol import Declined, ProgramAnswer, answer_of, item_line, rater_of
 from harness.rating.rating_room import RatingRoom
 
 TRIES = 2
@@ -45,17 +38,19 @@ class ProgramRater:
         self._timeout_s = timeout_s
         self._pause_s = 0.0 if per_minute is None else 60 / per_minute
         self._free_s = time.monotonic()
-        self._pipe, self.hello = self._start()
+        self._pipe, self.rater = self._start()
 
     def ask(self, line: bytes) -> ProgramAnswer:
         """The answer to an item; Declined. EngineError after a fault, which ends the process."""
         if not self._pipe.alive:
             self._pipe.end()
-            self._pipe, hello = self._start()
-            if hello != self.hello:
-                what = f"calls itself {hello.rater!r} after a restart, no longer {self.hello.rater!r}"
+            self._pipe, rater = self._start()
+            if rater != self.rater:
+                what = f"calls itself {rater!r} after a restart, no longer {self.rater!r}"
                 raise self._pipe.fault(what, "One sitting measures one program")
-        self._wait()
+        # What the program writes meanwhile is read, so that it never blocks.
+        while self._pipe.alive and (left_s := self._free_s - time.monotonic()) > 0:
+            self._pipe.pause(min(left_s, _TURN_S))
         if unasked := self._pipe.arrived():
             raise self._pipe.fault(f"wrote a line without being asked: {unasked[0][:200]!r}", _REMEDY)
         self._free_s = time.monotonic() + self._pause_s
@@ -72,23 +67,18 @@ class ProgramRater:
         """Ends the program and all that it has started."""
         self._pipe.close()
 
-    def _start(self) -> tuple[ProgramPipe, ProgramHello]:
+    def _start(self) -> tuple[ProgramPipe, str]:
         pipe = ProgramPipe(self._command, self._timeout_s, who="program", fed="items", remedy=_SLOW_REMEDY)
         try:
             text = pipe.line(max(self._timeout_s, _START_S), "has not sent its hello")
             if text is None:
                 raise pipe.ended("before its hello")
-            return pipe, program_hello_of(text)
+            return pipe, rater_of(text)
         except ProtocolFault as fault:
             raise pipe.fault(str(fault), _REMEDY) from None
         except BaseException:
             pipe.end()
             raise
-
-    def _wait(self) -> None:
-        """Until the rate limit allows another item. Reads what the program says, so that it never blocks."""
-        while self._pipe.alive and (left_s := self._free_s - time.monotonic()) > 0:
-            self._pipe.pause(min(left_s, _TURN_S))
 
 
 @frozen
