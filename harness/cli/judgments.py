@@ -91,14 +91,14 @@ def import_(
     """
     from harness.rating.figures.judged import read_sessions
     from harness.rating.files.reading import format_of, read_judgments
-    from harness.rating.judgment_import import WORDS, plan_import, write_import
+    from harness.rating.judgment_import import WORDS, ImportPlan
 
     path = Path(file)
     names = _names(mapped)
     with drawn_progress():
         found = read_sessions([session_folder(one) for one in sessions])
     read = read_judgments(path, kind or format_of(path), WORDS, names, encoding)
-    plan = plan_import(found, read, path, replacing=replacing)
+    plan = ImportPlan(found, read, path, may_replace=replacing)
     if plan.problems and not skip_bad:
         click.echo(f"harness: {counted(plan.bad, 'row')} cannot be imported, so nothing was written", err=True)
         raise InputProblems(plan.problems)
@@ -110,7 +110,7 @@ def import_(
     for line, first in plan.repeated[:MOST_REPEATED]:
         click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; it counts once", err=True)
     if not dry_run:
-        write_import(plan)
+        plan.write()
     told = [counted(len(plan.fresh), "new judgment")]
     if plan.replacing:
         told.append(f"{plan.replacing} of them replace earlier ones")

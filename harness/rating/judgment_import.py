@@ -17,7 +17,6 @@ from harness.base.gathering import gathered
 from harness.base.text_file import MOST_TOLD, Problems, shown
 from harness.base.written import composed, known_name, name_key, person_name
 from harness.model.effect import EffectWord
-from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
@@ -42,21 +41,6 @@ Nearest = Callable[[str, Iterable[str]], str]
 
 
 @frozen
-class ImportPlan:
-    """fresh: judgments to write, with their folders. known: rows that are already there. bad: wrong rows.
-
-    repeated: lines of rows that an earlier line has, too, with that line. They count once.
-    """
-
-    fresh: tuple[tuple[Path, Judgment], ...]
-    known: int
-    replacing: int
-    bad: int
-    problems: tuple[InputError, ...]
-    repeated: tuple[tuple[int, int], ...] = ()
-
-
-@frozen
 class _Place:
     """A response: session, trial, and the take and attempt that recorded its clip."""
 
@@ -67,51 +51,47 @@ class _Place:
     clip_sha256: str
 
 
-def plan_import(sessions: Sequence[RatedSession], read: ReadJudgments, path: Path, *, replacing: bool) -> ImportPlan:
-    """What an import would write. replacing: rows replace earlier judgments; without it such rows are refused."""
-    plan = _Plan(sessions, path, replacing)
-    for row in read.rows:
-        plan.take(row)
-    return plan.made(read)
+class ImportPlan:
+    """What an import would write. fresh: judgments to write, with their folders. known: rows that are already there.
 
+    bad: wrong rows, with their `problems`. repeated: lines of rows that an earlier line has, too, with that line. They
+    count once. may_replace: rows replace earlier judgments; without it such rows are refused.
+    """
 
-def write_import(plan: ImportPlan) -> None:
-    """Writes a plan, in each session all rows or none; LogError. A second call adds nothing."""
-    by_folder = gathered((folder, JudgmentGiven(judgment)) for folder, judgment in plan.fresh)
-    for folder, records in by_folder.items():
-        with closing(JudgmentLog(folder)) as log:
-            log.append_all(records)
-
-
-class _Plan:
-    def __init__(self, sessions: Sequence[RatedSession], path: Path, replacing: bool) -> None:
+    def __init__(self, sessions: Sequence[RatedSession], read: ReadJudgments, path: Path, *, may_replace: bool) -> None:
         self._path = path
-        self._replacing = replacing
+        self._may_replace = may_replace
         self._sessions = {one.session_id: _Responses(one) for one in sessions}
-        self._problems = Problems(str(path))
-        self._bad = self._known = 0
-        self._fresh: list[tuple[Path, Judgment]] = []
+        self.bad = self.known = 0
+        self.fresh: list[tuple[Path, Judgment]] = []
         self._lines: dict[str, int] = {}
         """Lines of the fresh judgments, by id."""
         self._first: dict[str, int] = {}
         """Lines of all right rows, by id."""
-        self._repeated: list[tuple[int, int]] = []
+        self.repeated: list[tuple[int, int]] = []
         self._raters = dict.fromkeys(row.rater for one in sessions for row in one.rows)
+        wrong_rows = Problems(str(path))
+        for row in read.rows:
+            try:
+                place = self._place(row)
+                self._put(row, place, self._sessions[place.session.session_id])
+            except WrongCell as wrong:
+                self.bad += 1
+                wrong_rows.add(row.line, 0, wrong.what, wrong.remedy)
+        self.bad += read.bad
+        self.problems = (*read.problems, *wrong_rows.told)
 
-    def take(self, row: WrittenJudgment) -> None:
-        try:
-            place = self._place(row)
-            self._put(row, place, self._sessions[place.session.session_id])
-        except WrongCell as wrong:
-            self._bad += 1
-            self._problems.add(row.line, 0, wrong.what, wrong.remedy)
+    @property
+    def replacing(self) -> int:
+        """Judgments to write that replace one of the session."""
+        return sum(one.replaces is not None and one.replaces not in self._lines for _, one in self.fresh)
 
-    def made(self, read: ReadJudgments) -> ImportPlan:
-        problems = (*read.problems, *self._problems.told)
-        replacing = sum(one.replaces is not None and one.replaces not in self._lines for _, one in self._fresh)
-        return ImportPlan(
-            tuple(self._fresh), self._known, replacing, read.bad + self._bad, problems, tuple(self._repeated)
-        )
+    def write(self) -> None:
+        """Writes in each session all rows or none; LogError. A second call adds nothing."""
+        by_folder = gathered((folder, JudgmentGiven(judgment)) for folder, judgment in self.fresh)
+        for folder, records in by_folder.items():
+            with closing(JudgmentLog(folder)) as log:
+                log.add(records)
 
     def _place(self, row: WrittenJudgment) -> _Place:
         named = row.text("session").strip()
@@ -128,7 +108,7 @@ class _Plan:
 
     def _nearest(self, word: str, known: Iterable[str]) -> str:
         """A hint at the nearest known word; empty when the message would not be shown."""
-        if self._bad >= MOST_TOLD:
+        if self.bad >= MOST_TOLD:
             return ""
         found = extractOne(word, list(known), score_cutoff=50)
         return f"Did you mean {found[0]!r}?" if found else "List them with: harness report show SESSION --trials"
@@ -147,9 +127,9 @@ class _Plan:
                 )
             self._first.setdefault(judgment.id, row.line)
             if first is None:
-                self._known += 1
+                self.known += 1
             else:
-                self._repeated.append((row.line, first))
+                self.repeated.append((row.line, first))
             return
         earlier = responses.standing.get(_owner(judgment))
         if judgment.replaces is not None:
@@ -166,14 +146,14 @@ class _Plan:
                 raise WrongCell(
                     what, "Remove one of the two rows, or write in the column replaces which one this replaces"
                 )
-            if not self._replacing:
+            if not self._may_replace:
                 said = earlier.category or earlier.status
                 what = f"{shown(judgment.rater)} already judged this response as {said}, in {shown(earlier.id)}"
                 raise WrongCell(what, "Use --replace to replace that judgment")
             judgment = replace(judgment, replaces=earlier.id)
         self._lines[judgment.id] = self._first[judgment.id] = row.line
         responses.add(judgment)
-        self._fresh.append((place.session.folder, judgment))
+        self.fresh.append((place.session.folder, judgment))
 
 
 class _Responses:
