@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.annotation.desk import AnnotationDesk
-from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
+from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, annotation_rows, project_text
 from harness.model.annotation import AnnotationProject, AnnotationRow, Intents, LabelProposal, Proposed
 
 LABELS = """\
@@ -72,7 +72,7 @@ def annotation_project(
     files.project.write_bytes(project_text(AnnotationProject(project.pop("id", "talk"), len(talk), **project)))
     proposals = tuple(LabelProposal(f"u{number}", intents) for number, (_, intents) in enumerate(talk))
     log = AnnotationLog(folder)
-    log.append_all([Proposed("b1", "tri-training", proposals)])
+    log.add([Proposed("b1", "tri-training", proposals)])
     log.close()
     return folder
 
@@ -84,11 +84,7 @@ def repeated(times: int) -> list[tuple[str, Intents | None]]:
 
 def rows(folder: Path) -> list[AnnotationRow]:
     """What annotators gave, as it is on the disk, oldest first."""
-    log = AnnotationLog(folder)
-    try:
-        return [row for _, row in log.rows(0) if not isinstance(row, Proposed)]
-    finally:
-        log.close()
+    return [row for _, row in annotation_rows(folder) if not isinstance(row, Proposed)]
 
 
 def opened(folder: Path) -> AnnotationRoom:

@@ -8,21 +8,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from harness import __version__
 from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
 from harness.base.whole_file import disk_errors, whole_folder, write_whole
-from harness.model.annotation import (
-    IMPORTED,
-    AnnotationProject,
-    Intents,
-    Labelled,
-    LabelProposalShown,
-    LabelSet,
-    SecondWork,
-    Slots,
-    WorkOrder,
-)
+from harness.model.annotation import IMPORTED, AnnotationProject, Intents, Labelled, LabelSet, Slots, WorkOrder
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.understanding import Corpus, Utterance, joined
@@ -148,81 +139,65 @@ def _first_of_each(problems: Sequence[InputError]) -> list[InputError]:
     return list(first.values())[:MOST_TOLD]
 
 
-@frozen
-class NewProject:
-    """What a project is made of. splits: of folders, () for all. take_labels: those in the data become rows.
-
-    intents: a file of intents by id, which become rows as well. mapping: label of files → label of the set.
-    """
-
-    data: tuple[Path, ...]
-    labels: Path
-    splits: tuple[str, ...] = ()
-    take_labels: bool = False
-    intents: Path | None = None
-    mapping: Mapping[str, str] | None = None
-    proposal: LabelProposalShown = LabelProposalShown.AFTER
-    second: SecondWork = SecondWork.HAND
-    page_size: int = 10
-    annotators: tuple[str, ...] = ()
-    double_share: float = 0.0
-    seed: int = 0
-    order: WorkOrder = WorkOrder.DOUBT
-    batch: int = 50
-    target_error: float = 0.01
-
-
-def make_project(folder: Path, wanted: NewProject) -> tuple[AnnotationProject, LabelSet, list[Import]]:
+def make_project(
+    folder: Path,
+    data: Sequence[Path],
+    labels: Path,
+    *,
+    splits: Sequence[str] = (),
+    take_labels: bool = False,
+    intents: Path | None = None,
+    mapping: Mapping[str, str] | None = None,
+    double_share: float = 0.0,
+    order: WorkOrder = WorkOrder.DOUBT,
+    **settings: Any,
+) -> tuple[AnnotationProject, LabelSet, list[Import]]:
     """Makes the folder; InputError and InputProblems before anything is written, LogError when it cannot be.
 
+    splits: of folders, () for all. take_labels: those in the data become rows. intents: a file of intents by id, which
+    become rows as well. mapping: label of files → label of the set. settings: other fields of `AnnotationProject`.
     Also returns what became of the labels in the data and in the file of intents, in this order.
     """
     if folder.exists() or folder.is_symlink():
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new folder")
     if not folder.absolute().parent.is_dir():
         raise InputError("the parent folder does not exist", place=Place(str(folder)), remedy="Make it first: mkdir -p")
-    label_set = load_label_set(wanted.labels)
-    utterances = _utterances(wanted)
-    mapping = wanted.mapping or {}
+    label_set = load_label_set(labels)
+    utterances = _utterances(data, splits or (None,))
+    mapping = mapping or {}
     imported: list[Import] = []
-    if wanted.take_labels:
+    if take_labels:
         imported.append(import_rows(utterances, utterances, label_set, {}, mapping, "the data"))
-    if wanted.intents is not None:
-        given = read_corpus(wanted.intents).utterances
+    if intents is not None:
+        given = read_corpus(intents).utterances
         before = {row.utterance: (row.intents, row.slots) for one in imported for row in one.rows}
-        imported.append(import_rows(utterances, given, label_set, before, mapping, str(wanted.intents)))
+        imported.append(import_rows(utterances, given, label_set, before, mapping, str(intents)))
     # Labels stand in rows and nowhere else: the copy of the data has none.
     frozen = tuple(replace(one, intents=None) for one in utterances)
     if label_set.concepts:
         frozen = tuple(replace(one, tags=None, slots=None) for one in frozen)
     text = jsonl(Corpus("", frozen)).encode("utf-8")
-    with disk_errors(f"{wanted.labels} cannot be read"):
-        labels = wanted.labels.read_bytes()
+    with disk_errors(f"{labels} cannot be read"):
+        label_text = labels.read_bytes()
     project = AnnotationProject(
         tied=True,
         id=folder.absolute().name,
         utterances=len(utterances),
-        proposal=wanted.proposal,
-        page_size=wanted.page_size,
-        annotators=wanted.annotators,
-        per_utterance=2 if wanted.double_share else 1,
-        double_share=wanted.double_share,
-        second=wanted.second,
-        seed=wanted.seed,
-        order=wanted.order,
-        batch=wanted.batch,
-        target_error=wanted.target_error,
-        files=(("utterances.jsonl", _hash(text)), ("labels.yaml", _hash(labels))),
+        per_utterance=2 if double_share else 1,
+        double_share=double_share,
+        order=order,
+        files=(("utterances.jsonl", _hash(text)), ("labels.yaml", _hash(label_text))),
         facts=(
-            ("data", ", ".join(map(str, wanted.data))),
-            ("splits", ", ".join(wanted.splits)),
-            ("labels", str(wanted.labels)),
-            ("intents", "" if wanted.intents is None else str(wanted.intents)),
+            ("data", ", ".join(map(str, data))),
+            ("splits", ", ".join(splits)),
+            ("labels", str(labels)),
+            ("intents", "" if intents is None else str(intents)),
             ("tool", __version__),
             ("made", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
         ),
+        **settings,
     )
-    _write(folder, {"utterances.jsonl": text, "labels.yaml": labels}, project, imported)
+    _write(folder, {"utterances.jsonl": text, "labels.yaml": label_text}, project, imported)
     return project, label_set, imported
 
 
@@ -232,15 +207,15 @@ def _write(folder: Path, files: Mapping[str, bytes], project: AnnotationProject,
             write_whole(part / name, content)
         write_whole(AnnotationFolder(part).project, project_text(project))
         log = AnnotationLog(part)
-        log.append_all([row for one in imported for row in one.rows])
+        log.add([row for one in imported for row in one.rows])
         log.close()
 
 
-def _utterances(wanted: NewProject) -> tuple[Utterance, ...]:
+def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utterance, ...]:
     """All of the data, each id once; InputError."""
     found: dict[str, tuple[Utterance, Path]] = {}
-    for path in wanted.data:
-        for split in wanted.splits or (None,):
+    for path in data:
+        for split in splits:
             for one in read_corpus(path, split=split).utterances:
                 _, known = found.get(one.id, (one, None))
                 if known is not None:
@@ -253,9 +228,7 @@ def _utterances(wanted: NewProject) -> tuple[Utterance, ...]:
     utterances = tuple(one for one, _ in found.values())
     if not any(one.words for one in utterances):
         what = "no utterance has a text to annotate"
-        raise InputError(
-            what, place=Place(str(wanted.data[0])), remedy="Name texts with --data, intents with --intents"
-        )
+        raise InputError(what, place=Place(str(data[0])), remedy="Name texts with --data, intents with --intents")
     return utterances
 
 

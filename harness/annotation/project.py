@@ -120,14 +120,6 @@ class AnnotationLog(SharedRows[AnnotationRow]):
         project = AnnotationFolder(folder)
         super().__init__(project.demand().rows, ANNOTATION, project.demand, project.first_hash)
 
-    def append_all(self, rows: Sequence[AnnotationRow]) -> None:
-        """Returns when the rows are on the disk, all or none; those that are there already are not written again."""
-        self.add(rows)
-
-    def rows(self, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
-        """As `annotation_rows`."""
-        return annotation_rows(self._path.parent, after_seq)
-
 
 def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
     """Committed rows after a seq, with their seq, by whichever process, in order; also of a read-only folder. LogError.
@@ -185,10 +177,6 @@ class AnnotationRoom:
         """What the rows say together, now."""
         return Ledger(self.label_set, self.rows)
 
-    def wanted(self, utterance: str) -> int:
-        """How many annotators are to label it."""
-        return self.shares.wanted(utterance)
-
     def desk(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
         """A sitting; InputError when the project names its annotators and this is none of them.
 
@@ -212,7 +200,7 @@ class AnnotationRoom:
             if self._log is None:
                 self._log = AnnotationLog(self.folder.path)
             log = self._log
-        log.append_all(rows)
+        log.add(rows)
         self.refresh()
 
     def close(self) -> None:

@@ -6,13 +6,12 @@ write it at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from harness.base.places import SessionFolder
-from harness.base.row_store import SESSION, SharedRows, entry_of, first_hash, read_entries
-from harness.model.record import Entry, RatingRecord, Record
+from harness.base.row_store import SESSION, SharedRows, first_hash
+from harness.model.record import RatingRecord, Record
 
 
 class JudgmentLog(SharedRows[Record]):
@@ -26,14 +25,6 @@ class JudgmentLog(SharedRows[Record]):
         first = partial(first_hash, session.database)
         super().__init__(session.demand().judgments, SESSION, session.demand, first)
 
-    def append(self, record: RatingRecord) -> Entry:
+    def append(self, record: RatingRecord) -> None:
         """Returns when the row is on the disk; skips a judgment that is already there."""
-        return self.append_all([record])[0]
-
-    def append_all(self, records: Sequence[RatingRecord]) -> list[Entry]:
-        """Writes all rows or none in one transaction; skips judgments that are already there."""
-        return [entry_of(row, self._path) for row in self.add(records)]
-
-    def entries(self, after_seq: int = 0) -> Iterator[Entry]:
-        """Committed rows after a seq, from all processes, in order; LogError."""
-        return read_entries(self._path, after_seq, may_be_blank=True)
+        self.add([record])

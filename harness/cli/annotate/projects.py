@@ -109,7 +109,7 @@ def new(
 
     Exit status: 0 made · 2 wrong usage or input, nothing is made · 3 it cannot be written.
     """
-    from harness.annotation.making import NewProject, make_project
+    from harness.annotation.making import make_project
     from harness.understanding.files.label_set_file import load_label_map
 
     wanted["order"] = _order(wanted["order"])
@@ -123,7 +123,7 @@ def new(
     if mapping is not None and not (wanted["take_labels"] or wanted["intents"]):
         raise InputError("--rename-labels has no labels to rename", remedy="Add --import-labels or --intents FILE.csv")
     names_here = None if mapping is None else load_label_map(mapping)
-    made, label_set, imported = make_project(project, NewProject(annotators=names, mapping=names_here, **wanted))
+    made, label_set, imported = make_project(project, annotators=names, mapping=names_here, **wanted)
     shown = plain_text(str(project), 300)
     labelled = f"{counted(made.utterances, 'utterance')}, {counted(len(label_set.labels), 'label')}"
     if label_set.concepts:

@@ -9,8 +9,15 @@ from pathlib import Path
 import pytest
 
 from harness.annotation.ledger import State
-from harness.annotation.making import NewProject, make_project
-from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text, read_project
+from harness.annotation.making import make_project
+from harness.annotation.project import (
+    AnnotationFolder,
+    AnnotationLog,
+    AnnotationRoom,
+    annotation_rows,
+    project_text,
+    read_project,
+)
 from harness.model.annotation import (
     Accepted,
     Adjudicated,
@@ -36,8 +43,7 @@ def folder(tmp_path: Path) -> Path:
         "".join(json.dumps({"id": f"u{number}", "text": f"say {number}"}) + "\n" for number in range(5))
     )
     make_project(
-        tmp_path / "p",
-        NewProject((tmp_path / "d.jsonl",), tmp_path / "l.yaml", double_share=1.0, annotators=("ann", "ben")),
+        tmp_path / "p", [tmp_path / "d.jsonl"], tmp_path / "l.yaml", double_share=1.0, annotators=("ann", "ben")
     )
     return tmp_path / "p"
 
@@ -53,7 +59,7 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
     assert ben.refresh(other.refresh())
     assert not ben.refresh(other.refresh()), "nothing new"
     assert other.ledger.choices(utterance)["ann"].intents == ("a",)
-    assert other.ledger.standing(utterance, other.wanted(utterance)).state is State.WAITING
+    assert other.ledger.standing(utterance, other.shares.wanted(utterance)).state is State.WAITING
     one.close()
     other.close()
 
@@ -108,7 +114,7 @@ from harness.annotation.project import AnnotationLog as opened
 from harness.model.annotation import Accepted, Struck
 
 def save(log, name):
-    log.append_all([
+    log.add([
         Accepted(f"{name}-a", "ann", "b", name, ("play",), (f"{name} 1", f"{name} 2")),
         Struck(f"{name}-s", "ann", "b", name, ("play",), (f"{name} 3",)),
     ])
@@ -122,11 +128,7 @@ def empty(tmp_path: Path) -> Path:
 
 
 def stored(empty: Path) -> list[AnnotationRow]:
-    log = AnnotationLog(empty)
-    try:
-        return [row for _, row in log.rows()]
-    finally:
-        log.close()
+    return [row for _, row in annotation_rows(empty)]
 
 
 def pages(rows: list[AnnotationRow]) -> dict[str, list[str]]:
@@ -174,7 +176,7 @@ def test_every_row_comes_back_as_it_was_given(empty: Path) -> None:
         Withdrawn("7", "ann", ("2", "3"), 9.0),
     ]
     log = AnnotationLog(empty)
-    log.append_all(given)
+    log.add(given)
     log.close()
     assert stored(empty) == given
 
@@ -182,10 +184,10 @@ def test_every_row_comes_back_as_it_was_given(empty: Path) -> None:
 def test_rows_that_are_sent_again_are_written_once_also_by_another_process(empty: Path) -> None:
     one, other = AnnotationLog(empty), AnnotationLog(empty)
     first = Labelled("a", "ann", "u1", ("x",))
-    one.append_all([first, first])
-    other.append_all([first, Labelled("b", "ann", "u2", ("x",))])
-    assert [(seq, row.id) for seq, row in one.rows()] == [(1, "a"), (2, "b")]
-    assert [seq for seq, _ in one.rows(after_seq=1)] == [2]
+    one.add([first, first])
+    other.add([first, Labelled("b", "ann", "u2", ("x",))])
+    assert [(seq, row.id) for seq, row in annotation_rows(empty)] == [(1, "a"), (2, "b")]
+    assert [seq for seq, _ in annotation_rows(empty, 1)] == [2]
     one.close()
     other.close()
 
@@ -193,14 +195,14 @@ def test_rows_that_are_sent_again_are_written_once_also_by_another_process(empty
 def test_a_batch_that_cannot_be_written_leaves_nothing(empty: Path) -> None:
     log = AnnotationLog(empty)
     with pytest.raises(LogError, match="cannot be written as text"):
-        log.append_all([Labelled("a", "ann", "u1", ("x",)), Labelled("b", "ann", "u2", ("x",), comment="\udcff")])
+        log.add([Labelled("a", "ann", "u1", ("x",)), Labelled("b", "ann", "u2", ("x",), comment="\udcff")])
     log.close()
     assert stored(empty) == []
 
 
 def test_rows_cannot_be_changed_or_removed(empty: Path) -> None:
     log = AnnotationLog(empty)
-    log.append_all([Labelled("a", "ann", "u1", ("x",))])
+    log.add([Labelled("a", "ann", "u1", ("x",))])
     log.close()
     with sqlite3.connect(empty / "annotation.sqlite") as connection:
         for statement in ("UPDATE entries SET body = ''", "DELETE FROM entries"):
@@ -226,13 +228,13 @@ def test_the_log_of_a_session_is_no_annotation_log(empty: Path) -> None:
 
 def test_a_row_that_cannot_be_read_is_named(empty: Path) -> None:
     log = AnnotationLog(empty)
-    log.append_all([Labelled("a", "ann", "u1", ("x",))])
+    log.add([Labelled("a", "ann", "u1", ("x",))])
     log._connection.execute(
         "INSERT INTO entries (seq, run, at_s, wall_s, kind, body)"
         " VALUES (2, 0, 0.0, 0.0, 'new', '{\"kind\":\"of_later\"}')"
     )
     with pytest.raises(LogError, match="row 2 cannot be read"):
-        list(log.rows())
+        list(annotation_rows(empty))
     log.close()
 
 

@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
         for number in range(2, ROWS + 1):
             log.append(note(f"heard {number}"))
     judgments = JudgmentLog(tmp_path)
-    judgments.append_all([judged(name) for name in "abc"])
+    judgments.add([judged(name) for name in "abc"])
     judgments.close()
     return tmp_path
 
@@ -156,7 +156,7 @@ def _another_session(folder: Path) -> None:
     with SqliteLog(other) as log:
         log.append(SessionStarted("other", "a", "A", "", "b", "", 1, "in process", (), (), tied=True))
     judgments = JudgmentLog(other)
-    judgments.append_all([judged(name) for name in "abc"])
+    judgments.add([judged(name) for name in "abc"])
     judgments.close()
     for name in ("judgments.sqlite", "judgments.seal"):
         (other / name).rename(folder / name)
@@ -308,7 +308,7 @@ def _add_judgment(folder: Path) -> None:
 
 def _add_label(folder: Path) -> None:
     log = AnnotationLog(folder)
-    log.append_all([Labelled("more", "ann", "u1", ("brew",))])
+    log.add([Labelled("more", "ann", "u1", ("brew",))])
     log.close()
 
 
@@ -349,7 +349,7 @@ def test_an_annotation_project_is_checked(tmp_path: Path) -> None:
     shutil.copytree(UNSEALED / "annotation", folder)
     (folder / "annotation.sqlite").unlink()
     log = AnnotationLog(folder)
-    log.append_all([Labelled(name, "ann", "u1", ("brew",)) for name in "abc"])
+    log.add([Labelled(name, "ann", "u1", ("brew",)) for name in "abc"])
     log.close()
     assert check_annotation(folder).sealed
     assert check_annotation(folder).damage == ()

@@ -49,8 +49,7 @@ def test_eight_processes_at_once_lose_nothing(folder: Path) -> None:
     acknowledged = together(folder, SAVES, WRITERS, ROWS)
     assert len(acknowledged) == WRITERS * ROWS
     assert sorted(ids(folder)) == sorted(acknowledged)
-    entries = list(JudgmentLog(folder).entries())
-    assert [one.seq for one in entries] == list(range(1, WRITERS * ROWS + 1)), "numbers without gaps"
+    assert [one.seq for one in rating_rows(folder)] == list(range(1, WRITERS * ROWS + 1)), "numbers without gaps"
     findings = check(folder)
     assert (findings.damage, findings.sealed, findings.rows) == ((), True, WRITERS * ROWS), "one chain of all writers"
 
@@ -68,10 +67,10 @@ def test_kills_lose_no_acknowledged_row(folder: Path) -> None:
 
 def test_a_row_that_is_sent_again_is_written_once(folder: Path) -> None:
     one, other = JudgmentLog(folder), JudgmentLog(folder)
-    first = one.append(given("a"))
-    assert one.append(given("a")) == first
-    assert other.append(given("a")) == first, "by another process, too"
-    assert other.append(given("b")).seq == 2
+    first = one.add([given("a")])
+    assert one.add([given("a")]) == first
+    assert other.add([given("a")]) == first, "by another process, too"
+    assert [row[0] for row in other.add([given("b")])] == [2]
     assert ids(folder) == ["a", "b"]
 
 
@@ -223,10 +222,10 @@ def test_a_batch_is_written_once(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s", answers(3))
     records = [JudgmentGiven(judged(f"q{number}-kitchen", "sha", "ann")) for number in (1, 2, 2, 3)]
     first, second = JudgmentLog(folder), JudgmentLog(folder)
-    assert [entry.seq for entry in first.append_all(records)] == [1, 2, 2, 3]
-    assert [entry.seq for entry in second.append_all([*records, JudgmentGiven(judged("q4", "sha", "ann"))])][-1] == 4
+    assert [row[0] for row in first.add(records)] == [1, 2, 2, 3]
+    assert [row[0] for row in second.add([*records, JudgmentGiven(judged("q4", "sha", "ann"))])][-1] == 4
     assert len(rating_rows(folder)) == 4
-    assert first.append_all([]) == []
+    assert first.add([]) == []
     for log in (first, second):
         log.close()
 
@@ -236,7 +235,7 @@ def test_a_batch_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     log = JudgmentLog(folder)
     right, wrong = judged("q1-kitchen", "sha", "ann"), judged("q1-kitchen", "sha", "bob", comment="\ud800")
     with pytest.raises((LogError, ValueError)):
-        log.append_all([JudgmentGiven(right), JudgmentGiven(wrong)])
+        log.add([JudgmentGiven(right), JudgmentGiven(wrong)])
     assert rating_rows(folder) == ()
-    assert log.append(JudgmentGiven(right)).seq == 1
+    assert [row[0] for row in log.add([JudgmentGiven(right)])] == [1]
     log.close()

@@ -159,7 +159,7 @@ def test_a_full_disk_keeps_the_page_with_its_draft(premises: Premises, monkeypat
         raise LogFull("no room in /secret/place")
 
     with monkeypatch.context() as patched:
-        patched.setattr(AnnotationLog, "append_all", full)
+        patched.setattr(AnnotationLog, "add", full)
         answer = ann.press("accept", page, struck=["3"])
     assert answer.status_code == 503
     assert "Not saved" in answer.text
@@ -477,7 +477,7 @@ def test_a_full_disk_keeps_what_was_changed(premises: Premises, monkeypatch: pyt
         raise LogFull("no room in /secret/place")
 
     with monkeypatch.context() as patched:
-        patched.setattr(AnnotationLog, "append_all", full)
+        patched.setattr(AnnotationLog, "add", full)
         answer = ann.press("save", label=["filler"])
     assert answer.status_code == 503
     assert "secret" not in answer.text
