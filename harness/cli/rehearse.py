@@ -133,7 +133,7 @@ class Rehearsed:
 
 def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[tuple[PlayedNight, LimitVerdict]]:
     """Each night with its verdict. A response takes a quarter of its time to begin."""
-    from harness.report.verdict import worst_of
+    from harness.report.session import worst_of
     from harness.session.figures.limits import check_limits
     from harness.session.simulated.bench import Character
     from harness.session.simulated.night import Lengths, SimulatedNight, simulated

@@ -21,8 +21,7 @@ from harness.model.scenario import Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, CaseVerdict, JUnitReport, Properties, Reason, Suite, as_xml
-from harness.report.session import WholeSession
-from harness.report.verdict import limits_of
+from harness.report.session import WholeSession, limits_of
 from harness.session.figures.progress import normalisation_of
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import (

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from harness.base.foreign import plain_text
 from harness.model.numbers import exact
 from harness.model.scenario import Scenario
-from harness.report.session import WholeSession
-from harness.report.verdict import limits_of, verdict_of
+from harness.report.session import WholeSession, limits_of, verdict_of
 from harness.session.figures.progress import words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.statistics.intervals import Interval, LatencyFigures

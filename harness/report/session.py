@@ -1,10 +1,10 @@
-"""A whole session, read once from its rows: the source of JUnit, wake-evaluation logs and JSON."""
+"""A whole session, read once from its rows, and its verdict: the source of JUnit, wake-evaluation logs and JSON."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.record import (
     Clip,
+    EndReason,
     EngineStarted,
     Entry,
     FaultMet,
@@ -27,9 +28,12 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
+from harness.model.scenario import Scenario
 from harness.model.trial import Outcome
+from harness.session.figures.limits import limits_so_far
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.reader import LogReader
+from harness.statistics.verdict import DeclaredLimit, LimitVerdict, worst
 from harness.wake.wake import WakeFigures
 
 FAULTS_KEPT = 20
@@ -162,3 +166,31 @@ def read_session(folder: Path, later: Iterable[Entry] = ()) -> WholeSession:
     """From its folder; LogError, InputError."""
     with LogReader(folder) as reader:
         return WholeSession.of(reader.entries(), later)
+
+
+def limits_of(session: WholeSession, scenario: Scenario) -> tuple[DeclaredLimit, ...]:
+    """Each declared limit and sequential test."""
+    return limits_so_far(scenario, session.progress, session.wake.snapshot())
+
+
+def worst_of(limits: Sequence[DeclaredLimit], finished: EndReason | None) -> LimitVerdict:
+    """The worst of the limits. A run that goes on is open, and one that was cut short is undecided, unless it fails."""
+    at_best = LimitVerdict.OPEN if finished is None else LimitVerdict.UNDECIDED
+    verdicts = [limit.verdict for limit in limits]
+    return worst(verdicts if finished is EndReason.COMPLETED else [*verdicts, at_best])
+
+
+def verdict_of(session: WholeSession, limits: Sequence[DeclaredLimit]) -> tuple[LimitVerdict, str]:
+    """As `worst_of`, and why."""
+    progress = session.progress
+    verdict, disturbed = worst_of(limits, progress.finished), progress.totals.disturbed
+    if progress.finished is not EndReason.COMPLETED:
+        ended = "has not ended" if progress.finished is None else f"ended early: {progress.finished.value}"
+        why = f"the run {ended}; {progress.totals.finished} of {progress.totals.planned} trials are finished"
+    elif not limits:
+        why = "the scenario declares no limits"
+    else:
+        why = f"{sum(limit.holds for limit in limits)} of {len(limits)} limits hold"
+    if disturbed.count:
+        why += f"; the host disturbed {disturbed.count} of {disturbed.total} attempts"
+    return verdict, why

@@ -19,6 +19,7 @@ from harness.base.gathering import gathered
 from harness.base.pages import filled_page
 from harness.base.places import SessionFolder
 from harness.base.progress import step
+from harness.base.table import Table
 from harness.base.whole_file import write_whole
 from harness.model import numbers
 from harness.model.choices import Derived, Grouping, Reading
@@ -30,7 +31,7 @@ from harness.model.trial import Trial
 from harness.rating.reports import agreement
 from harness.rating.reports.categories import name_of
 from harness.report.charts import MOST_POINTS, Band, Chart, Lane, LaneMark, Point, chart, lane, steps, time_unit
-from harness.report.session import WholeSession, uncollected
+from harness.report.session import WholeSession, limits_of, uncollected, verdict_of
 from harness.report.session_cases import (
     KIND_OF,
     MOST_LISTED,
@@ -43,10 +44,9 @@ from harness.report.session_cases import (
     misheard_in,
     moment_of,
 )
-from harness.report.session_frames import session_frames
-from harness.report.verdict import limits_of, verdict_of
+from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.procedures import clause_rows
-from harness.session.figures.progress import normalisation_of, total, words_of_session
+from harness.session.figures.progress import Progress, normalisation_of, total, words_of_session
 from harness.session.figures.requests import requests_of_session
 from harness.session.figures.trials import TrialProgress, by_group, heard_in
 from harness.session.log.reader import LogReader, later_rows, read_scenario, sound_changes
@@ -55,6 +55,10 @@ from harness.session.wording import OUTCOME_WORDS
 from harness.statistics import text
 from harness.statistics.intervals import Interval, Share
 from harness.statistics.verdict import LimitVerdict, worst
+from harness.understanding.counts import Rule
+from harness.understanding.reports.score_html import selection
+from harness.understanding.reports.score_text import Reported, label_table
+from harness.understanding.scoring import counted, score
 from harness.wake.reports.figures_text import disagreements, lag, rate, ratio, recovery_words
 from harness.wake.wake import WakeFigures, comparisons
 from harness.wake.wake_plays import CommandWord, Play
@@ -167,6 +171,36 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
         "cases": tuple(cases_of(session, rated, folder, number, sounds)),
         "trials": [_trial_row(one) for one in progress.trials[:MOST_ROWS]],
         "trials_left": len(progress.trials) - MOST_ROWS,
+    }
+
+
+# Frames
+
+RULE = Rule(ordered=False, places=False)
+"""Devices report neither the order nor the place of slots."""
+
+
+def session_frames(progress: Progress, most: int) -> dict[str, Any] | None:
+    """What the page of a session shows of frames; None where no trial expects an intent, or nothing is known.
+
+    most: utterances listed. metrics: those that have a value. wrong: utterances with errors, worst first; total: also
+    those not listed. unknown: ids of trials without evidence of the frame, which count nowhere.
+    """
+    found = session_corpora([progress])
+    if not found.gold.utterances:
+        return None
+    scoring = score(found.gold, found.predicted, RULE)
+    reported = Reported(counted([scoring]))
+    (figures,) = reported.figures
+    shown = selection([scoring], ["told"], most)
+    return {
+        "utterances": len(found.gold.utterances),
+        "metrics": Table(reported.table.fields, [one for one in reported.rows if one.value is not None]),
+        "intents": label_table("intent", figures.intents.labels),
+        "concepts": label_table("concept", figures.slots.per_concept_set),
+        "wrong": [one for one in shown.utterances if one.kinds != "0"],
+        "total": shown.with_errors,
+        "unknown": found.unknown,
     }
 
 

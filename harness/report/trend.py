@@ -22,8 +22,7 @@ from harness.model.time import Measured
 from harness.rating.figures.judged import rated_trials, read_sessions
 from harness.report.comparison import Measure, device_names, tried_in
 from harness.report.comparison_page import DifferingFact, differing, facts_of
-from harness.report.session import WholeSession, read_session
-from harness.report.verdict import verdict_of
+from harness.report.session import WholeSession, read_session, verdict_of
 from harness.session.log.reader import later_rows
 from harness.statistics.change_points import ChangePoint, Scan, SeriesToScan, scanned
 from harness.statistics.comparison import ComparedColumns, ComparedUnit, Counted, DifferenceVerdict, difference_of

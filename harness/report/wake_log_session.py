@@ -138,10 +138,12 @@ class _Writer:
         inv_s = sum(play.end_s - play.start_s for play in spoken)
         oov_s = sum(play.reading.exposure_s for play in ambient)
         rest_s = sum(play.end_s - play.start_s - play.reading.spot_s for play in spoken)
-        yield "start-time", moment(session.first_s)
-        yield "sdk-name", "voice-harness"
-        yield "sdk-version", __version__
-        yield "command-line", command_line
+        yield from (
+            ("start-time", moment(session.first_s)),
+            ("sdk-name", "voice-harness"),
+            ("sdk-version", __version__),
+            ("command-line", command_line),
+        )
         for part, files, seconds in (
             ("inv", len(spoken), inv_s),
             ("oov", len(ambient), oov_s),
@@ -151,36 +153,36 @@ class _Writer:
                 yield f"{part}-files", str(files)
             yield f"{part}-seconds", f"{seconds:.0f}"
             yield f"{part}-hours", hours_text(seconds)
-        yield "rejected-files", "0"
-        yield "x-session", started.session_id
-        yield "x-scenario", f"{started.scenario_id} {started.scenario_sha256}"
-        yield "x-bench", f"{started.bench_id} {started.bench_sha256}"
-        yield "x-device", self._device
-        for board in session.progress.boards:
-            if board.firmware:
-                yield "x-firmware", f"{quoted(board.source)} {quoted(board.firmware)}"
-        for source, name, value in session.settings:
-            yield "x-device-setting", f"{quoted(source)} {quoted(name)} {quoted(value)}"
-        yield "x-seed", str(started.seed)
-        yield "x-sound-path", started.sound_path
-        yield "x-review", "after" if self._reviewed else "before"
-        yield "x-count-in-vocabulary", "yes" if settings.count_in_vocabulary else "no"
-        yield "x-false-accept-rate", FORMULA_WITH_U if settings.count_in_vocabulary else FORMULA
+        boards = [one for one in session.progress.boards if one.firmware]
+        yield from (
+            ("rejected-files", "0"),
+            ("x-session", started.session_id),
+            ("x-scenario", f"{started.scenario_id} {started.scenario_sha256}"),
+            ("x-bench", f"{started.bench_id} {started.bench_sha256}"),
+            ("x-device", self._device),
+            *(("x-firmware", f"{quoted(one.source)} {quoted(one.firmware)}") for one in boards),
+            *(("x-device-setting", " ".join(map(quoted, setting))) for setting in session.settings),
+            ("x-seed", str(started.seed)),
+            ("x-sound-path", started.sound_path),
+            ("x-review", "after" if self._reviewed else "before"),
+            ("x-count-in-vocabulary", "yes" if settings.count_in_vocabulary else "no"),
+            ("x-false-accept-rate", FORMULA_WITH_U if settings.count_in_vocabulary else FORMULA),
+        )
         if any(play.transcribes for play in self._plays):
             rule = next(play.trial.recognised for play in self._plays if play.transcribes)
             yield "x-normalisation", rule.name
             yield "x-words-allowed-wrong", f"{rule.wer:g}"
-        yield "x-window-seconds", f"{settings.window_before_s:g} before, {settings.window_after_s:g} after"
-        yield "x-refractory-seconds", f"{settings.refractory_s:g}"
-        yield "x-proof-within-seconds", f"{settings.proof_within_s:g}"
-        yield "x-unproven-seconds", f"{sum(play.reading.unproven_s for play in ambient):.3f}"
-        yield "x-suppressed-events", str(sum(play.reading.suppressed for play in self._plays))
-        for play in ambient:
-            yield "x-oov-file", f"{quoted(self._file(play))} {play.reading.exposure_s:.3f}"
-        for name, how in session.not_counted.items():
-            yield "x-not-counted", f"{quoted(name)} {how.value}"
-        yield "completion-time", moment(session.last_s)
-        yield "duration", f"{took_s:.3f}"
+        yield from (
+            ("x-window-seconds", f"{settings.window_before_s:g} before, {settings.window_after_s:g} after"),
+            ("x-refractory-seconds", f"{settings.refractory_s:g}"),
+            ("x-proof-within-seconds", f"{settings.proof_within_s:g}"),
+            ("x-unproven-seconds", f"{sum(play.reading.unproven_s for play in ambient):.3f}"),
+            ("x-suppressed-events", str(sum(play.reading.suppressed for play in self._plays))),
+            *(("x-oov-file", f"{quoted(self._file(play))} {play.reading.exposure_s:.3f}") for play in ambient),
+            *(("x-not-counted", f"{quoted(name)} {how.value}") for name, how in session.not_counted.items()),
+            ("completion-time", moment(session.last_s)),
+            ("duration", f"{took_s:.3f}"),
+        )
         if took_s > 0:
             yield "real-time-factor", f"{(inv_s + oov_s) / took_s:.1f}"
 

@@ -20,8 +20,7 @@ from harness.dashboard.widgets.wake import limits_of as dashboard_limits
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Limits, SequentialTest, Stopping
 from harness.model.trial import Outcome, Recognition
-from harness.report.session import read_session
-from harness.report.verdict import limits_of, verdict_of
+from harness.report.session import limits_of, read_session, verdict_of
 from harness.session.figures.live import LiveFigures
 from harness.session.log.reader import LogReader, read_scenario
 from harness.session.summary import limit_lines
