@@ -248,25 +248,17 @@ def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
 
 def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
     """Calls the desk. Returns whether something was done; None for an unknown button. LogError, LogFull."""
-    do, _, concept = post.do.partition("mark.")
-    if concept:
-        return desk.mark(concept, *post.span)
-    match do:
-        case "accept":
-            return desk.accept_page()
-        case "save":
-            return desk.save()
-        case "skip":
-            return desk.skip()
-        case "undo":
-            return desk.undo()
-        case "clear":
+    what, _, detail = post.do.partition(".")
+    match what:
+        case "mark" if detail:
+            return desk.mark(detail, *post.span)
+        case "clear" if not detail:
             return desk.clear_slots(*post.span)
-        case "take":
-            return desk.take_proposed_slots()
-        case "go.reviewing" | "go.labelling":
-            return desk.go_to(AnnotationPhase(do.removeprefix("go.")))
-    return None
+        case "go" if detail in ("reviewing", "labelling"):
+            return desk.go_to(AnnotationPhase(detail))
+    does = {"accept": desk.accept_page, "save": desk.save, "skip": desk.skip, "undo": desk.undo,
+            "take": desk.take_proposed_slots}  # fmt: skip
+    return does[post.do]() if post.do in does else None
 
 
 OTHER_FIELDS = 20

@@ -230,22 +230,17 @@ def _may_ask(view: SittingView, round_: RatingRound) -> bool:
 
 
 def _facts(item: Item) -> tuple[str, ...]:
-    facts = []
-    if item.exercise is None:
-        if item.attempts > 1:
-            waits = [seconds(wait) for wait in item.waits_s]
-            facts.append(f"asked {item.attempts} times; waits before: {', '.join(waits) or NOTHING}")
-        else:
-            facts.append("asked once")
-        if item.recognition is Recognition.NO:
-            facts.append("other words were heard")
-        if item.latency is not None:
-            facts.append(f"began {seconds(item.latency.value_s)} after the query")
-        if item.truncated:
-            facts.append("the response continues after the recording's end")
-    if item.core_capability:
-        facts.append("a core capability: every device must be able to do this")
-    return tuple(facts)
+    waits = ", ".join(seconds(wait) for wait in item.waits_s) or NOTHING
+    began = "" if item.latency is None else f"began {seconds(item.latency.value_s)} after the query"
+    played = item.exercise is None
+    facts = (
+        (played, f"asked {item.attempts} times; waits before: {waits}" if item.attempts > 1 else "asked once"),
+        (played and item.recognition is Recognition.NO, "other words were heard"),
+        (played and bool(began), began),
+        (played and item.truncated, "the response continues after the recording's end"),
+        (item.core_capability, "a core capability: every device must be able to do this"),
+    )
+    return tuple(words for known, words in facts if known)
 
 
 MOST_MS = 24 * 3600 * 1000
@@ -276,12 +271,9 @@ def _take_draft(seat: Seat, post: Post) -> None:
             page.comment = comment
     if post.confidence != draft.confidence:
         desk.confidence(post.confidence)
-    for flag in draft.sub_flags:
-        if flag not in post.sub_flags:
-            desk.toggle(flag)
-    for flag in post.sub_flags:
-        if flag not in draft.sub_flags:
-            desk.toggle(flag)
+    changed = [flag for flag in draft.sub_flags if flag not in post.sub_flags]
+    for flag in (*changed, *(flag for flag in post.sub_flags if flag not in draft.sub_flags)):
+        desk.toggle(flag)
     claimed = {"yes": True, "no": False}.get(post.claimed)
     if claimed != draft.effect_claimed:
         desk.effect_claimed(claimed)
