@@ -236,32 +236,49 @@ class Dashboard(GuardedApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         run = self._run
+        pause = ("Pause or continue", "Pauses after the attempt that is running (p)", run.action_pause)
+        commands: list[tuple[str, str, Callable[[], object]]] = []
         if screen is run:
-            yield SystemCommand("Pause or continue", "Pauses after the attempt that is running (p)", run.action_pause)
-            yield SystemCommand("Skip", "Skips the running trial, with a reason (s)", run.action_skip)
-            yield SystemCommand("Re-run", "Runs the selected trial once more (r)", run.action_rerun)
-            yield SystemCommand("Note", "Writes a note into the log (n)", run.action_note)
-            yield SystemCommand("Mark", "Marks this moment (m)", run.action_mark)
-            yield SystemCommand("Wake results", "Opens the wake screen (w)", self.action_wake)
-            yield SystemCommand("Judge responses", "Opens the rating screen (j)", self.action_judge)
-            yield SystemCommand("Operator's question", "Shows the operator's question (o)", self.action_question)
-            yield SystemCommand("Abort", "Asks, then aborts the session (a)", run.action_abort)
+            commands += [
+                pause,
+                ("Skip", "Skips the running trial, with a reason (s)", run.action_skip),
+                ("Re-run", "Runs the selected trial once more (r)", run.action_rerun),
+                ("Note", "Writes a note into the log (n)", run.action_note),
+                ("Mark", "Marks this moment (m)", run.action_mark),
+                ("Wake results", "Opens the wake screen (w)", self.action_wake),
+                ("Judge responses", "Opens the rating screen (j)", self.action_judge),
+                ("Operator's question", "Shows the operator's question (o)", self.action_question),
+                ("Abort", "Asks, then aborts the session (a)", run.action_abort),
+            ]
         if isinstance(screen, RatingScreen):
-            yield SystemCommand("Undo", "Withdraws the last judgment (u)", screen.action_undo)
-            yield SystemCommand("Replay", "Plays the response on the monitor (space)", screen.action_replay)
-            yield SystemCommand("Skip response", "Leaves the response for later (x)", screen.action_skip)
-            yield SystemCommand("Flag response", "Puts the response aside (f)", screen.action_flag)
-            yield SystemCommand("Back to the run", "Closes the rating screen (escape)", self.action_close_screen)
+            commands += [
+                ("Undo", "Withdraws the last judgment (u)", screen.action_undo),
+                ("Replay", "Plays the response on the monitor (space)", screen.action_replay),
+                ("Skip response", "Leaves the response for later (x)", screen.action_skip),
+                ("Flag response", "Puts the response aside (f)", screen.action_flag),
+                ("Back to the run", "Closes the rating screen (escape)", self.action_close_screen),
+            ]
         if isinstance(screen, WakeScreen):
-            yield SystemCommand("Replay", "Plays the sound around the event (enter)", screen.action_replay)
-            for key, word in REVIEW_KEYS:
-                said = f"Marks the event as a {REVIEW_WORDS[word]} ({key})"
-                yield SystemCommand(REVIEW_WORDS[word].capitalize(), said, partial(screen.action_review, word.value))
-            yield SystemCommand("Take back", "Withdraws a review (u)", screen.action_take_back)
-            yield SystemCommand("Pause or continue", "Pauses after the attempt that is running (p)", run.action_pause)
-            yield SystemCommand("Back to the run", "Closes the wake screen (w)", self.action_close_screen)
-        yield SystemCommand("Help", "Lists the keys of this screen (?)", self.action_help)
-        yield SystemCommand("Detach", "Leaves the session running (ctrl+q)", self.action_detach)
+            words = [(key, word, REVIEW_WORDS[word]) for key, word in REVIEW_KEYS]
+            commands += [
+                ("Replay", "Plays the sound around the event (enter)", screen.action_replay),
+                *(
+                    (
+                        text.capitalize(),
+                        f"Marks the event as a {text} ({key})",
+                        partial(screen.action_review, word.value),
+                    )
+                    for key, word, text in words
+                ),
+                ("Take back", "Withdraws a review (u)", screen.action_take_back),
+                pause,
+                ("Back to the run", "Closes the wake screen (w)", self.action_close_screen),
+            ]
+        commands += [
+            ("Help", "Lists the keys of this screen (?)", self.action_help),
+            ("Detach", "Leaves the session running (ctrl+q)", self.action_detach),
+        ]
+        return [SystemCommand(*one) for one in commands]
 
 
 def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:

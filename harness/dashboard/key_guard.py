@@ -42,13 +42,9 @@ class KeyGuard:
 
     def __init__(self) -> None:
         self._keys: deque[tuple[str, float]] = deque(maxlen=MOST_KEYS)
-        self._drawn_s: float | None = None
-        self._drawings = 0
-
-    @property
-    def drawn_s(self) -> float | None:
+        self.drawn_s: float | None = None
         """When the item on screen was drawn; None until then."""
-        return self._drawn_s
+        self._drawings = 0
 
     def hear(self, event: events.Key) -> None:
         """Takes every key in the order of pressing, before any screen acts on it."""
@@ -56,13 +52,13 @@ class KeyGuard:
 
     def cover(self) -> Callable[[], None]:
         """Another item will be drawn. Call the returned function once it is drawn."""
-        self._drawn_s = None
+        self.drawn_s = None
         self._drawings += 1
         return partial(self._draw, self._drawings)
 
     def _draw(self, number: int) -> None:
         if number == self._drawings:
-            self._drawn_s = Message().time
+            self.drawn_s = Message().time
 
     def is_repeat(self, event: events.Key) -> bool:
         """True for all but the first of a key that is held down."""
@@ -70,9 +66,9 @@ class KeyGuard:
 
     def verdict(self, event: events.Key) -> KeyVerdict:
         pressed_s, may_be_held_since_s = self._pressed(event)
-        if self._drawn_s is None or pressed_s <= self._drawn_s:
+        if self.drawn_s is None or pressed_s <= self.drawn_s:
             return KeyVerdict.TOO_EARLY
-        if may_be_held_since_s <= self._drawn_s and Message().time < event.time + REPEAT_S:
+        if may_be_held_since_s <= self.drawn_s and Message().time < event.time + REPEAT_S:
             return KeyVerdict.UNSURE
         return KeyVerdict.COUNTS
 

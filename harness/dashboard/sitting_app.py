@@ -65,9 +65,6 @@ class SittingApp(GuardedApp):
     def on_unmount(self) -> None:
         self.sitting.close()
 
-    def _asked_to_end(self, number: int) -> None:
-        self.exit(leave_soon(number))
-
     def action_leave(self) -> None:
         self.exit(0)
 

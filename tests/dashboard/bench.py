@@ -95,6 +95,12 @@ async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: fl
         await pilot.pause(0.01)
 
 
+async def press_until(pilot: Pilot[int], predicate: Callable[[], object], *keys: str) -> None:
+    """Presses keys, then waits as `until` does."""
+    await pilot.press(*keys)
+    await until(pilot, predicate)
+
+
 async def still(pilot: Pilot[int], for_s: float = 0.25) -> None:
     """Waits until the screen has stood still: for a picture, which has no text of its own to wait for."""
     for field in pilot.app.screen.query(Input):

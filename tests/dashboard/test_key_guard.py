@@ -18,7 +18,7 @@ from harness.dashboard.key_guard import FIRST_REPEAT_S, REPEAT_S, TOO_FAST, Guar
 from harness.dashboard.screens.asking import AskingPanel
 from harness.model.feed import AnswerOperator, Judge, Review, StateWord
 from tests.dashboard import seats
-from tests.dashboard.bench import double, opened, shows, until
+from tests.dashboard.bench import double, opened, press_until, shows, until
 from tests.dashboard.engine_double import START_S
 from tests.dashboard.wake_bench import wake_double, wake_opened
 from tests.known import known
@@ -41,8 +41,7 @@ class Seat:
 @asynccontextmanager
 async def bench(folder: Path) -> AsyncIterator[Seat]:
     async with opened(double(folder), (80, 24)) as (engine, app, pilot):
-        await pilot.press("j")
-        await until(pilot, shows(pilot, "milk is on the list"))
+        await press_until(pilot, shows(pilot, "milk is on the list"), "j")
         yield Seat(app, pilot, "1", lambda: len(engine.commands(Judge)))
 
 
@@ -154,7 +153,7 @@ async def test_a_key_from_before_the_question_does_not_answer_it(tmp_path: Path)
 def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[KeyVerdict]:
     """Of keys, each when the next one has been heard; the last one when time has passed."""
     guard = KeyGuard()
-    guard._drawn_s = drawn_s
+    guard.drawn_s = drawn_s
     heard = [key(*one) for one in keys]
     for event in heard:
         guard.hear(event)

@@ -168,10 +168,14 @@ class AskingPanel(Panel):
             for name, text in (("wanted", trial.effect.wanted), ("question", trial.effect.question)):
                 about.append(f"{name:<9}", style=palette.QUIET)
                 about.append(f"{plain_text(text, 160)}\n", style=f"bold {palette.TEXT}")
-        about.append("asked    ", style=palette.QUIET)
-        about.append(f"“{query_text(trial, 120)}”\n", style=f"bold {palette.TEXT}")
-        about.append("of       ", style=palette.QUIET)
-        about.append(f"{plain_text(trial.device, 30)}, attempt {attempt}\n", style=palette.TEXT)
+        about.append_text(
+            Text.assemble(
+                ("asked    ", palette.QUIET),
+                (f"“{query_text(trial, 120)}”\n", f"bold {palette.TEXT}"),
+                ("of       ", palette.QUIET),
+                (f"{plain_text(trial.device, 30)}, attempt {attempt}\n", palette.TEXT),
+            )
+        )
 
     def on_key(self, event: events.Key) -> None:
         """Ignores a key that was meant for the previous screen."""

@@ -33,7 +33,7 @@ from harness.dashboard.widgets.sitting_lines import (
 )
 from harness.model.errors import HarnessError, InputError
 from harness.model.judgment import NEWER, Flag, RaterAction, RaterKeys, SubFlag
-from harness.rating.aid import AidState, AidStep
+from harness.rating.aid import AidState, AidStep, ending_text
 from harness.rating.desk import Desk, SittingPhase, SittingView, found_words
 from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
@@ -126,19 +126,19 @@ class AidPanel(Panel):
                 words = ", ".join(SUB_FLAG_TEXTS[flag] for flag in ending.sub_flags)
                 text.append(f"  ({words})", style=palette.GREEN)
             text.append(f"\n{GUIDE[ending.category].test}", style=palette.QUIET)
-        elif ending.flag is not None:
-            text.append(f"put aside: {FLAG_TEXTS[ending.flag]}", style=f"bold {palette.ORANGE}")
         else:
-            text.append("held until the effect is known", style=f"bold {palette.VIOLET}")
+            colour = palette.VIOLET if ending.flag is None else palette.ORANGE
+            text.append(ending_text(ending), style=f"bold {colour}")
         return text
 
 
 def _answered(step: AidStep) -> Text:
-    text = Text(f"{plain_text(step.question.topic)}: ", style=palette.QUIET)
-    text.append(plain_text(step.answer.text), style=palette.TEXT)
-    if step.filled:
-        text.append("  (seen by the harness)", style=palette.QUIET)
-    return text
+    return Text.assemble(
+        f"{plain_text(step.question.topic)}: ",
+        (plain_text(step.answer.text), palette.TEXT),
+        ("  (seen by the harness)" * step.filled, palette.QUIET),
+        style=palette.QUIET,
+    )
 
 
 CURSOR_S = 1 / 15
@@ -411,12 +411,9 @@ class JudgingScreen(Screen[None]):
         if not view.draft.transcript_shown:
             self._desk.show_transcript()
             return
-        whole = Text()
-        for label, words in self.query_one(JudgedItem).rows(view):
-            whole.append(f"{label or 'how'}\n", style=palette.QUIET)
-            whole.append_text(words)
-            whole.append("\n\n")
-        self.app.push_screen(ReadingPanel(whole))
+        rows = self.query_one(JudgedItem).rows(view)
+        parts = (part for label, words in rows for part in ((f"{label or 'how'}\n", palette.QUIET), words, "\n\n"))
+        self.app.push_screen(ReadingPanel(Text.assemble(*parts)))
 
     # Sound
 

@@ -119,17 +119,12 @@ class MonitorRows(RowList):
         text.stylize(palette.QUIET)
         # Foreign text may hold wide characters: cut it to its column here.
         text.append(_cut(row.said, left), palette.TEXT)
-        if row.mapped:
-            text.append(" > ", palette.RULE)
-            text.append(_cut(f"({row.times}) {row.made}" if row.times else row.made, room - left), palette.GREEN)
-        else:
-            text.append(" - ", palette.RULE)
-            why = row.why or "not mapped"
-            text.append(
-                _cut(f"({row.times}) {why}" if row.times else why, room - left),
-                palette.YELLOW if row.why else palette.QUIET,
-            )
-        return text
+        sign, what, colour = " > ", row.made, palette.GREEN
+        if not row.mapped:
+            sign, what = " - ", row.why or "not mapped"
+            colour = palette.YELLOW if row.why else palette.QUIET
+        text.append(sign, palette.RULE)
+        return text.append(_cut(f"({row.times}) {what}" if row.times else what, room - left), colour)
 
 
 class MonitorApp(App[None]):
@@ -190,22 +185,20 @@ class MonitorApp(App[None]):
     def _show(self) -> None:
         monitor, source = self._monitor, self._source
         # The most important comes first: a narrow screen cuts the end.
-        parts = [f"lines {monitor.lines}, not mapped {monitor.unmapped}"]
-        if not self._rows.following:
-            parts.append(f"PAUSED, {self._rows.waiting} wait")
-        if self._rows.only_unmapped:
-            parts.append("unmapped only")
-        if source.queue.lost_bytes:
-            parts.append(f"{source.queue.lost_bytes} bytes came too fast")
-        if source.ended:
-            parts.append("ended")
-        parts.append(f"{monitor.profile.id} · {source.name}")
+        parts = (
+            (True, f"lines {monitor.lines}, not mapped {monitor.unmapped}"),
+            (not self._rows.following, f"PAUSED, {self._rows.waiting} wait"),
+            (self._rows.only_unmapped, "unmapped only"),
+            (source.queue.lost_bytes, f"{source.queue.lost_bytes} bytes came too fast"),
+            (source.ended, "ended"),
+            (True, f"{monitor.profile.id} · {source.name}"),
+        )
         if isinstance(source, ShowsPicture):
             shown = self.query_one("#picture", TextBlock)
             shown.write(picture_text(source.picture(PICTURE_COLUMNS, 2 * PICTURE_ROWS), monitor.latest))
             shown.display = True
         head, problem, told = (self.query_one(f"#{name}", TextBlock) for name in ("head", "problem", "told"))
-        head.write(Text(plain_text("  ".join(parts)), style=palette.TEXT))
+        head.write(Text(plain_text("  ".join(words for shown, words in parts if shown)), style=palette.TEXT))
         wrong = "\n".join(text for text in (monitor.problem, monitor.noise, plain_text(source.trouble)) if text)
         problem.write(Text(wrong, style=palette.RED))
         problem.display = bool(wrong)

@@ -73,14 +73,15 @@ class CategoryKeys(Painted):
 
     def paint(self, width: int, height: int) -> Text:
         name_width = max(len(name) for name in LABELS.values())
-        text = Text()
-        for key, category in KEYS:
-            text.append(f"{key} ", style=f"bold {palette.BLUE}")
-            text.append(f"{LETTERS[category]} ", style=palette.BLUE)
-            text.append(f"{LABELS[category]:<{name_width}}  ", style=f"bold {palette.TEXT}")
-            text.append(f"{GUIDE[category].short}\n", style=palette.QUIET)
-        text.right_crop(1)
-        return text
+        return Text("\n").join(
+            Text.assemble(
+                (f"{key} ", f"bold {palette.BLUE}"),
+                (f"{LETTERS[category]} ", palette.BLUE),
+                (f"{LABELS[category]:<{name_width}}  ", f"bold {palette.TEXT}"),
+                (GUIDE[category].short, palette.QUIET),
+            )
+            for key, category in KEYS
+        )
 
 
 class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
@@ -97,23 +98,21 @@ class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
                 else ("No response to judge yet. They appear here automatically.")
             )
             return Text(said, style=palette.GREEN if responses else palette.QUIET)
-        text = Text("asked  ", style=palette.QUIET)
-        text.append(f"“{query_text(item.trial)}”\n", style=f"bold {palette.TEXT}")
-        text.append("said   ", style=palette.QUIET)
-        text.append(transcription(item), style=palette.TEXT)
-        text.append("  (our transcription)\n", style=palette.QUIET)
-        text.append("       ", style=palette.QUIET)
-        text.append(
-            f"attempt {item.attempt} · after {measured(item.latency)} · {seconds(item.clip.duration_s)} long",
+        times = f"attempt {item.attempt} · after {measured(item.latency)} · {seconds(item.clip.duration_s)} long"
+        return Text.assemble(
+            "asked  ",
+            (f"“{query_text(item.trial)}”\n", f"bold {palette.TEXT}"),
+            ("said   ", palette.QUIET),
+            (transcription(item), palette.TEXT),
+            ("  (our transcription)\n", palette.QUIET),
+            ("       ", palette.QUIET),
+            (times, palette.QUIET),
+            (" · cut at the limit" * item.truncated, palette.ORANGE),
+            (" · a core capability" * item.trial.core_capability, palette.YELLOW),
+            ("\nnote   " if comment else "\n", palette.QUIET),
+            (plain_text(comment), palette.YELLOW),
             style=palette.QUIET,
         )
-        if item.truncated:
-            text.append(" · cut at the limit", style=palette.ORANGE)
-        if item.trial.core_capability:
-            text.append(" · a core capability", style=palette.YELLOW)
-        text.append("\nnote   " if comment else "\n", style=palette.QUIET)
-        text.append(plain_text(comment), style=palette.YELLOW)
-        return text
 
 
 FLAGS = tuple(FLAG_TEXTS.items())
@@ -210,11 +209,12 @@ class RatingScreen(Sheet):
     def _write_progress(self, view: View) -> None:
         waiting = len(queue(view.progress, self._rater))
         whole = view.progress.totals.to_judge
-        text = Text.assemble(("Judging ", f"bold {palette.TEXT}"))
-        text.append(f"{whole - waiting} of {whole} done, {waiting} left", style=palette.TEXT)
-        text.append(f"   rater {self._rater}", style=palette.QUIET)
-        if self._saving is not None:
-            text.append("   saving …", style=palette.YELLOW)
+        text = Text.assemble(
+            ("Judging ", f"bold {palette.TEXT}"),
+            (f"{whole - waiting} of {whole} done, {waiting} left", palette.TEXT),
+            (f"   rater {self._rater}", palette.QUIET),
+            ("" if self._saving is None else "   saving …", palette.YELLOW),
+        )
         self.query_one("#rated", TextLine).write(text)
 
     def _give(self, said: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
@@ -255,14 +255,9 @@ class RatingScreen(Sheet):
                     # The next response is not on screen yet, so keys are ignored.
                     self.app.bell()
                 self._give(f"saved as “{LABELS[category]}”", JudgmentStatus.SUBMITTED, category)
-        elif key == "x":
-            self.action_skip()
-        elif key == "f":
-            self.action_flag()
-        elif key == "c":
-            self.action_comment()
         else:
-            self.action_undo()
+            does = {"x": self.action_skip, "f": self.action_flag, "c": self.action_comment, "u": self.action_undo}
+            does[key]()
 
     def _tell(self, said: str) -> None:
         self.post_message(NoticeWanted(said))

@@ -318,14 +318,15 @@ class TitleLine(TextLine):
         if session is None:
             self.write(Text("voice-harness", style=palette.QUIET))
             return
-        text = Text.assemble((plain_text(session.title or session.scenario_id, 40), f"bold {palette.TEXT}"))
-        text.append(f"  on {plain_text(session.bench_id, 20)}", style=palette.QUIET)
         server, *ways = session.sound_path.split("; ")
-        for calibration in filter(None, map(in_short, ways)):
-            text.append(f"  {plain_text(calibration, 80)}", style=palette.QUIET)
-        text.append(f"  {plain_text(session.session_id, 40)}", style=palette.QUIET)
-        text.append(f"  sound: {plain_text(server, 40)}", style=palette.QUIET)
-        self.write(text)
+        facts = [
+            f"on {plain_text(session.bench_id, 20)}",
+            *(plain_text(calibration, 80) for calibration in filter(None, map(in_short, ways))),
+            plain_text(session.session_id, 40),
+            f"sound: {plain_text(server, 40)}",
+        ]
+        title = plain_text(session.title or session.scenario_id, 40), f"bold {palette.TEXT}"
+        self.write(Text.assemble(title, *((f"  {fact}", palette.QUIET) for fact in facts)))
 
 
 class StateLine(TextLine):
@@ -382,9 +383,7 @@ class StateStrip(TextLine):
 
     def show_view(self, view: View) -> None:
         word, colour = state_words(view)
-        text = Text.assemble((word, f"bold {colour}"))
-        text.append(f"  {state_line(view)}", style=palette.QUIET)
-        self.write(text)
+        self.write(Text.assemble((word, f"bold {colour}"), (f"  {state_line(view)}", palette.QUIET)))
 
 
 class GoneBanner(Showing[tuple[str, str, str]]):
@@ -416,8 +415,8 @@ class GoneBanner(Showing[tuple[str, str, str]]):
 
     def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
         what, then, command = value
-        text = Text(f"{what}\n", style=f"bold {palette.TEXT}")
-        return text.append(f"{then}\n", style=palette.TEXT).append(command, style=f"bold {palette.YELLOW}")
+        rest = (f"{then}\n", palette.TEXT), (command, f"bold {palette.YELLOW}")
+        return Text.assemble(f"{what}\n", *rest, style=f"bold {palette.TEXT}")
 
 
 ViewWidget = TitleLine | StateLine | StateWordBanner | ProgressLine | StateStrip | GoneBanner

@@ -82,29 +82,24 @@ class JudgedItem(Showing[SittingView]):
 
 
 def _facts(item: Item) -> Text:
-    parts = []
+    asked = "asked once" if item.exercise is None else ""
     if item.attempts > 1:
         waits = ", ".join(seconds(wait_s) for wait_s in item.waits_s)
-        parts.append(
-            f"asked {item.attempts} times, after waits of {waits}" if waits else f"asked {item.attempts} times"
-        )
-    elif item.exercise is None:
-        parts.append("asked once")
-    if item.latency is not None:
-        parts.append(f"answered after {measured(item.latency)}")
-    if item.length is not None:
-        parts.append(f"{seconds(item.length.value_s)} long")
-    text = Text(" · ".join(parts), style=palette.QUIET)
-    marks = []
-    if item.core_capability:
-        marks.append(("a core capability", palette.YELLOW))
-    if item.truncated:
-        marks.append(("cut: it went on", palette.ORANGE))
-    if item.exercise is None and item.recognition is Recognition.NO:
-        marks.append(("other words were heard", palette.ORANGE))
-    for words, colour in marks:
-        text.append(" · " if len(text) else "", style=palette.QUIET)
-        text.append(words, style=colour)
+        asked = f"asked {item.attempts} times" + (f", after waits of {waits}" if waits else "")
+    parts = (
+        asked,
+        "" if item.latency is None else f"answered after {measured(item.latency)}",
+        "" if item.length is None else f"{seconds(item.length.value_s)} long",
+    )
+    text = Text(" · ".join(filter(None, parts)), style=palette.QUIET)
+    for is_so, words, colour in (
+        (item.core_capability, "a core capability", palette.YELLOW),
+        (item.truncated, "cut: it went on", palette.ORANGE),
+        (item.exercise is None and item.recognition is Recognition.NO, "other words were heard", palette.ORANGE),
+    ):
+        if is_so:
+            text.append(" · " if len(text) else "", style=palette.QUIET)
+            text.append(words, style=colour)
     return text
 
 
@@ -123,9 +118,8 @@ def folded(rows: list[Row], console: Console, width: int, height: int) -> Text:
     whole = Text()
     for (label, _), parts in zip(kept, lines, strict=True):
         for number, part in enumerate(parts):
-            whole.append(f"{label if number == 0 else '':<{_LABEL_WIDTH}}", style=palette.QUIET)
-            whole.append_text(part)
-            whole.append("\n")
+            head = f"{label if number == 0 else '':<{_LABEL_WIDTH}}"
+            whole.append_text(Text.assemble((head, palette.QUIET), part, "\n"))
     whole.right_crop(1)
     return whole
 
@@ -279,15 +273,16 @@ class Explanation(Showing[Explained]):
 
     def draw(self, one: Explained, width: int, height: int) -> Text:
         wanted = LABELS[one.exercise.category]
-        text = Text()
+        verdict = f"{LABELS[one.given]} can be defended; {wanted} is better"
         if one.given is one.exercise.category:
-            text.append(f"Right: {wanted}", style=f"bold {palette.GREEN}")
-        elif one.right:
-            text.append(f"{LABELS[one.given]} can be defended; {wanted} is better", style=f"bold {palette.GREEN}")
-        else:
-            text.append(f"Not {LABELS[one.given]}, but {wanted}", style=f"bold {palette.ORANGE}")
-        text.append(f"\n\n{plain_text(one.exercise.why, 600)}\n\n", style=palette.TEXT)
-        text.append(f"{wanted}: {GUIDE[one.exercise.category].test}\n", style=palette.QUIET)
+            verdict = f"Right: {wanted}"
+        elif not one.right:
+            verdict = f"Not {LABELS[one.given]}, but {wanted}"
+        text = Text.assemble(
+            (verdict, f"bold {palette.GREEN if one.right else palette.ORANGE}"),
+            (f"\n\n{plain_text(one.exercise.why, 600)}\n\n", palette.TEXT),
+            (f"{wanted}: {GUIDE[one.exercise.category].test}\n", palette.QUIET),
+        )
         lines = list(text.wrap(self.app.console, width))[: max(1, height - 1)]
         return Text("\n").join([*lines, Text("any key continues", style=f"bold {palette.BLUE}")])
 
@@ -310,23 +305,28 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
         if view.stopped:
             none = "You get no more responses in this round: too many of your answers differ from known ones."
         head = none or ("All is judged. Thank you." if not count.held else "All that is open now is judged.")
-        text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
         rows = [("done", f"{count.done} of {count.total}"), ("put aside", str(count.flagged)), ("pace", pace)]
-        for label, words in rows:
-            text.append(f"{label:<11}", style=palette.QUIET)
-            text.append(f"{words}\n", style=palette.TEXT)
-        if count.held:
-            text.append(f"{'held':<11}", style=palette.QUIET)
-            text.append(f"{count.held}, until someone reports what the device did:\n", style=palette.YELLOW)
-            for words in waiting[:5]:
-                text.append(f"{'':<11}· {plain_text(words, 100)}\n", style=palette.TEXT)
-            if len(waiting) > 5:
-                text.append(f"{'':<11}and {len(waiting) - 5} more\n", style=palette.QUIET)
-            text.append(f"{'':<11}answer with  harness report effects {self._sessions}\n", style=palette.TEXT)
-            text.append(f"{'':<11}{self._release_key} judges them anyway\n", style=palette.TEXT)
-        text.append("\nHow far raters agree:  ", style=palette.QUIET)
-        text.append(f"harness report agreement {self._sessions}\n", style=palette.TEXT)
-        text.append("New responses and answers appear here automatically.", style=palette.QUIET)
+        left_out = f"{'':<11}and {len(waiting) - 5} more\n" if len(waiting) > 5 else ""
+        held = [
+            (f"{'held':<11}", palette.QUIET),
+            (f"{count.held}, until someone reports what the device did:\n", palette.YELLOW),
+            *((f"{'':<11}· {plain_text(words, 100)}\n", palette.TEXT) for words in waiting[:5]),
+            (left_out, palette.QUIET),
+            (f"{'':<11}answer with  harness report effects {self._sessions}\n", palette.TEXT),
+            (f"{'':<11}{self._release_key} judges them anyway\n", palette.TEXT),
+        ]
+        text = Text.assemble(
+            (f"{head}\n\n", f"bold {palette.GREEN}"),
+            *(
+                cell
+                for label, words in rows
+                for cell in ((f"{label:<11}", palette.QUIET), (f"{words}\n", palette.TEXT))
+            ),
+            *(held if count.held else ()),
+            ("\nHow far raters agree:  ", palette.QUIET),
+            (f"harness report agreement {self._sessions}\n", palette.TEXT),
+            ("New responses and answers appear here automatically.", palette.QUIET),
+        )
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
 
 
@@ -342,15 +342,18 @@ def guide_text(keys: RaterKeys) -> Text:
         text.append(f"· {rule}\n", style=palette.TEXT)
     for category in Category:
         guide = GUIDE[category]
-        text.append(f"\n{keys.categories[category]} ", style=f"bold {palette.BLUE}")
-        text.append(f"{LABELS[category]}", style=f"bold {palette.TEXT}")
-        text.append(f"  {guide.short}\n", style=palette.QUIET)
-        text.append(f"{guide.test}\n", style=palette.TEXT)
-        for example in guide.examples:
-            seen = f" ({example.seen})" if example.seen else ""
-            text.append(f"  “{example.query}” “{example.response}”{seen}\n", style=palette.QUIET)
-        flags = SUB_FLAGS_OF.get(category, ())
-        if flags:
-            words = ", ".join(SUB_FLAG_TEXTS[flag] for flag in flags)
-            text.append(f"  beside it: {words}\n", style=palette.VIOLET)
+        flags = ", ".join(SUB_FLAG_TEXTS[flag] for flag in SUB_FLAGS_OF.get(category, ()))
+        text.append_text(
+            Text.assemble(
+                (f"\n{keys.categories[category]} ", f"bold {palette.BLUE}"),
+                (LABELS[category], f"bold {palette.TEXT}"),
+                (f"  {guide.short}\n", palette.QUIET),
+                (f"{guide.test}\n", palette.TEXT),
+                *(
+                    (f"  “{one.query}” “{one.response}”{f' ({one.seen})' if one.seen else ''}\n", palette.QUIET)
+                    for one in guide.examples
+                ),
+                (f"  beside it: {flags}\n" if flags else "", palette.VIOLET),
+            )
+        )
     return text

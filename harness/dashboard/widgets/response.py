@@ -125,16 +125,17 @@ class ResponseTimes(Showing[FirstResponse]):
     DEFAULT_CSS = "ResponseTimes { height: 1fr; text-wrap: wrap; }"
 
     def draw(self, found: FirstResponse, width: int, height: int) -> Text:
-        text = Text("after ", style=palette.QUIET)
-        text.append(measured(found.latency), style=palette.TEXT)
-        text.append(" · ", style=palette.QUIET)
-        text.append(seconds(found.clip.duration_s), style=palette.TEXT)
-        text.append(" long", style=palette.QUIET)
-        if found.truncated:
-            text.append("  cut", style=palette.ORANGE)
-        text.append("\nour transcription: ", style=palette.QUIET)
-        text.append(transcription(found), style=palette.TEXT)
-        return text
+        return Text.assemble(
+            "after ",
+            (measured(found.latency), palette.TEXT),
+            (" · ", palette.QUIET),
+            (seconds(found.clip.duration_s), palette.TEXT),
+            (" long", palette.QUIET),
+            ("  cut" * found.truncated, palette.ORANGE),
+            ("\nour transcription: ", palette.QUIET),
+            (transcription(found), palette.TEXT),
+            style=palette.QUIET,
+        )
 
 
 TITLE = "Last response"

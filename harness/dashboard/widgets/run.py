@@ -195,10 +195,9 @@ class LevelMeters(Showing[Meters]):
 
     def paint(self, width: int, height: int) -> Text:
         now = self.shown or Meters(None, None, None)
-        text = self._bar("Speaker   ", now.speaker_dbfs, None, width, palette.BLUE)
-        text.append("\n")
-        text.append_text(self._bar("Microphone", now.microphone_dbfs, now.noise_floor_dbfs, width, palette.GREEN))
-        return text
+        speaker = self._bar("Speaker   ", now.speaker_dbfs, None, width, palette.BLUE)
+        microphone = self._bar("Microphone", now.microphone_dbfs, now.noise_floor_dbfs, width, palette.GREEN)
+        return speaker.append("\n").append_text(microphone)
 
     @staticmethod
     def _bar(name: str, value: float | None, floor: float | None, width: int, colour: str) -> Text:
@@ -214,8 +213,7 @@ class LevelMeters(Showing[Meters]):
         text.append(bar[drawn:], style=palette.RULE)
         if floor is not None:
             at = len(name) + 1 + min(room - 1, int(cells(floor, room)))
-            marked = Text.assemble(text[:at], ("│", palette.YELLOW), text[at + 1 :])
-            text = marked
+            text = Text.assemble(text[:at], ("│", palette.YELLOW), text[at + 1 :])
         text.append(f" {level(value):>8}", style=palette.TEXT)
         if loud:
             text.append(" loud", style=palette.ORANGE)
@@ -268,15 +266,9 @@ class TotalsPanel(Painted):
             rows.insert(0, ("NOT READ", f"{progress.unread} lines of devices"))
         if progress.unplaced:
             rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
-        text = Text()
-        for name, value in rows:
-            text.append(f"{name:<{NAMES}}", style=palette.QUIET)
-            text.append(f"{value}\n", style=palette.TEXT)
-        for outcome, n in totals.by_outcome:
-            text.append(f"{OUTCOME_WORDS[outcome]:<13}", style=palette.OUTCOMES[outcome])
-            text.append(f"{n}\n", style=palette.TEXT)
-        text.right_crop(1)
-        return text
+        cells = [(f"{name:<{NAMES}}", palette.QUIET, value) for name, value in rows]
+        cells += [(f"{OUTCOME_WORDS[one]:<13}", palette.OUTCOMES[one], str(n)) for one, n in totals.by_outcome]
+        return Text("\n").join(Text.assemble((name, colour), (value, palette.TEXT)) for name, colour, value in cells)
 
 
 def _until_understood(progress: Progress) -> bool:
@@ -401,10 +393,13 @@ class TrialList(RowList):
         # mark and number, outcome 13, attempts 3, latency 7; the name gets the rest
         names = self._names_within(max(8, min(LONGEST_NAME, width - digits - 26)))
         name_width = max(map(len, names))
-        text.append(f"{set_cell_size(names[index], name_width)} ", style=palette.TEXT)
-        text.append(f"{word:<12} ", style=colour)
-        text.append(f"{f'×{attempts}' if attempts else '':<3}", style=palette.QUIET)
-        text.append(f"{seconds(latency.value_s) if latency else '':>7}", style=palette.TEXT)
+        cells = Text.assemble(
+            (f"{set_cell_size(names[index], name_width)} ", palette.TEXT),
+            (f"{word:<12} ", colour),
+            (f"{f'×{attempts}' if attempts else '':<3}", palette.QUIET),
+            (f"{seconds(latency.value_s) if latency else '':>7}", palette.TEXT),
+        )
+        text.append_text(cells)
         response = one.response
         if response is not None and response.judgment is not None and width >= 58:
             given = response.judgment

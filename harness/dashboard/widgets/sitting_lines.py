@@ -25,10 +25,12 @@ class SittingTitle(TextLine):
             text.append("TRAINING", style=f"bold {palette.YELLOW}")
             text.append(f" {number} of {all_}, nothing counts yet", style=palette.TEXT)
         elif view.item is not None:
-            text.append("Settling" if view.adjudicating else "Judging", style=f"bold {palette.TEXT}")
-            text.append(f" item {view.position} of {view.count.total}", style=palette.TEXT)
-            text.append(" again" if view.again else "", style=f"bold {palette.VIOLET}")
-            text.append(f"  {view.item.id}", style=palette.QUIET)
+            text = Text.assemble(
+                ("Settling" if view.adjudicating else "Judging", f"bold {palette.TEXT}"),
+                (f" item {view.position} of {view.count.total}", palette.TEXT),
+                (" again" * view.again, f"bold {palette.VIOLET}"),
+                (f"  {view.item.id}", palette.QUIET),
+            )
         else:
             text.append("Finished", style=f"bold {palette.GREEN}")
         text.append(f"   {plain_text(title, 30)}   rater {plain_text(view.rater, 24)}", style=palette.QUIET)
@@ -56,17 +58,11 @@ class DraftLine(TextLine):
     """Draft values that the labelling key saves."""
 
     def show(self, view: SittingView) -> None:
-        draft, text = view.draft, Text()
-        parts = []
-        if draft.confidence is not None:
-            parts.append(f"{draft.confidence} {SURE[draft.confidence]}")
+        draft = view.draft
+        parts = [] if draft.confidence is None else [f"{draft.confidence} {SURE[draft.confidence]}"]
         parts += [SUB_FLAG_TEXTS[flag] for flag in draft.sub_flags]
-        if draft.comment:
-            parts.append(f"“{plain_text(draft.comment, 300)}”")
-        if parts:
-            text.append("with it ", style=palette.QUIET)
-            text.append(" · ".join(parts), style=palette.YELLOW)
-        self.write(text)
+        parts += [f"“{plain_text(draft.comment, 300)}”"] if draft.comment else []
+        self.write(Text.assemble(("with it " * bool(parts), palette.QUIET), (" · ".join(parts), palette.YELLOW)))
 
 
 class MessageLine(TextLine):
@@ -95,9 +91,11 @@ class Trouble(Showing[tuple[str, str]]):
 
     def draw(self, value: tuple[str, str], width: int, height: int) -> Text:
         what, remedy = (plain_text(one, 300) if one else "" for one in value)
-        text = Text.assemble(("NOT SAVED, so the response stays on screen\n", f"bold {palette.RED}"))
-        text.append(f"{what}\n", style=palette.TEXT)
-        return text.append(remedy or "Press the key again when this is fixed.", style=palette.YELLOW)
+        return Text.assemble(
+            ("NOT SAVED, so the response stays on screen\n", f"bold {palette.RED}"),
+            (f"{what}\n", palette.TEXT),
+            (remedy or "Press the key again when this is fixed.", palette.YELLOW),
+        )
 
 
 class OfferedKeys(Showing[tuple[tuple[str, str], ...]]):

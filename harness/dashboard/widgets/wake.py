@@ -25,7 +25,7 @@ from harness.statistics.text import TOO_FEW_VOICES, number_interval, percent_int
 from harness.statistics.verdict import SEVERITY, DeclaredLimit, LimitVerdict
 from harness.wake.reports.figures_text import disagreements
 from harness.wake.wake import DevicePair
-from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, Ratio, TimelineMark, WakeProgress
+from harness.wake.wake_progress import DeviceWake, MarkKind, Ratio, TimelineMark, WakeProgress
 
 COLOURS = {
     LimitVerdict.PASS: palette.GREEN,
@@ -180,10 +180,8 @@ _RANK = (
 
 
 def legend() -> Text:
-    text = Text()
-    for kind, word in LEGEND:
-        text.append(GLYPHS[kind], style=palette.MARKS[kind])
-        text.append(f" {word}  ", style=palette.QUIET)
+    pairs = (((GLYPHS[kind], palette.MARKS[kind]), (f" {word}  ", palette.QUIET)) for kind, word in LEGEND)
+    text = Text.assemble(*(part for pair in pairs for part in pair))
     text.rstrip()
     return text
 
@@ -345,24 +343,20 @@ def _around(interval: tuple[float, float] | None, value: float | None) -> tuple[
 def _compared(one: DevicePair) -> Text:
     found = one.counts
     first, second = plain_text(one.first, 14), plain_text(one.second, 14)
-    text = Text.assemble((f"{first} : {second}", f"bold {palette.TEXT}"))
-    text.append(
-        f"  same {found.total}: only 1st {found.only_first}, only 2nd {found.only_second} · McNemar {p_is(found.p)}",
-        style=palette.TEXT,
-    )
-    return text
+    apart = f"only 1st {found.only_first}, only 2nd {found.only_second} · McNemar {p_is(found.p)}"
+    head = f"{first} : {second}", f"bold {palette.TEXT}"
+    return Text.assemble(head, (f"  same {found.total}: {apart}", palette.TEXT))
 
 
 def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
-    text = Text.assemble((plain_text(device.device, LONGEST_NAME), f"bold {palette.TEXT}"))
-    if device.link_up:
-        text.append("  link up", style=palette.GREEN)
-    else:
-        why = plain_text(device.link_trouble, 60)
-        text.append(f"  LINK LOST{': ' if why else ''}{why}", style=f"bold {palette.RED}")
-    text.append(f" · clock {plus_minus(device.clock_error_s)} · ", style=palette.QUIET)
-    text.append_text(_proof(device, view, settings))
-    return text
+    why = plain_text(device.link_trouble, 60)
+    lost = f"  LINK LOST{': ' if why else ''}{why}", f"bold {palette.RED}"
+    return Text.assemble(
+        (plain_text(device.device, LONGEST_NAME), f"bold {palette.TEXT}"),
+        ("  link up", palette.GREEN) if device.link_up else lost,
+        (f" · clock {plus_minus(device.clock_error_s)} · ", palette.QUIET),
+        _proof(device, view, settings),
+    )
 
 
 def _proof(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
@@ -401,17 +395,13 @@ def _reject_intervals(ratio: Ratio) -> list[list[str]]:
 
 
 def _accept_words(device: DeviceWake) -> list[list[str]]:
-    rate = device.after_review
+    rate, before = device.after_review, device.false_accepts
     return [
         [f" FA/h  {number(rate.per_hour)}", f"{rate.count} in {exposure(rate.hours)}"],
         [f"       any time {number_interval(rate.any_time)}"],
         [f"       exact    {number_interval(rate.interval)}"],
-        [f"       before review {_counted(device.false_accepts)}"],
+        [f"       before review {before.count}, {number(before.per_hour)}"],
     ]
-
-
-def _counted(rate: Rate) -> str:
-    return f"{rate.count}, {number(rate.per_hour)}"
 
 
 def _figure(
@@ -448,28 +438,23 @@ def _figure(
 
 def _exposure(device: DeviceWake) -> Text:
     """Sound heard with and without proof, and other counts, the least important last."""
-    text = Text(" heard ", style=palette.QUIET)
-    text.append(f"{hours(device.exposure_s)} proved", style=palette.TEXT)
-    text.append(
-        f", {hours(device.unproven_s)} unproven", style=palette.YELLOW if device.unproven_s >= 1 else palette.QUIET
+    counts = (
+        (device.probes.total, f"probes {device.probes.count} of {device.probes.total}"),
+        (True, delays(device)),
+        (device.commands.total, f"commands {device.commands.count} of {device.commands.total}"),
+        (device.ambient_events_outside, f"{device.ambient_events_outside} outside exposure"),
+        (device.uncounted_events, f"{device.uncounted_events} in trials that do not count"),
+        (device.in_vocabulary_events, f"{device.in_vocabulary_events} in wake trials"),
+        (device.disagreements, f"sources disagree: {disagreements(device)}"),
+        (device.suppressed, f"{device.suppressed} within refractory"),
     )
-    parts = [delays(device)]
-    if device.probes.total:
-        parts.insert(0, f"probes {device.probes.count} of {device.probes.total}")
-    if device.commands.total:
-        parts.append(f"commands {device.commands.count} of {device.commands.total}")
-    if device.ambient_events_outside:
-        parts.append(f"{device.ambient_events_outside} outside exposure")
-    if device.uncounted_events:
-        parts.append(f"{device.uncounted_events} in trials that do not count")
-    if device.in_vocabulary_events:
-        parts.append(f"{device.in_vocabulary_events} in wake trials")
-    if device.disagreements:
-        parts.append(f"sources disagree: {disagreements(device)}")
-    if device.suppressed:
-        parts.append(f"{device.suppressed} within refractory")
-    text.append("".join(f" · {part}" for part in parts), style=palette.QUIET)
-    return text
+    return Text.assemble(
+        " heard ",
+        (f"{hours(device.exposure_s)} proved", palette.TEXT),
+        (f", {hours(device.unproven_s)} unproven", palette.YELLOW if device.unproven_s >= 1 else palette.QUIET),
+        ("".join(f" · {words}" for shown, words in counts if shown), palette.QUIET),
+        style=palette.QUIET,
+    )
 
 
 def short_span(value_s: float) -> str:
