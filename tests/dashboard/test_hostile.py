@@ -25,7 +25,7 @@ from harness.model.record import (
 )
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from tests.dashboard.bench import LARGE, SMALL, opened, segments, shows, until
+from tests.dashboard.bench import LARGE, SMALL, opened, press_until, segments, shows, until
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.session.figures.rows import Rows, planned
 
@@ -69,8 +69,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
         engine.say(StateWord.ASKING, trial_id=bad_id, attempt=1, reason=HOSTILE, until_s=START_S + 5)
         await until(pilot, shows(pilot, "5 s left to answer"))
         assert raw(pilot) == []
-        await pilot.press("escape")
-        await until(pilot, shows(pilot, "[/red] [wake]"))
+        await press_until(pilot, shows(pilot, "[/red] [wake]"), "escape")
         assert raw(pilot) == []
         engine.log(
             AttemptFinished(
@@ -82,11 +81,9 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
         )  # fmt: skip
         engine.say(StateWord.LISTENING, trial_id=bad_id, attempt=1, reason=HOSTILE)
         engine.refuse = HOSTILE
-        await pilot.press("r")
-        await until(pilot, shows(pilot, "refused"))
+        await press_until(pilot, shows(pilot, "refused"), "r")
         assert raw(pilot) == []
-        await pilot.press("j")
-        await until(pilot, shows(pilot, "Judging"))
+        await press_until(pilot, shows(pilot, "Judging"), "j")
         await until(pilot, shows(pilot, "asked"))
         assert raw(pilot) == []
         engine.send(Goodbye(0, HOSTILE))

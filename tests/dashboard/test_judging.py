@@ -31,7 +31,7 @@ from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.guide import KEYS, LABELS
 from harness.rating.items import withdrawal
 from harness.rating.judgment_log import JudgmentLog
-from tests.dashboard.bench import screen_text, shows, until
+from tests.dashboard.bench import press_until, screen_text, shows, until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, adjudication, press, ready, rows, seated, sitting
 from tests.dashboard.test_hostile import raw
 from tests.known import known
@@ -72,10 +72,8 @@ async def test_earlier_responses_are_opened_by_steps_and_by_words_and_changed(se
         assert app.desk.view.item == waiting
         await press(pilot, "e")
         await until(pilot, shows(pilot, "Words of the query"))
-        await pilot.press(*"hum", "enter")
-        await until(pilot, shows(pilot, "Which one do you want to open again?"))
-        await pilot.press("1")
-        await until(pilot, lambda: app.desk.view.again)
+        await press_until(pilot, shows(pilot, "Which one do you want to open again?"), *"hum", "enter")
+        await press_until(pilot, lambda: app.desk.view.again, "1")
         await press(pilot, "3")
         first, _, last = rows(session)
         assert (last.replaces, last.category, last.comment) == (first.id, Category.CLARIFICATION, "hum")
@@ -263,8 +261,7 @@ async def test_a_comment_is_kept_as_it_was_written(session: Path) -> None:
         assert "2 lines" in screen_text(pilot)
         assert raw(pilot) == []
         # Both arrive together: the first one counts, and the screen below stays.
-        await pilot.press("enter", "enter", "escape")
-        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await press_until(pilot, lambda: len(app.screen_stack) == 2, "enter", "enter", "escape")
         assert app.desk.view.draft.comment == KEPT
         app.desk.comment("long " * 300)
         await press(pilot, "c", "enter")
@@ -295,8 +292,7 @@ async def test_keys_of_keyboards_whose_digits_need_shift(session: Path) -> None:
         await press(pilot, "-", "f")
         assert rows(session)[1].category is Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE
         await until(pilot, shows(pilot, "Put this response aside"))
-        await pilot.press("'")
-        await until(pilot, lambda: len(rows(session)) == 3)
+        await press_until(pilot, lambda: len(rows(session)) == 3, "'")
         assert rows(session)[2].flags == (tuple(Flag)[3].value,)
 
 

@@ -29,7 +29,7 @@ from harness.model.feed import (
     WriteNote,
 )
 from harness.model.record import NoteWritten, Paused, Question
-from tests.dashboard.bench import LARGE, SMALL, double, opened, shows, until
+from tests.dashboard.bench import LARGE, SMALL, double, opened, press_until, shows, until
 from tests.dashboard.engine_double import START_S, EngineDouble
 
 sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
@@ -38,37 +38,30 @@ sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 @sizes
 async def test_pause_and_go_on(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(double(tmp_path), size) as (engine, _, pilot):
-        await pilot.press("p")
-        await until(pilot, shows(pilot, "pause: done"))
+        await press_until(pilot, shows(pilot, "pause: done"), "p")
         (sent,) = engine.commands(Pause)
         assert sent.by == "ann"
         engine.log(Paused("", "ann"))
         engine.say(StateWord.PAUSED)
         await until(pilot, shows(pilot, "PAUSED by ann"))
-        await pilot.press("p")
-        await until(pilot, lambda: engine.commands(Resume))
+        await press_until(pilot, lambda: engine.commands(Resume), "p")
 
 
 @sizes
 async def test_skip_wants_a_reason(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(double(tmp_path), size) as (engine, _, pilot):
-        await pilot.press("s", "enter")
-        await until(pilot, shows(pilot, "Please write something"))
+        await press_until(pilot, shows(pilot, "Please write something"), "s", "enter")
         assert engine.commands(Skip) == []
-        await pilot.press(*"dog", "enter")
-        await until(pilot, lambda: engine.commands(Skip))
+        await press_until(pilot, lambda: engine.commands(Skip), *"dog", "enter")
         (sent,) = engine.commands(Skip)
         assert sent.reason == "dog"
 
 
 async def test_rerun_note_and_mark(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (engine, _, pilot):
-        await pilot.press("home", "down", "down", "r")
-        await until(pilot, lambda: engine.commands(Rerun))
-        await pilot.press("n", *"loud", "enter")
-        await until(pilot, lambda: engine.commands(WriteNote))
-        await pilot.press("m", *"bang", "enter")
-        await until(pilot, lambda: engine.commands(SetMark))
+        await press_until(pilot, lambda: engine.commands(Rerun), "home", "down", "down", "r")
+        await press_until(pilot, lambda: engine.commands(WriteNote), "n", *"loud", "enter")
+        await press_until(pilot, lambda: engine.commands(SetMark), "m", *"bang", "enter")
         (rerun,), (note,), (mark,) = (engine.commands(kind) for kind in (Rerun, WriteNote, SetMark))
         assert rerun.trial_id == "kitchen-03"
         assert (note.text, note.trial_id) == ("loud", "kitchen-08")
@@ -77,29 +70,24 @@ async def test_rerun_note_and_mark(tmp_path: Path) -> None:
 
 async def test_abort_only_after_yes(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (engine, _, pilot):
-        await pilot.press("a")
-        await until(pilot, shows(pilot, "Abort this session?"))
+        await press_until(pilot, shows(pilot, "Abort this session?"), "a")
         await pilot.press("enter")
         await pilot.pause()
         assert engine.commands(Abort) == []
-        await pilot.press("a")
-        await until(pilot, shows(pilot, "Abort this session?"))
-        await pilot.press("y")
-        await until(pilot, lambda: engine.commands(Abort))
+        await press_until(pilot, shows(pilot, "Abort this session?"), "a")
+        await press_until(pilot, lambda: engine.commands(Abort), "y")
 
 
 async def test_a_refusal_is_shown_with_its_reason(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (engine, _, pilot):
         engine.refuse = "trial kitchen-08 is still running"
-        await pilot.press("r")
-        await until(pilot, shows(pilot, "refused, trial kitchen-08 is still running"))
+        await press_until(pilot, shows(pilot, "refused, trial kitchen-08 is still running"), "r")
 
 
 async def test_a_command_is_open_until_it_is_answered(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (engine, _, pilot):
         engine.silent = True
-        await pilot.press("p")
-        await until(pilot, shows(pilot, "pause …"))
+        await press_until(pilot, shows(pilot, "pause …"), "p")
 
 
 def asks(app: Dashboard, about: Question) -> bool:
@@ -122,8 +110,7 @@ async def test_the_operators_answer(
     async with opened(double(tmp_path), size) as (engine, app, pilot):
         await ask(app, engine)
         await until(pilot, shows(pilot, "42 s left to answer"))
-        await pilot.press(*keys)
-        await until(pilot, lambda: engine.commands(AnswerOperator))
+        await press_until(pilot, lambda: engine.commands(AnswerOperator), *keys)
         (sent,) = engine.commands(AnswerOperator)
         assert (sent.trial_id, sent.attempt, sent.recognised, sent.heard) == ("kitchen-08", 1, recognised, heard)
         await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
@@ -150,8 +137,7 @@ async def test_the_operators_word_on_an_effect(
         await until(pilot, lambda: asks(app, Question.EFFECT))
         await until(pilot, shows(pilot, "r right   p partly   w wrong"))
         await pilot.press("y", "n")  # keys of the other question do nothing here
-        await pilot.press(*keys)
-        await until(pilot, lambda: engine.commands(AnswerEffect))
+        await press_until(pilot, lambda: engine.commands(AnswerEffect), *keys)
         (sent,) = engine.commands(AnswerEffect)
         assert (sent.trial_id, sent.attempt, sent.word, sent.detail) == ("kitchen-08", 1, word, detail)
         assert engine.commands(AnswerOperator) == []
@@ -162,10 +148,8 @@ async def test_a_question_can_be_put_aside_and_brought_back_and_closes_by_itself
     async with opened(double(tmp_path)) as (engine, app, pilot):
         await ask(app, engine)
         await until(pilot, lambda: isinstance(app.screen, AskingPanel))
-        await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
-        await pilot.press("o")
-        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+        await press_until(pilot, lambda: not isinstance(app.screen, AskingPanel), "escape")
+        await press_until(pilot, lambda: isinstance(app.screen, AskingPanel), "o")
         engine.say(StateWord.LISTENING, trial_id="kitchen-09", attempt=1)
         await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
         assert engine.commands(AnswerOperator) == []
@@ -176,8 +160,7 @@ async def test_a_question_that_is_answered_and_over_at_once_closes_once(tmp_path
         engine.silent = True
         await ask(app, engine)
         await until(pilot, lambda: isinstance(app.screen, AskingPanel))
-        await pilot.press("y")
-        await until(pilot, lambda: engine.commands(AnswerOperator))
+        await press_until(pilot, lambda: engine.commands(AnswerOperator), "y")
         (sent,) = engine.commands(AnswerOperator)
         app.watch_.receive(StateChanged(StateWord.LISTENING, START_S, None, "kitchen-09", 1))
         app.redraw()
@@ -201,13 +184,11 @@ async def test_what_a_talker_says_is_shown_in_large_letters(tmp_path: Path, size
         await until(pilot, shows(pilot, (large if size == LARGE else small)("WIE SPAT")[1]))
         await until(pilot, shows(pilot, "wie spät ist es"))  # with its umlaut
         engine.say(StateWord.ASKING, **speaking)  # it is heard: the words stay
-        await pilot.press("x")
-        await until(pilot, lambda: engine.commands(Misspoke))
+        await press_until(pilot, lambda: engine.commands(Misspoke), "x")
         assert (engine.commands(Misspoke)[0].trial_id, engine.commands(Misspoke)[0].attempt) == ("kitchen-08", 1)
         engine.say(StateWord.LISTENING, trial_id="kitchen-08", attempt=1)
         await until(pilot, lambda: not isinstance(app.screen, SpeakingPanel))
-        await pilot.press("x")
-        await until(pilot, lambda: len(engine.commands(Misspoke)) == 2)
+        await press_until(pilot, lambda: len(engine.commands(Misspoke)) == 2, "x")
 
 
 async def test_waiting_counts_down(tmp_path: Path) -> None:
@@ -222,16 +203,14 @@ async def test_help_everywhere(tmp_path: Path, key: str) -> None:
     async with opened(double(tmp_path)) as (engine, app, pilot):
         for opener, words in (("", "large word"), ("j", "Nothing is ever overwritten")):
             await pilot.press(*([opener] if opener else []))
-            await pilot.press(key)
-            await until(pilot, shows(pilot, words))
+            await press_until(pilot, shows(pilot, words), key)
             assert isinstance(app.screen, HelpPanel)
             await pilot.press("escape")
         assert isinstance(app.screen, RatingScreen)
         await pilot.press("escape")
         await ask(app, engine)
         await until(pilot, lambda: isinstance(app.screen, AskingPanel))
-        await pilot.press(key)
-        await until(pilot, shows(pilot, "Only you can tell"))
+        await press_until(pilot, shows(pilot, "Only you can tell"), key)
 
 
 async def test_the_palette_has_our_commands(tmp_path: Path) -> None:
@@ -239,8 +218,7 @@ async def test_the_palette_has_our_commands(tmp_path: Path) -> None:
         titles = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Pause or continue", "Skip", "Re-run", "Abort", "Judge responses", "Detach"} <= titles
         await pilot.press("ctrl+p")
-        await pilot.press(*"pause", "enter", "enter")
-        await until(pilot, lambda: engine.commands(Pause))
+        await press_until(pilot, lambda: engine.commands(Pause), *"pause", "enter", "enter")
 
 
 async def test_ctrl_q_leaves_the_session_alone(tmp_path: Path) -> None:
@@ -256,8 +234,7 @@ async def test_a_lost_engine_is_a_banner(tmp_path: Path, size: tuple[int, int]) 
         engine.die()
         await until(pilot, shows(pilot, "The engine is gone"))
         await until(pilot, shows(pilot, "harness run resume"))
-        await pilot.press("p")
-        await until(pilot, shows(pilot, "refused, the engine is not running"))
+        await press_until(pilot, shows(pilot, "refused, the engine is not running"), "p")
         await pilot.press("ctrl+q")
     assert app.return_value == 3
 

@@ -12,7 +12,7 @@ from harness.dashboard.widgets.response import ClipShape
 from harness.dashboard.widgets.run import EventLog, TrialList
 from harness.model.feed import StateWord
 from harness.model.record import Paused
-from tests.dashboard.bench import LARGE, SMALL, dashboard, double, shows, until
+from tests.dashboard.bench import LARGE, SMALL, dashboard, double, press_until, shows, until
 from tests.dashboard.engine_double import START_S
 from tests.dashboard.frame_bench import frame_double
 from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double
@@ -72,8 +72,7 @@ def test_screen(
                     engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42)
                     await until(pilot, shows(pilot, "42 s left to answer"))
                 case "rating":
-                    await pilot.press("j")
-                    await until(pilot, shows(pilot, "milk is on the list"))
+                    await press_until(pilot, shows(pilot, "milk is on the list"), "j")
                 case "paused":
                     engine.log(Paused("lunch", "ann"))
                     engine.say(StateWord.PAUSED, trial_id="kitchen-08", attempt=1, reason="paused by ann: lunch")

@@ -14,7 +14,7 @@ from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof
 from harness.model.record import DecisionReached, Observed, ReviewWord, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
-from tests.dashboard.bench import LARGE, SMALL, double, opened, screen_text, shows, still, until
+from tests.dashboard.bench import LARGE, SMALL, double, opened, press_until, screen_text, shows, still, until
 from tests.dashboard.engine_double import EngineDouble
 from tests.dashboard.test_hostile import HOSTILE, raw
 from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double, wake_opened
@@ -54,16 +54,14 @@ async def test_a_key_says_what_the_event_was_and_goes_on_to_the_next(
     async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
         events = app.screen.query_one(UnmatchedList)
         latest = known(events.selected)
-        await pilot.press(key)
-        await until(pilot, shows(pilot, "6, 4 to review"))
+        await press_until(pilot, shows(pilot, "6, 4 to review"), key)
         (sent,) = engine.commands(Review)
         assert (sent.event_seq, sent.word, sent.by) == (latest.seq, word, "ann")
         await until(pilot, lambda: events.selected is not None and events.selected.seq < latest.seq)
         after = known(events.selected)
         assert after.word is None, "one that nobody has reviewed yet"
         await until(pilot, shows(pilot, "done"))
-        await pilot.press("u")
-        await until(pilot, shows(pilot, "6, 5 to review"))
+        await press_until(pilot, shows(pilot, "6, 5 to review"), "u")
         assert engine.commands(Review)[-1].word is None
         assert engine.commands(Review)[-1].event_seq == latest.seq
         await until(pilot, lambda: events.selected is not None and events.selected.seq == latest.seq)
@@ -72,8 +70,7 @@ async def test_a_key_says_what_the_event_was_and_goes_on_to_the_next(
 async def test_a_review_that_is_not_answered_is_not_shown_as_done_and_takes_no_second_key(tmp_path: Path) -> None:
     async with wake_opened(wake_double(tmp_path)) as (engine, _, pilot):
         engine.silent = True
-        await pilot.press("f", "x")
-        await until(pilot, lambda: engine.commands(Review))
+        await press_until(pilot, lambda: engine.commands(Review), "f", "x")
         await until(pilot, shows(pilot, "false accept …"))
         assert len(engine.commands(Review)) == 1
         assert "5 to review" in screen_text(pilot)
@@ -84,8 +81,7 @@ async def test_a_refused_review_says_why_and_the_event_stays(tmp_path: Path) -> 
         engine.refuse = "no row of that number is a wake event"
         events = app.screen.query_one(UnmatchedList)
         before = events.selected
-        await pilot.press("h")
-        await until(pilot, shows(pilot, "refused, no row of that number is a wake event"))
+        await press_until(pilot, shows(pilot, "refused, no row of that number is a wake event"), "h")
         assert events.selected == before
 
 
@@ -95,42 +91,34 @@ async def test_a_newcomer_does_not_take_the_key_that_was_meant_for_another(tmp_p
         at = Stamp(engine.rows.at_s + 30)
         engine.log(Observed(Wake(f"{NAMES[0]}_link", at, "alexa", 0.5), None))
         await until(pilot, shows(pilot, "7, 6 to review"))
-        await pilot.press("f")
-        await until(pilot, lambda: engine.commands(Review))
+        await press_until(pilot, lambda: engine.commands(Review), "f")
         assert engine.commands(Review)[0].event_seq == meant.seq
 
 
 async def test_replay_needs_sound_and_a_monitor(tmp_path: Path) -> None:
     async with wake_opened(wake_double(tmp_path)) as (engine, _, pilot):
-        await pilot.press("enter")
-        await until(pilot, shows(pilot, "replay: done"))
+        await press_until(pilot, shows(pilot, "replay: done"), "enter")
         (sent,) = engine.commands(Replay)
         assert sent.clip_name == "event.flac"
-        await pilot.press("down", "enter")
-        await until(pilot, shows(pilot, "not kept yet"))
+        await press_until(pilot, shows(pilot, "not kept yet"), "down", "enter")
         assert len(engine.commands(Replay)) == 1
 
 
 async def test_w_goes_to_the_run_and_back_and_p_pauses_from_both(tmp_path: Path) -> None:
     async with wake_opened(wake_double(tmp_path)) as (engine, app, pilot):
-        await pilot.press("p")
-        await until(pilot, lambda: len(engine.commands(Pause)) == 1)
-        await pilot.press("w")
-        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await press_until(pilot, lambda: len(engine.commands(Pause)) == 1, "p")
+        await press_until(pilot, lambda: isinstance(app.screen, RunScreen), "w")
         await until(pilot, shows(pilot, "ambient-88"))
         assert "w wake" in screen_text(pilot)
-        await pilot.press("w")
-        await until(pilot, lambda: isinstance(app.screen, WakeScreen))
-        await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, HelpPanel))
+        await press_until(pilot, lambda: isinstance(app.screen, WakeScreen), "w")
+        await press_until(pilot, lambda: isinstance(app.screen, HelpPanel), "question_mark")
         await until(pilot, shows(pilot, "the time-uniform interval"))
 
 
 async def test_a_session_of_queries_has_no_wake_screen(tmp_path: Path) -> None:
     async with opened(double(tmp_path)) as (_, app, pilot):
         assert isinstance(app.screen, RunScreen)
-        await pilot.press("w")
-        await until(pilot, shows(pilot, "no wake, command or ambient trials"))
+        await press_until(pilot, shows(pilot, "no wake, command or ambient trials"), "w")
         assert "w wake" not in screen_text(pilot)
 
 
@@ -140,8 +128,7 @@ async def test_with_queries_too_it_opens_only_by_the_key(tmp_path: Path) -> None
     rows.play(wake_trial(2), [("kitchen", 1.8)])
     async with wake_opened(EngineDouble(tmp_path, rows), SMALL, "1 of 2") as (_, app, pilot):
         assert isinstance(app.screen, RunScreen)
-        await pilot.press("w")
-        await until(pilot, shows(pilot, "0.00 %  0 of 1"))
+        await press_until(pilot, shows(pilot, "0.00 %  0 of 1"), "w")
 
 
 @sizes
@@ -159,8 +146,7 @@ async def test_faults_are_said_where_they_are(tmp_path: Path, size: tuple[int, i
         await until(pilot, shows(pilot, "test fails"))
         engine.die()
         await until(pilot, shows(pilot, "The engine is gone"))
-        await pilot.press("f")
-        await until(pilot, shows(pilot, "refused, the engine is not running"))
+        await press_until(pilot, shows(pilot, "refused, the engine is not running"), "f")
 
 
 async def test_listening_that_is_not_proved_any_more_is_said_while_it_matters(tmp_path: Path) -> None:
@@ -181,8 +167,7 @@ async def test_before_anything_was_heard_nothing_is_a_number(tmp_path: Path) -> 
     async with wake_opened(EngineDouble(tmp_path, rows), SMALL, "FR    n/a  0 of 0") as (engine, _, pilot):
         await until(pilot, shows(pilot, "FA/h  n/a  0 in 0.000 h"))
         assert "every wake event so far belongs to a stimulus" in screen_text(pilot)
-        await pilot.press("f")
-        await until(pilot, shows(pilot, "there is no event to review"))
+        await press_until(pilot, shows(pilot, "there is no event to review"), "f")
         assert engine.commands(Review) == []
 
 
@@ -191,10 +176,8 @@ async def test_many_devices_are_reached_by_scrolling(tmp_path: Path, size: tuple
     names = [f"board-{n:02}" for n in range(12)]
     async with wake_opened(wake_double(tmp_path, names), size, "board-00") as (_, _, pilot):
         assert "board-11  link" not in screen_text(pilot)
-        await pilot.press("tab", "end")
-        await until(pilot, shows(pilot, "board-00 : board-11  same 60"))
-        await pilot.press(*["up"] * 6)
-        await until(pilot, shows(pilot, "board-11  link"))
+        await press_until(pilot, shows(pilot, "board-00 : board-11  same 60"), "tab", "end")
+        await press_until(pilot, shows(pilot, "board-11  link"), *["up"] * 6)
 
 
 @sizes
@@ -218,8 +201,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
             await until(pilot, shows(pilot, "LINK LOST: [/red] [wake]"))
             assert raw(pilot) == []
             engine.refuse = HOSTILE
-            await pilot.press("f")
-            await until(pilot, shows(pilot, "refused"))
+            await press_until(pilot, shows(pilot, "refused"), "f")
             assert raw(pilot) == []
             engine.send(Goodbye(0, HOSTILE))
             await until(pilot, shows(pilot, "The engine has ended"))
@@ -238,7 +220,6 @@ async def test_a_flood_of_events_leaves_the_keys_alive(tmp_path: Path) -> None:
         ]
         engine.send(*burst)
         begun = time.process_time()
-        await pilot.press("p")
-        await until(pilot, lambda: engine.commands(Pause))
+        await press_until(pilot, lambda: engine.commands(Pause), "p")
         await until(pilot, shows(pilot, "4999 ou"))  # …tside; the list may stay where its cursor is
         assert time.process_time() - begun < 30

@@ -42,7 +42,7 @@ from harness.session.engine.feed import EngineClient
 from harness.session.engine.launch import EnginePlace, find, start_engine
 from harness.wake.wake import WakeFigures
 from tests.conformance.engine_runs import Runs, rows, wait_for
-from tests.dashboard.bench import LARGE, SMALL, shows, until
+from tests.dashboard.bench import LARGE, SMALL, press_until, shows, until
 from tests.dashboard.seats import press
 from tests.known import known
 from tests.written_sessions import records, wake_of
@@ -100,8 +100,7 @@ class Attached:
 
 async def leave(pilot: Pilot[int], app: Dashboard) -> int | None:
     """As ctrl+q, at the end of a session: the engine's last word is waited for."""
-    await pilot.press("ctrl+q")
-    await until(pilot, lambda: app.return_value is not None)
+    await press_until(pilot, lambda: app.return_value is not None, "ctrl+q")
     return app.return_value
 
 
@@ -112,17 +111,14 @@ async def test_the_operator_is_asked_and_the_answer_is_evidence(runs: Runs) -> N
     async with app.run_test(size=SMALL) as pilot:
         await until(pilot, lambda: isinstance(app.screen, AskingPanel))
         await until(pilot, shows(pilot, "of       unit, attempt 1"))
-        await pilot.press("escape")
-        await until(pilot, shows(pilot, "o shows the question"))
-        await pilot.press("o")
-        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
-        await pilot.press("n", *"what lime", "enter")
-        await until(pilot, lambda: found(folder, AttemptFinished))
+        await press_until(pilot, shows(pilot, "o shows the question"), "escape")
+        await press_until(pilot, lambda: isinstance(app.screen, AskingPanel), "o")
+        await press_until(pilot, lambda: found(folder, AttemptFinished), "n", *"what lime", "enter")
         await until(pilot, lambda: isinstance(app.screen, AskingPanel) and app.screen.question[:2] == ("time.r1", 2))
-        await pilot.press("y")
-        await until(pilot, lambda: isinstance(app.screen, AskingPanel) and app.screen.question[:2] == ("time.r2", 1))
-        await pilot.press("u")
-        await until(pilot, shows(pilot, "all played"))
+        await press_until(
+            pilot, lambda: isinstance(app.screen, AskingPanel) and app.screen.question[:2] == ("time.r2", 1), "y"
+        )
+        await press_until(pilot, shows(pilot, "all played"), "u")
         assert await leave(pilot, app) == 0
     wait_for(lambda: not place.alive)
     first, second, third = found(folder, AttemptFinished)
@@ -137,22 +133,19 @@ async def test_a_response_is_judged_while_the_run_goes_on_and_undone(runs: Runs)
     app = dashboard(place)
     async with app.run_test(size=LARGE) as pilot:
         await until(pilot, lambda: found(folder, TrialFinished))
-        await pilot.press("j")
-        await until(pilot, lambda: isinstance(app.screen, RatingScreen))
+        await press_until(pilot, lambda: isinstance(app.screen, RatingScreen), "j")
         await until(pilot, shows(pilot, "asked  “what"))
         await press(pilot, "9", "u")
         await until(pilot, lambda: len(found(folder, JudgmentGiven)) == 2)
         await until(pilot, shows(pilot, "undone: done"))
-        await pilot.press("1")
-        await until(pilot, lambda: len(found(folder, JudgmentGiven)) == 3)
+        await press_until(pilot, lambda: len(found(folder, JudgmentGiven)) == 3, "1")
         wrong, undone, right = (row.judgment for row in found(folder, JudgmentGiven))
         assert (wrong.category, undone.status, right.category) == (
             Category.WRONG, JudgmentStatus.WITHDRAWN, Category.CORRECT,
         )  # fmt: skip
         assert undone.replaces == wrong.id
         assert wrong.trial_id == undone.trial_id == right.trial_id
-        await pilot.press("escape", "ctrl+q")
-        await until(pilot, lambda: app.return_value is not None)
+        await press_until(pilot, lambda: app.return_value is not None, "escape", "ctrl+q")
     assert app.return_value == 0
     assert place.alive, "leaving a run that goes on must not end it"
 
@@ -162,15 +155,11 @@ async def test_notes_a_rerun_after_the_last_trial_and_the_end(runs: Runs) -> Non
     app = dashboard(place)
     async with app.run_test(size=SMALL) as pilot:
         await until(pilot, shows(pilot, "time.r3"))
-        await pilot.press("n", *"door", "enter")
-        await until(pilot, shows(pilot, "note: done"))
-        await pilot.press("m", *"bang", "enter")
-        await until(pilot, shows(pilot, "mark: done"))
+        await press_until(pilot, shows(pilot, "note: done"), "n", *"door", "enter")
+        await press_until(pilot, shows(pilot, "mark: done"), "m", *"bang", "enter")
         await until(pilot, shows(pilot, "all played"))
-        await pilot.press("s", *"late", "enter")
-        await until(pilot, shows(pilot, "refused, no trial is running"))
-        await pilot.press("home", "down", "r")
-        await until(pilot, lambda: len(found(folder, TrialFinished)) == 4)
+        await press_until(pilot, shows(pilot, "refused, no trial is running"), "s", *"late", "enter")
+        await press_until(pilot, lambda: len(found(folder, TrialFinished)) == 4, "home", "down", "r")
         await until(pilot, shows(pilot, "all played"))
         assert await leave(pilot, app) == 0
     assert [row.text for row in found(folder, NoteWritten)] == ["door"]
@@ -185,20 +174,16 @@ async def test_pause_detach_come_back_and_abort(runs: Runs) -> None:
     first = dashboard(place)
     async with first.run_test(size=SMALL) as pilot:
         await until(pilot, lambda: found(folder, TrialFinished))
-        await pilot.press("p")
-        await until(pilot, shows(pilot, "paused by ann, p continues"))
+        await press_until(pilot, shows(pilot, "paused by ann, p continues"), "p")
         await leave(pilot, first)
     assert first.return_value == 0
     assert place.alive
     again = dashboard(place)
     async with again.run_test(size=LARGE) as pilot:
         await until(pilot, shows(pilot, "paused by ann, p continues"))
-        await pilot.press("p")
-        await until(pilot, shows(pilot, "continue: done"))
-        await pilot.press("a")
-        await until(pilot, shows(pilot, "Abort this session?"))
-        await pilot.press("y")
-        await until(pilot, shows(pilot, "The engine has ended: aborted (exit status 3)"))
+        await press_until(pilot, shows(pilot, "continue: done"), "p")
+        await press_until(pilot, shows(pilot, "Abort this session?"), "a")
+        await press_until(pilot, shows(pilot, "The engine has ended: aborted (exit status 3)"), "y")
         await leave(pilot, again)
     assert again.return_value == 3
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.ABORTED)]
@@ -216,8 +201,7 @@ async def test_a_dashboard_killed_right_after_a_key_loses_nothing(runs: Runs) ->
     again = dashboard(place)
     async with again.run_test(size=SMALL) as pilot:
         await until(pilot, lambda: found(folder, TrialFinished))
-        await pilot.press("j")
-        await until(pilot, shows(pilot, "Judging "))
+        await press_until(pilot, shows(pilot, "Judging "), "j")
         judged = [row.judgment for row in found(folder, JudgmentGiven)]
         assert [one.category for one in judged] in ([], [Category.CORRECT])
         await until(pilot, shows(pilot, f"Judging {len(judged)} of"))
@@ -231,8 +215,7 @@ async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:
         await until(first, shows(first, "all played"))
         async with other.run_test(size=SMALL) as second:
             for pilot in (first, second):
-                await pilot.press("j")
-                await until(pilot, shows(pilot, "0 of 3 done"))
+                await press_until(pilot, shows(pilot, "0 of 3 done"), "j")
             await first.press("1")
             # The other one's item is not open any more; its next key is for the next one.
             await until(second, shows(second, "1 of 3 done"))
@@ -261,8 +244,7 @@ async def test_events_are_reviewed_while_the_run_goes_on_and_the_figures_follow(
         events = app.screen.query_one(UnmatchedList)
         await until(pilot, lambda: events.selected is not None, within_s=60)
         first = known(events.selected)
-        await pilot.press("h")
-        await until(pilot, lambda: found(folder, EventReviewed))
+        await press_until(pilot, lambda: found(folder, EventReviewed), "h")
         assert found(folder, EventReviewed) == [EventReviewed(first.seq, ReviewWord.REAL_PERSON, "ann")]
         await until(pilot, shows(pilot, f"event {first.seq}: real person: done"))
         await until(pilot, shows(pilot, "all played"), within_s=60)
@@ -272,8 +254,7 @@ async def test_events_are_reviewed_while_the_run_goes_on_and_the_figures_follow(
         assert {one.device: one.false_rejects.share.total for one in progress.devices} == {"shelf": 20, "wired": 20}
         reviewed = next(one for one in progress.unmatched if one.seq == first.seq)
         assert reviewed.word is ReviewWord.REAL_PERSON
-        await pilot.press("u")
-        await until(pilot, lambda: len(found(folder, EventReviewed)) == 2)
+        await press_until(pilot, lambda: len(found(folder, EventReviewed)) == 2, "u")
         assert found(folder, EventReviewed)[-1] == EventReviewed(first.seq, None, "ann")
         assert await leave(pilot, app) == 0
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.COMPLETED)]
