@@ -65,7 +65,7 @@ def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Pur
         for wall_s, _, session in dated:
             old = rule.older_than_s is not None and now_wall_s - wall_s > rule.older_than_s
             large = rule.larger_than is not None and total > rule.larger_than
-            clips = _clips(session)
+            clips = tuple(sorted(path.name for path in session.clips.glob("*.flac") if path.is_file()))
             if not clips or not (old or large):
                 continue
             size = sum(_bytes(session.clips / name) for name in clips)
@@ -140,10 +140,6 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
 def _last_wall_s(folder: Path) -> float:
     with LogReader(folder) as reader:
         return next((entry.wall_s for entry in reader.entries(reader.last_seq() - 1)), time.time())
-
-
-def _clips(session: SessionFolder) -> tuple[str, ...]:
-    return tuple(sorted(path.name for path in session.clips.glob("*.flac") if path.is_file()))
 
 
 def _bytes(path: Path) -> int:

@@ -179,17 +179,7 @@ def value_of(written: object, content: ColumnContent) -> Value | None:
         if len(written) > LONGEST_CELL:
             raise WrongCell(f"a cell of {len(written):,} characters", f"Write at most {LONGEST_CELL:,}")
         _refuse_halves(written)
-    match content:
-        case ColumnContent.TEXT:
-            return _text(written)
-        case ColumnContent.WHOLE:
-            return _whole(written)
-        case ColumnContent.NUMBER:
-            return _number(written)
-        case ColumnContent.YES_NO:
-            return _yes_no(written)
-        case ColumnContent.LIST:
-            return _list(written)
+    return _READERS[content](written)
 
 
 def _refuse_halves(written: str) -> None:
@@ -279,6 +269,15 @@ def _list(written: object) -> tuple[str, ...] | None:
     for one in items:
         _refuse_halves(one)
     return tuple(one for one in items if one) or None
+
+
+_READERS: dict[ColumnContent, Callable[[object], Value | None]] = {
+    ColumnContent.TEXT: _text,
+    ColumnContent.WHOLE: _whole,
+    ColumnContent.NUMBER: _number,
+    ColumnContent.YES_NO: _yes_no,
+    ColumnContent.LIST: _list,
+}
 
 
 _AT_LEAST = {"take": 1, "attempt": 1, "position": 1, "plays": 0, "heard_ms": 0, "time_to_answer_s": 0}
