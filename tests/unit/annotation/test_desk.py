@@ -254,12 +254,16 @@ def bench() -> Bench:
     return Bench(rows=[proposed(SIX)])
 
 
+@pytest.fixture
+def desk(bench: Bench) -> AnnotationDesk:
+    return bench.desk()
+
+
 def on_page(desk: AnnotationDesk) -> list[str]:
     return [line.utterance for line in desk.view.page]
 
 
-def test_the_largest_group_comes_first_and_page_by_page(bench: Bench) -> None:
-    desk = bench.desk()
+def test_the_largest_group_comes_first_and_page_by_page(desk: AnnotationDesk) -> None:
     view = desk.view
     assert view.phase is AnnotationPhase.REVIEWING
     assert view.group is not None
@@ -276,8 +280,7 @@ def test_the_largest_group_comes_first_and_page_by_page(bench: Bench) -> None:
     assert desk.view.item.utterance == "u4", "without consensus"
 
 
-def test_a_page_is_one_commit_of_what_is_accepted_and_what_is_struck(bench: Bench) -> None:
-    desk = bench.desk()
+def test_a_page_is_one_commit_of_what_is_accepted_and_what_is_struck(bench: Bench, desk: AnnotationDesk) -> None:
     desk.strike_number(2)
     bench.clock_s += 6
     desk.accept_page()
@@ -293,8 +296,7 @@ def test_a_page_is_one_commit_of_what_is_accepted_and_what_is_struck(bench: Benc
     assert desk.view.count.to_label == 2
 
 
-def test_a_line_is_struck_by_its_number_and_taken_back(bench: Bench) -> None:
-    desk = bench.desk()
+def test_a_line_is_struck_by_its_number_and_taken_back(desk: AnnotationDesk) -> None:
     assert desk.strike_number(3)
     assert [line.struck for line in desk.view.page] == [False, False, True]
     desk.strike_number(3)
@@ -303,8 +305,7 @@ def test_a_line_is_struck_by_its_number_and_taken_back(bench: Bench) -> None:
     assert "1 to 3" in desk.view.said
 
 
-def test_undo_takes_a_page_back_as_a_whole(bench: Bench) -> None:
-    desk = bench.desk()
+def test_undo_takes_a_page_back_as_a_whole(desk: AnnotationDesk) -> None:
     before = desk.view
     desk.strike_number(1)
     desk.accept_page()
@@ -316,8 +317,7 @@ def test_undo_takes_a_page_back_as_a_whole(bench: Bench) -> None:
     assert desk.view.said == "nothing is left to undo"
 
 
-def test_undo_reaches_a_page_of_an_earlier_sitting(bench: Bench) -> None:
-    desk = bench.desk()
+def test_undo_reaches_a_page_of_an_earlier_sitting(bench: Bench, desk: AnnotationDesk) -> None:
     desk.strike_number(3)
     desk.accept_page()
     again = bench.desk()
@@ -325,8 +325,7 @@ def test_undo_reaches_a_page_of_an_earlier_sitting(bench: Bench) -> None:
     assert [line.struck for line in again.view.page] == [False, False, True]
 
 
-def test_a_page_that_cannot_be_saved_stays_with_its_strikes(bench: Bench) -> None:
-    desk = bench.desk()
+def test_a_page_that_cannot_be_saved_stays_with_its_strikes(bench: Bench, desk: AnnotationDesk) -> None:
     desk.strike_number(2)
     bench.full = True
     with pytest.raises(LogFull):
@@ -338,8 +337,7 @@ def test_a_page_that_cannot_be_saved_stays_with_its_strikes(bench: Bench) -> Non
     assert desk.view.count.done == 2
 
 
-def test_a_group_may_be_left_for_later(bench: Bench) -> None:
-    desk = bench.desk()
+def test_a_group_may_be_left_for_later(bench: Bench, desk: AnnotationDesk) -> None:
     desk.skip()
     assert on_page(desk) == ["u1"]
     desk.skip()
@@ -347,8 +345,7 @@ def test_a_group_may_be_left_for_later(bench: Bench) -> None:
     assert bench.commits == []
 
 
-def test_labelling_may_come_between(bench: Bench) -> None:
-    desk = bench.desk()
+def test_labelling_may_come_between(desk: AnnotationDesk) -> None:
     assert desk.go_to(AnnotationPhase.LABELLING)
     assert desk.view.item is not None
     assert desk.go_to(AnnotationPhase.REVIEWING)
@@ -362,8 +359,7 @@ def test_proposals_against_the_rules_are_labelled_by_hand() -> None:
     assert desk.view.count.to_label == 2
 
 
-def test_what_a_later_batch_proposes_counts(bench: Bench) -> None:
-    desk = bench.desk()
+def test_what_a_later_batch_proposes_counts(bench: Bench, desk: AnnotationDesk) -> None:
     desk.strike_number(1)
     desk.accept_page()
     bench.rows.append(proposed({"u2": "thank", "u6": None}, "second"))

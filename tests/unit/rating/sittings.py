@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.errors import LogFull
@@ -103,6 +104,12 @@ class Bench:
     def _keep(self, item: Item, row: Judgment) -> None:
         self.clock.now_s += 1.0
         self.disk.keep(item, row)
+
+
+def seated(items: Sequence[Item], round: RatingRound | None = None, **more: Any) -> tuple[Bench, Desk]:
+    """A bench, and ann's desk at it. more: other fields of `Bench`."""
+    bench = Bench(items, round or RatingRound(), **more)
+    return bench, bench.desk()
 
 
 def in_sight(desk: Desk) -> str:

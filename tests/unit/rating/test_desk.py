@@ -15,14 +15,13 @@ from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, 
 from harness.rating.aid import AidState, Known
 from harness.rating.desk import Desk, SittingPhase
 from harness.rating.standing import Count
-from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items
+from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
 
 
 def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
-    bench = Bench(items(3))
-    desk = bench.desk()
+    bench, desk = seated(items(3))
     first = desk.view.item
     assert first is not None
     bench.clock.now_s += 4
@@ -44,8 +43,7 @@ def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
 
 
 def test_all_are_met_once_and_then_it_is_over() -> None:
-    bench = Bench(items(20))
-    desk = bench.desk()
+    bench, desk = seated(items(20))
     met = []
     while (found := desk.view.item) is not None:
         met.append(found.id)
@@ -58,8 +56,7 @@ def test_all_are_met_once_and_then_it_is_over() -> None:
 
 
 def test_skips_come_last_oldest_first_and_replaced_when_judged() -> None:
-    bench = Bench(items(4))
-    desk = bench.desk()
+    bench, desk = seated(items(4))
     first = in_sight(desk)
     desk.skip()
     second = in_sight(desk)
@@ -79,8 +76,7 @@ def test_skips_come_last_oldest_first_and_replaced_when_judged() -> None:
 
 
 def test_a_flag_puts_aside_and_counts_as_done() -> None:
-    bench = Bench(items(2))
-    desk = bench.desk()
+    bench, desk = seated(items(2))
     desk.flag(Flag.PRIVACY)
     assert bench.disk.rows[0].flags == ("privacy",)
     assert desk.view.count == Count(total=2, done=1, left=1, flagged=1)
@@ -88,8 +84,7 @@ def test_a_flag_puts_aside_and_counts_as_done() -> None:
 
 def test_what_nobody_has_looked_at_is_held_until_the_evidence_comes() -> None:
     waiting = item(1, effect=WAITS)
-    bench = Bench([waiting, item(2)])
-    desk = bench.desk()
+    bench, desk = seated([waiting, item(2)])
     assert in_sight(desk) == "question 2"
     assert desk.view.count == Count(total=2, left=1, held=1)
     desk.judge(CORRECT)
@@ -101,8 +96,7 @@ def test_what_nobody_has_looked_at_is_held_until_the_evidence_comes() -> None:
 
 
 def test_a_hold_by_hand_ends_with_the_evidence() -> None:
-    bench = Bench([item(1, effect=CANNOT_TELL), item(2)])
-    desk = bench.desk()
+    bench, desk = seated([item(1, effect=CANNOT_TELL), item(2)])
     while in_sight(desk) != "question 1":
         desk.skip()
     desk.hold()
@@ -116,8 +110,7 @@ def test_a_hold_by_hand_ends_with_the_evidence() -> None:
 
 
 def test_what_is_known_is_not_held() -> None:
-    bench = Bench([item(1, effect=SEEN)])
-    desk = bench.desk()
+    bench, desk = seated([item(1, effect=SEEN)])
     assert not desk.hold()
     assert in_sight(desk) == "question 1"
     assert "is known" in desk.view.said
@@ -126,8 +119,7 @@ def test_what_is_known_is_not_held() -> None:
 
 
 def test_held_items_can_be_judged_all_the_same() -> None:
-    bench = Bench([item(1, effect=WAITS), item(2)])
-    desk = bench.desk()
+    bench, desk = seated([item(1, effect=WAITS), item(2)])
     desk.hold()
     assert desk.view.phase is SittingPhase.FINISHED
     assert desk.view.count.held == 2
@@ -140,8 +132,7 @@ def test_held_items_can_be_judged_all_the_same() -> None:
 
 
 def test_exercises_come_first_are_explained_and_wrong_ones_come_once_more() -> None:
-    bench = Bench(items(1), exercises=exercises(CORRECT, WRONG, PARTIAL))
-    desk = bench.desk()
+    bench, desk = seated(items(1), exercises=exercises(CORRECT, WRONG, PARTIAL))
     assert desk.view.phase is SittingPhase.TRAINING
     desk.judge(CORRECT)
     explained = desk.view.explained
@@ -175,8 +166,7 @@ def test_enough_right_exercises_are_not_repeated() -> None:
 
 
 def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
-    bench = Bench(items(1), exercises=exercises(CORRECT, WRONG))
-    desk = bench.desk()
+    bench, desk = seated(items(1), exercises=exercises(CORRECT, WRONG))
     for refused in (desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY)):
         assert not refused()
         assert desk.view.said == "an exercise needs a category"
@@ -191,8 +181,7 @@ def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
 
 
 def test_pace_is_the_median_and_says_how_long_it_takes() -> None:
-    bench = Bench(items(5))
-    desk = bench.desk()
+    bench, desk = seated(items(5))
     assert (desk.view.pace_s, desk.view.left_s) == (None, None)
     for seconds in (2.0, 4.0, 100.0):
         bench.clock.now_s += seconds
@@ -202,8 +191,7 @@ def test_pace_is_the_median_and_says_how_long_it_takes() -> None:
 
 
 def test_a_break_is_due_after_long_work_and_over_after_a_rest() -> None:
-    bench = Bench(items(500), RatingRound(break_after_min=10))
-    desk = bench.desk()
+    bench, desk = seated(items(500), RatingRound(break_after_min=10))
     for _ in range(20):
         bench.clock.now_s += 29
         desk.judge(CORRECT)
@@ -226,8 +214,7 @@ def test_a_break_is_due_after_long_work_and_over_after_a_rest() -> None:
     ],
 )
 def test_the_transcript_is_shown_as_the_policy_says(policy: TranscriptPolicy, at_once: bool, on_key: bool) -> None:
-    bench = Bench(items(3), RatingRound(transcript=policy))
-    desk = bench.desk()
+    bench, desk = seated(items(3), RatingRound(transcript=policy))
     assert desk.view.draft.transcript_shown is at_once
     desk.judge(CORRECT)
     assert desk.show_transcript() is on_key
@@ -237,8 +224,7 @@ def test_the_transcript_is_shown_as_the_policy_says(policy: TranscriptPolicy, at
 
 
 def test_sub_flags_go_with_their_category_and_exclude_each_other() -> None:
-    bench = Bench(items(3))
-    desk = bench.desk()
+    bench, desk = seated(items(3))
     desk.toggle(SubFlag.TOO_MUCH)
     desk.toggle(SubFlag.TOO_LITTLE)
     assert desk.view.draft.sub_flags == (SubFlag.TOO_LITTLE,)
@@ -262,8 +248,7 @@ def test_a_confidence_is_taken_back_by_itself() -> None:
 
 
 def test_the_aids_ending_is_done() -> None:
-    bench = Bench(items(4))
-    desk = bench.desk()
+    bench, desk = seated(items(4))
 
     def led(*answers: str) -> bool:
         state = AidState.begin(Known(truncated=None))
@@ -332,8 +317,7 @@ def press(desk: Desk, key: object, bench: Bench) -> Desk:
 def test_any_keys_keep_what_must_hold(keys: list[object], training: bool) -> None:
     every = [item(number, effect=WAITS if number % 3 == 0 else None) for number in range(1, COUNT + 1)]
     trained = exercises(Category.CORRECT, Category.WRONG) if training else ()
-    bench = Bench(every, exercises=trained)
-    desk = bench.desk()
+    bench, desk = seated(every, exercises=trained)
     for key in keys:
         rows = list(bench.disk.rows)
         before = desk.view

@@ -10,7 +10,7 @@ from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
 from harness.rating.desk import Desk, SittingPhase
 from harness.rating.standing import Count
-from tests.unit.rating.sittings import Bench, exercises, in_sight, items
+from tests.unit.rating.sittings import Bench, exercises, in_sight, items, seated
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
 
@@ -25,8 +25,7 @@ def judged_in_turn(desk: Desk, times: int) -> list[str]:
 
 
 def test_undo_takes_back_again_and_again_across_restarts() -> None:
-    bench = Bench(items(4))
-    desk = bench.desk()
+    bench, desk = seated(items(4))
     met = judged_in_turn(desk, 3)
     for expected in reversed(met):
         desk = bench.desk()
@@ -40,8 +39,7 @@ def test_undo_takes_back_again_and_again_across_restarts() -> None:
 
 
 def test_undo_follows_the_order_of_giving_when_the_clock_was_set_back() -> None:
-    bench = Bench(items(4))
-    desk = bench.desk()
+    bench, desk = seated(items(4))
     met = []
     for _ in range(4):
         met.append(in_sight(desk))
@@ -72,8 +70,7 @@ def test_undo_restores_what_was_said_beside() -> None:
 
 
 def test_a_judgment_after_an_undo_replaces_nothing_that_stands() -> None:
-    bench = Bench(items(1))
-    desk = bench.desk()
+    bench, desk = seated(items(1))
     desk.judge(CORRECT)
     desk.undo()
     desk.judge(WRONG)
@@ -83,8 +80,7 @@ def test_a_judgment_after_an_undo_replaces_nothing_that_stands() -> None:
 
 
 def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
-    bench = Bench(items(3), exercises=exercises(CORRECT))
-    desk = bench.desk()
+    bench, desk = seated(items(3), exercises=exercises(CORRECT))
     bench.disk.full = True
     with pytest.raises(LogFull):
         desk.judge(WRONG)
@@ -108,8 +104,7 @@ def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
 
 
 def test_a_refresh_brings_new_items_and_keeps_what_is_in_sight() -> None:
-    bench = Bench(items(5))
-    desk = bench.desk()
+    desk = Bench(items(5)).desk()
     desk.comment("in the middle of it")
     seen = in_sight(desk)
     desk.refresh(items(30), ())
@@ -119,8 +114,7 @@ def test_a_refresh_brings_new_items_and_keeps_what_is_in_sight() -> None:
 
 def test_rows_that_a_refresh_has_not_seen_yet_stay() -> None:
     """A room that was read a moment before the last key must not bring its item back."""
-    bench = Bench(items(3))
-    desk = bench.desk()
+    bench, desk = seated(items(3))
     stale = tuple(bench.disk.rows)
     desk.judge(CORRECT)
     desk.refresh(bench.items, stale)
@@ -142,8 +136,7 @@ def test_rows_given_elsewhere_count_and_the_item_in_sight_goes() -> None:
 
 
 def test_an_item_that_is_withdrawn_goes_and_undo_reaches_past_it() -> None:
-    bench = Bench(items(3))
-    desk = bench.desk()
+    bench, desk = seated(items(3))
     first = desk.view.item
     desk.judge(CORRECT)
     second = desk.view.item
@@ -157,8 +150,7 @@ def test_an_item_that_is_withdrawn_goes_and_undo_reaches_past_it() -> None:
 
 
 def test_an_adjudicator_settles_what_they_have_judged_themselves() -> None:
-    bench = Bench(items(2))
-    desk = bench.desk()
+    bench, desk = seated(items(2))
     desk.judge(CORRECT)
     desk.judge(CORRECT)
     disputed = [replace(one, inputs=tuple(bench.disk.rows)) for one in bench.items]
@@ -174,8 +166,7 @@ def test_an_adjudicator_settles_what_they_have_judged_themselves() -> None:
 
 
 def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None:
-    bench = Bench(items(5))
-    desk = bench.desk()
+    bench, desk = seated(items(5))
     met = []
     for category in (CORRECT, WRONG, CORRECT):
         met.append(in_sight(desk))
@@ -201,8 +192,7 @@ def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None
 
 
 def test_earlier_and_later_step_through_what_was_given() -> None:
-    bench = Bench(items(4))
-    desk = bench.desk()
+    bench, desk = seated(items(4))
     met = []
     for _ in range(3):
         met.append(in_sight(desk))
@@ -220,8 +210,7 @@ def test_earlier_and_later_step_through_what_was_given() -> None:
 
 
 def test_a_later_key_leaves_what_was_opened_again_as_it_is() -> None:
-    bench = Bench(items(3))
-    desk = bench.desk()
+    bench, desk = seated(items(3))
     desk.judge(CORRECT)
     desk.earlier()
     assert desk.skip()
@@ -231,8 +220,7 @@ def test_a_later_key_leaves_what_was_opened_again_as_it_is() -> None:
 
 
 def test_what_was_opened_again_stays_in_sight_when_the_room_is_read() -> None:
-    bench = Bench(items(3))
-    desk = bench.desk()
+    bench, desk = seated(items(3))
     first = in_sight(desk)
     desk.judge(CORRECT)
     desk.earlier()
@@ -244,8 +232,7 @@ def test_what_was_opened_again_stays_in_sight_when_the_room_is_read() -> None:
 
 
 def test_what_is_finished_can_be_opened_too() -> None:
-    bench = Bench(items(1))
-    desk = bench.desk()
+    desk = Bench(items(1)).desk()
     only = in_sight(desk)
     desk.judge(CORRECT)
     assert desk.view.phase is SittingPhase.FINISHED
@@ -256,8 +243,7 @@ def test_what_is_finished_can_be_opened_too() -> None:
 
 
 def test_an_adjudicator_opens_what_raters_agree_on_and_settles_it_otherwise() -> None:
-    bench = Bench(items(3))
-    desk = bench.desk()
+    bench, desk = seated(items(3))
     for _ in range(3):
         desk.judge(CORRECT)
     inputs = {row.item_id: (row,) for row in bench.disk.rows}

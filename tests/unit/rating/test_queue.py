@@ -18,7 +18,7 @@ from harness.rating.rating_room import RatingRoom
 from harness.rating.standing import assigned, drawn, shares_of
 from harness.session.log.reader import check
 from tests.rating_sessions import rating_session
-from tests.unit.rating.sittings import Bench, in_sight, item, items
+from tests.unit.rating.sittings import in_sight, item, items, seated
 
 FOUR = ("ann", "ben", "cem", "dora")
 
@@ -235,8 +235,7 @@ def spoken(count: int) -> list[Item]:
     ],
 )
 def test_a_category_wants_the_response_heard_to_its_end(plays: list[tuple[int, bool | None]], enough: bool) -> None:
-    bench = Bench(spoken(2), RatingRound(must_hear=True))
-    desk = bench.desk()
+    bench, desk = seated(spoken(2), RatingRound(must_hear=True))
     for played_ms, to_end in plays:
         desk.heard(played_ms, began=True, to_end=to_end)
     assert desk.judge(WRONG) is enough
@@ -245,8 +244,7 @@ def test_a_category_wants_the_response_heard_to_its_end(plays: list[tuple[int, b
 
 
 def test_what_cannot_be_heard_is_put_aside_and_what_was_heard_can_be_changed() -> None:
-    bench = Bench(spoken(2), RatingRound(must_hear=True))
-    desk = bench.desk()
+    _, desk = seated(spoken(2), RatingRound(must_hear=True))
     assert desk.flag(Flag.AUDIO_BAD)
     desk.heard(2000, began=True)
     desk.judge(WRONG)
@@ -259,8 +257,7 @@ def test_what_cannot_be_heard_is_put_aside_and_what_was_heard_can_be_changed() -
 
 def test_who_fails_known_answers_gets_no_more_and_changes_none() -> None:
     known = [item(number, gold=number <= 4) for number in range(1, 9)]
-    bench = Bench(known, RatingRound(stop=StopRule(after=3, below=0.6)))
-    desk = bench.desk()
+    bench, desk = seated(known, RatingRound(stop=StopRule(after=3, below=0.6)))
     met = 0
     while in_sight(desk):
         found = desk.view.item
@@ -268,17 +265,17 @@ def test_who_fails_known_answers_gets_no_more_and_changes_none() -> None:
         met += found.hidden.gold is not None
         desk.judge(CORRECT if found.hidden.gold is None or met == 1 else WRONG)
     assert met == 3
-    for seated in (desk, bench.desk()):
-        view = seated.view
+    for sitting in (desk, bench.desk()):
+        view = sitting.view
         assert (view.stopped, view.phase, view.can_undo, view.can_go_back) == (
             True,
             SittingPhase.FINISHED,
             False,
             False,
         )
-        assert not seated.undo()
-        assert not seated.earlier()
-        assert seated.given() == ()
+        assert not sitting.undo()
+        assert not sitting.earlier()
+        assert sitting.given() == ()
     assert len(bench.disk.rows) == view.count.done < 8
     other = bench.desk("ben")
     while in_sight(other):
