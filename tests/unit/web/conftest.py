@@ -10,7 +10,7 @@ import pytest
 
 from harness.model.judgment import RatingRound
 from tests.rating_sessions import rating_session
-from tests.unit.web.visitors import Premises
+from tests.unit.web.visitors import Browser, Premises
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +27,9 @@ def premises(stored: Path, tmp_path: Path) -> Iterator[Premises]:
     made = Premises(tmp_path, RatingRound(sessions=(str(session),), seed=4))
     yield made
     made.close()
+
+
+@pytest.fixture
+def ann(premises: Premises) -> Browser:
+    """The browser of ann, who is logged in."""
+    return premises.rater("ann")

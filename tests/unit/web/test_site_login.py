@@ -17,8 +17,7 @@ from harness.web.invitations import Invitations, token_digest
 from tests.unit.web.visitors import BASE, Browser, Premises, field_of, fields_of
 
 
-def test_an_invitation_opens_the_site_for_its_rater(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_an_invitation_opens_the_site_for_its_rater(ann: Browser) -> None:
     assert "ann" in ann.page("/instructions")
     assert ann.client.get("/judge").status_code == 200
     assert ann.client.get("/").headers["location"] == "/instructions"
@@ -65,8 +64,7 @@ def test_a_login_gets_a_new_cookie(premises: Premises) -> None:
     assert browser.client.cookies[premises.site.cookie_name] != before
 
 
-def test_opening_the_link_again_leaves_other_windows_alone(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_opening_the_link_again_leaves_other_windows_alone(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     assert ann.log_in(premises.tokens["ann"]).status_code == 303
     assert ann.press("label.correct", page).status_code == 303
@@ -109,8 +107,7 @@ def test_revoking_ends_an_open_login_at_once(premises: Premises) -> None:
     assert premises.rows == []
 
 
-def test_a_new_invitation_ends_the_old_one(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_a_new_invitation_ends_the_old_one(premises: Premises, ann: Browser) -> None:
     premises.invitations.invite(["ann"], 30)
     assert ann.client.get("/judge").status_code == 303
     assert ann.log_in(premises.tokens["ann"]).status_code == 403
@@ -121,15 +118,13 @@ def test_expired_invitations_open_nothing(premises: Premises) -> None:
     assert premises.browser().log_in(token).status_code == 403
 
 
-def test_a_cookie_is_too_old_after_its_life(premises: Premises, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann = premises.rater("ann")
+def test_a_cookie_is_too_old_after_its_life(monkeypatch: pytest.MonkeyPatch, ann: Browser) -> None:
     now = time.time()
     monkeypatch.setattr("itsdangerous.timed.time.time", lambda: now + LIFE_S + 2)
     assert ann.client.get("/judge").status_code == 303
 
 
-def test_a_cookie_goes_on_with_the_pages(premises: Premises, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann = premises.rater("ann")
+def test_a_cookie_goes_on_with_the_pages(premises: Premises, monkeypatch: pytest.MonkeyPatch, ann: Browser) -> None:
     first = ann.client.cookies[premises.site.cookie_name]
     ann.page()
     assert ann.client.cookies[premises.site.cookie_name] == first
@@ -146,16 +141,14 @@ def test_forged_cookies_open_nothing(premises: Premises, cookie: str) -> None:
     assert browser.client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"}).status_code == 303
 
 
-def test_a_login_outlives_the_site(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_a_login_outlives_the_site(premises: Premises, ann: Browser) -> None:
     cookie = ann.client.cookies[premises.site.cookie_name]
     premises.restart()
     again = premises.browser()
     assert again.client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"}).status_code == 200
 
 
-def test_who_logs_out_is_out_with_every_copy_of_the_cookie(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_who_logs_out_is_out_with_every_copy_of_the_cookie(premises: Premises, ann: Browser) -> None:
     cookie = ann.client.cookies[premises.site.cookie_name]
     word = fields_of(ann.page())["form_word"]
     assert ann.client.post("/leave", data={"form_word": word}).status_code == 303
@@ -272,9 +265,8 @@ def test_all_answers_carry_the_protecting_headers(premises: Premises, path: str)
         assert headers["cache-control"] == ("no-cache" if path.startswith("/static") else "no-store")
 
 
-def test_pages_have_no_script_style_or_address_of_their_own(premises: Premises) -> None:
+def test_pages_have_no_script_style_or_address_of_their_own(ann: Browser) -> None:
     # What the policy forbids would only be a fault in the browser's console.
-    ann = premises.rater("ann")
     for path in ("/judge", "/instructions", "/guide", "/rest"):
         text = ann.page(path)
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:|https?://", text)
@@ -335,8 +327,7 @@ def test_a_post_needs_the_word_of_its_visit(premises: Premises) -> None:
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_a_post_from_another_origin_is_refused(premises: Premises, headers: dict[str, str]) -> None:
-    ann = premises.rater("ann")
+def test_a_post_from_another_origin_is_refused(premises: Premises, headers: dict[str, str], ann: Browser) -> None:
     fields = fields_of(ann.page())
     assert ann.client.post("/judge", data={**fields, "do": "label.wrong"}, headers=headers).status_code == 403
     own = {"origin": BASE, "sec-fetch-site": "same-origin"}
@@ -344,8 +335,7 @@ def test_a_post_from_another_origin_is_refused(premises: Premises, headers: dict
     assert ann.client.post("/judge", data={**fields, "do": "label.wrong"}, headers=own).status_code == 303
 
 
-def test_long_bodies_are_refused_whatever_they_say_of_their_length(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_long_bodies_are_refused_whatever_they_say_of_their_length(premises: Premises, ann: Browser) -> None:
     fields = fields_of(ann.page())
     long = {**fields, "do": "label.correct", "comment": "x" * MOST_BODY}
     assert ann.client.post("/judge", data=long).status_code == 413
@@ -368,8 +358,7 @@ def test_a_request_of_two_lengths_is_refused_and_its_connection_closed(premises:
     assert (answer.status_code, answer.headers["connection"]) == (400, "close")
 
 
-def test_other_methods_and_paths_are_refused(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_other_methods_and_paths_are_refused(ann: Browser) -> None:
     assert ann.client.put("/judge").status_code == 405
     assert ann.client.delete("/judge").status_code == 405
     for path in ("/static/../site.py", "/static/..%2fsite.py", "/static/%2e%2e/site.py", "/static/site.pyc"):
@@ -378,8 +367,7 @@ def test_other_methods_and_paths_are_refused(premises: Premises) -> None:
         assert ann.client.get(path).status_code == 404
 
 
-def test_files_are_sent_in_a_multipart_body_in_vain(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_files_are_sent_in_a_multipart_body_in_vain(premises: Premises, ann: Browser) -> None:
     fields = {**fields_of(ann.page()), "do": "label.correct"}
     answer = ann.client.post("/judge", data=fields, files={"comment": ("a.txt", b"x")})
     assert answer.status_code == 400

@@ -30,8 +30,7 @@ SEEN_BY_SOMEBODY = replace(TALKS[8], told=None, answered=EffectWord.RIGHT)
 """What the device itself tells of at another one."""
 
 
-def test_a_label_is_saved_before_the_next_item_shows(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_a_label_is_saved_before_the_next_item_shows(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     premises.now_s += 30.0
     more = {"comment": "two\r\nlines <b>", "confidence": "3", "plays": "2", "heard_ms": "2500", "sub_flag": "too_much"}
@@ -47,8 +46,7 @@ def test_a_label_is_saved_before_the_next_item_shows(premises: Premises) -> None
     assert "1 of" in after
 
 
-def test_plays_and_times_that_cannot_be_are_not_believed(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_plays_and_times_that_cannot_be_are_not_believed(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     premises.now_s += 3.0
     ann.press("label.wrong", page, plays="999999999", heard_ms="86400000")
@@ -60,8 +58,7 @@ def test_plays_and_times_that_cannot_be_are_not_believed(premises: Premises) -> 
     assert (premises.rows[1].plays, premises.rows[1].heard_ms) == (0, 0)
 
 
-def test_plays_told_twice_count_once(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_plays_told_twice_count_once(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     premises.now_s += 60.0
     assert ann.press("draft.quiet", page, plays="1", heard_ms="1000").status_code == 204
@@ -70,8 +67,7 @@ def test_plays_told_twice_count_once(premises: Premises) -> None:
     assert (premises.rows[0].plays, premises.rows[0].heard_ms) == (2, 1800)
 
 
-def test_a_draft_is_there_again_after_a_reload(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_a_draft_is_there_again_after_a_reload(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     more = {"comment": 'a "draft" </textarea><script>', "confidence": "2", "sub_flag": "recoverable"}
     assert ann.press("draft.quiet", page, **more).status_code == 204
@@ -84,8 +80,7 @@ def test_a_draft_is_there_again_after_a_reload(premises: Premises) -> None:
     assert premises.rows == []
 
 
-def test_a_draft_that_arrives_late_replaces_no_later_one(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_a_draft_that_arrives_late_replaces_no_later_one(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     ann.press("draft.quiet", page, comment="second", change="7.2")
     assert ann.press("draft.quiet", page, comment="first", change="7.1").status_code == 204
@@ -103,8 +98,7 @@ def test_a_draft_that_arrives_late_replaces_no_later_one(premises: Premises) -> 
 
 
 @pytest.mark.parametrize("change", ["", "7", "7.", "7.x", ".", "7.-1", "7.1.1", "7." + "9" * 5000])
-def test_a_draft_without_a_number_is_kept(premises: Premises, change: str) -> None:
-    ann = premises.rater("ann")
+def test_a_draft_without_a_number_is_kept(change: str, ann: Browser) -> None:
     ann.press("draft.quiet", comment="numbered", change="7.5")
     assert ann.press("draft.quiet", comment="kept", change=change).status_code == 204
     assert fields_of(ann.page())["comment"] == "kept"
@@ -123,9 +117,8 @@ def test_an_old_page_labels_nothing_and_shows_what_is_open(premises: Premises) -
     assert len(premises.rows) == 1
 
 
-def test_the_same_post_twice_is_one_judgment(premises: Premises) -> None:
+def test_the_same_post_twice_is_one_judgment(premises: Premises, ann: Browser) -> None:
     # A browser sends a form again when its connection broke, and people press twice.
-    ann = premises.rater("ann")
     page = ann.page()
     assert [ann.press("label.correct", page).status_code for _ in range(3)] == [303, 303, 303]
     page = ann.page()
@@ -182,8 +175,7 @@ def test_two_windows_at_once_give_one_judgment(premises: Premises) -> None:
     assert len(premises.rows) == 1
 
 
-def test_undo_brings_the_item_and_what_was_said_of_it_back(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_undo_brings_the_item_and_what_was_said_of_it_back(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     assert "undo" not in page
     ann.press("label.wrong", page, comment="hm", confidence="1")
@@ -229,8 +221,7 @@ def test_raters_see_nothing_of_each_other(premises: Premises) -> None:
     assert "done</strong>" in bob.page()
 
 
-def test_nothing_tells_whose_response_it_is(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_nothing_tells_whose_response_it_is(ann: Browser) -> None:
     hidden = re.compile(r"kitchen|\bden\b|s1|\.flac|/tmp|ann or bob|pink|[0-9a-f]{64}|moons-|session", re.IGNORECASE)
     for _ in range(12):
         page = ann.page()
@@ -291,8 +282,7 @@ def test_who_is_not_of_the_round_is_told_so(premises: Premises) -> None:
     assert premises.rater("bob").client.get("/judge").status_code == 200
 
 
-def test_sounds_come_in_ranges(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_sounds_come_in_ranges(ann: Browser) -> None:
     path = f"/sound/{item_of(ann.page())}/response"
     whole = ann.client.get(path)
     assert whole.headers["content-type"] == "audio/wav"
@@ -328,8 +318,7 @@ def test_writing_is_sent_as_the_round_says(premises: Premises, policy: Transcrip
     assert premises.rows[0].transcript_shown == (policy is not TranscriptPolicy.NEVER)
 
 
-def test_aside_keys(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_aside_keys(premises: Premises, ann: Browser) -> None:
     ann.press("skip")
     ann.press("hold")
     while premises.rows[-1].status.value != "held":  # what is known is not held
@@ -344,8 +333,7 @@ def test_aside_keys(premises: Premises) -> None:
     assert len(premises.rows) == skipped + 2
 
 
-def test_the_aid_leads_to_a_category_and_its_way_is_kept(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_the_aid_leads_to_a_category_and_its_way_is_kept(premises: Premises, ann: Browser) -> None:
     ann.press("aid.open")
     page = follow(ann)
     assert "Save and continue" in page
@@ -393,8 +381,7 @@ def test_an_exercise_is_explained_before_the_next(premises: Premises) -> None:
     assert "Responses: 0 of" in ann.page()
 
 
-def test_effects_are_shown_and_what_waits_for_one_is_held(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_effects_are_shown_and_what_waits_for_one_is_held(premises: Premises, ann: Browser) -> None:
     said: list[str] = []
     while item_of(page := ann.page()):
         said.append(page)
@@ -410,8 +397,9 @@ def test_effects_are_shown_and_what_waits_for_one_is_held(premises: Premises) ->
     assert "not known yet" in ann.page()
 
 
-def test_a_full_disk_keeps_the_item_and_its_draft(premises: Premises, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann = premises.rater("ann")
+def test_a_full_disk_keeps_the_item_and_its_draft(
+    premises: Premises, monkeypatch: pytest.MonkeyPatch, ann: Browser
+) -> None:
     page = ann.page()
 
     def full(item: Item, row: Judgment) -> None:
@@ -431,8 +419,7 @@ def test_a_full_disk_keeps_the_item_and_its_draft(premises: Premises, monkeypatc
     assert premises.rows[0].comment == "keep me"
 
 
-def test_a_reading_of_the_sessions_takes_nothing_back(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_a_reading_of_the_sessions_takes_nothing_back(premises: Premises, ann: Browser) -> None:
     for _ in range(2):
         ann.press("label.correct")
     page = ann.page()
@@ -517,8 +504,7 @@ def test_an_earlier_response_is_found_opened_and_changed(premises: Premises) -> 
     assert "You gave" not in bob.page()
 
 
-def test_earlier_and_later_lead_through_them_and_leave_them_as_they_are(premises: Premises) -> None:
-    ann = premises.rater("ann")
+def test_earlier_and_later_lead_through_them_and_leave_them_as_they_are(premises: Premises, ann: Browser) -> None:
     met = []
     for _ in range(2):
         met.append(item_of(ann.page()))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.annotation_projects import annotation_project, repeated
-from tests.unit.web.annotation.visitors import Premises
+from tests.unit.web.annotation.visitors import Browser, Premises
 
 
 @pytest.fixture
@@ -17,3 +17,9 @@ def premises(tmp_path: Path) -> Iterator[Premises]:
     made = Premises(tmp_path, annotation_project(tmp_path / "talk", repeated(2), per_utterance=2))
     yield made
     made.close()
+
+
+@pytest.fixture
+def ann(premises: Premises) -> Browser:
+    """The browser of ann, who is logged in."""
+    return premises.annotator("ann")

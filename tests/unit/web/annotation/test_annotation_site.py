@@ -17,8 +17,7 @@ from tests.annotation_projects import CONCEPTS, LABELS, annotation_project, repe
 from tests.unit.web.annotation.visitors import Browser, Premises, fields_of, heading
 
 
-def test_a_page_is_accepted_with_what_is_struck_before_the_next_shows(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_a_page_is_accepted_with_what_is_struck_before_the_next_shows(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     assert heading(page) == "yes_please"
     assert "Says yes to what was asked or offered" in page
@@ -37,8 +36,7 @@ def test_a_page_is_accepted_with_what_is_struck_before_the_next_shows(premises: 
     assert "3 of 12 done" in after
 
 
-def test_a_strike_is_kept_over_reloads_and_other_windows(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_a_strike_is_kept_over_reloads_and_other_windows(premises: Premises, ann: Browser) -> None:
     assert ann.press("draft.quiet", struck=["1", "3"]).status_code == 204
     assert fields_of(ann.page())["struck"] == ["1", "3"]
     assert ann.press("draft.quiet", struck=["3"]).status_code == 204
@@ -46,8 +44,7 @@ def test_a_strike_is_kept_over_reloads_and_other_windows(premises: Premises) -> 
     assert premises.rows == []
 
 
-def test_labels_are_saved_and_the_proposal_shows_only_then(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_labels_are_saved_and_the_proposal_shows_only_then(premises: Premises, ann: Browser) -> None:
     ann.press("go.labelling")
     page = ann.page()
     assert heading(page) in ("er", "er 1")
@@ -60,8 +57,7 @@ def test_labels_are_saved_and_the_proposal_shows_only_then(premises: Premises) -
     assert heading(ann.page()) not in (heading(page), "yes please")
 
 
-def test_a_struck_one_is_labelled_by_hand_with_the_proposal_in_sight(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_a_struck_one_is_labelled_by_hand_with_the_proposal_in_sight(ann: Browser) -> None:
     ann.press("accept", struck=["1"])
     ann.press("go.labelling")
     pages = [ann.page()]
@@ -81,8 +77,9 @@ def test_a_struck_one_is_labelled_by_hand_with_the_proposal_in_sight(premises: P
         ([], "an utterance has at least one label"),
     ],
 )
-def test_what_the_rules_forbid_is_not_saved_and_stays_chosen(premises: Premises, labels: list[str], why: str) -> None:
-    ann = premises.annotator("ann")
+def test_what_the_rules_forbid_is_not_saved_and_stays_chosen(
+    premises: Premises, labels: list[str], why: str, ann: Browser
+) -> None:
     ann.press("go.labelling")
     before = heading(ann.page())
     ann.press("save", label=labels, comment=["wait"])
@@ -93,8 +90,7 @@ def test_what_the_rules_forbid_is_not_saved_and_stays_chosen(premises: Premises,
     assert set(fields_of(page).get("label", [])) == set(labels)
 
 
-def test_the_same_post_twice_is_done_once(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_the_same_post_twice_is_done_once(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     for _ in range(2):
         assert ann.press("accept", page, struck=["1"]).status_code == 303
@@ -111,8 +107,7 @@ def test_the_same_post_twice_is_done_once(premises: Premises) -> None:
     assert len(premises.rows) == before + 1
 
 
-def test_an_old_page_saves_nothing_and_says_so(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_an_old_page_saves_nothing_and_says_so(premises: Premises, ann: Browser) -> None:
     old = ann.page()
     ann.press("accept")
     given = premises.rows
@@ -125,8 +120,7 @@ def test_an_old_page_saves_nothing_and_says_so(premises: Premises) -> None:
     assert premises.rows == given
 
 
-def test_a_page_goes_on_after_a_restart_of_the_site(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_a_page_goes_on_after_a_restart_of_the_site(premises: Premises, ann: Browser) -> None:
     page = ann.page()
     premises.restart()
     assert ann.press("accept", page, struck=["4"]).status_code == 303
@@ -139,8 +133,7 @@ def test_a_page_goes_on_after_a_restart_of_the_site(premises: Premises) -> None:
     assert len(premises.rows) == 2
 
 
-def test_undo_brings_a_page_back_as_a_whole(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_undo_brings_a_page_back_as_a_whole(premises: Premises, ann: Browser) -> None:
     ann.press("accept", struck=["2", "3"])
     accepted, struck = premises.rows
     ann.press("undo")
@@ -151,8 +144,9 @@ def test_undo_brings_a_page_back_as_a_whole(premises: Premises) -> None:
     assert (heading(page), fields_of(page)["struck"]) == ("yes_please", ["2", "3"])
 
 
-def test_a_full_disk_keeps_the_page_with_its_draft(premises: Premises, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann = premises.annotator("ann")
+def test_a_full_disk_keeps_the_page_with_its_draft(
+    premises: Premises, monkeypatch: pytest.MonkeyPatch, ann: Browser
+) -> None:
     page = ann.page()
 
     def full(log: AnnotationLog, rows: Sequence[AnnotationRow]) -> None:
@@ -170,8 +164,7 @@ def test_a_full_disk_keeps_the_page_with_its_draft(premises: Premises, monkeypat
     assert [type(row) for row in premises.rows] == [Accepted, Struck]
 
 
-def test_what_is_no_button_or_no_line_does_nothing(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_what_is_no_button_or_no_line_does_nothing(premises: Premises, ann: Browser) -> None:
     assert ann.press("destroy").status_code == 400
     ann.press("draft.quiet", struck=["99", "-1", "x", "0"], label=["nonsense"])
     assert "struck" not in fields_of(ann.page())
@@ -222,8 +215,7 @@ def test_who_settles_sees_both_without_names(premises: Premises) -> None:
     assert ann.press("save", page, "/adjudicate", label=["filler"]).status_code in (403, 409)
 
 
-def test_skipping_and_the_end(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_skipping_and_the_end(premises: Premises, ann: Browser) -> None:
     ann.press("go.labelling")
     ann.press("skip")
     assert isinstance(premises.rows[0], Skipped)
@@ -272,8 +264,7 @@ def test_who_is_no_annotator_of_the_project_is_told(premises: Premises) -> None:
     made.close()
 
 
-def test_nobody_gets_in_or_posts_from_elsewhere(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_nobody_gets_in_or_posts_from_elsewhere(premises: Premises, ann: Browser) -> None:
     assert ann.press("accept", form_word=["forged"]).status_code == 403
     fields = {name: values[0] for name, values in fields_of(ann.page()).items()} | {"do": "accept"}
     assert ann.client.post("/annotate", data=fields, headers={"origin": "http://evil.example"}).status_code == 403
@@ -306,8 +297,7 @@ def label_by_hand(browser: Browser, utterance: str, label: str, comment: str = "
     browser.press("save", page, label=[label], comment=[comment])
 
 
-def test_labels_are_changed_and_what_was_in_sight_comes_back(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_labels_are_changed_and_what_was_in_sight_comes_back(premises: Premises, ann: Browser) -> None:
     ann.press("accept", struck=["2"])
     ann.press("draft.quiet", struck=["1"])
     before = heading(ann.page())
@@ -327,8 +317,7 @@ def test_labels_are_changed_and_what_was_in_sight_comes_back(premises: Premises)
     assert (heading(ann.page()), fields_of(ann.page())["struck"]) == (before, ["1"])
 
 
-def test_undo_takes_back_just_the_change(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_undo_takes_back_just_the_change(premises: Premises, ann: Browser) -> None:
     label_by_hand(ann, "u5", "filler")
     first = premises.rows[-1]
     ann.press("again.u5", look_for(ann, "er"))
@@ -347,8 +336,7 @@ def test_undo_takes_back_just_the_change(premises: Premises) -> None:
     assert "Undo" not in ann.page(), "what was done before is not of this"
 
 
-def test_what_is_left_is_left_as_it_was(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_what_is_left_is_left_as_it_was(premises: Premises, ann: Browser) -> None:
     label_by_hand(ann, "u5", "filler", "a sound")
     given = premises.rows
     page = look_for(ann, "u5")
@@ -368,8 +356,7 @@ def test_what_is_left_is_left_as_it_was(premises: Premises) -> None:
     assert premises.rows == given
 
 
-def test_the_rules_hold_there_too(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_the_rules_hold_there_too(premises: Premises, ann: Browser) -> None:
     label_by_hand(ann, "u5", "filler")
     given = premises.rows
     ann.press("again.u5", look_for(ann, "er"))
@@ -425,8 +412,7 @@ def test_who_settles_finds_what_anybody_labelled_and_it_is_final(premises: Premi
     assert not re.search(r"\bann\b", page)
 
 
-def test_only_what_the_list_shows_is_done(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_only_what_the_list_shows_is_done(premises: Premises, ann: Browser) -> None:
     page = look_for(ann, "yes")
     for do in ("accept", "save", "skip", "undo", "go.labelling", "destroy", "again"):
         assert ann.press(do, page).status_code == 400
@@ -437,8 +423,7 @@ def test_only_what_the_list_shows_is_done(premises: Premises) -> None:
     assert ann.press("again.u0").status_code == 400, "nothing is looked for"
 
 
-def test_an_old_page_opens_nothing_and_a_forged_one_neither(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_an_old_page_opens_nothing_and_a_forged_one_neither(ann: Browser) -> None:
     old = look_for(ann, "yes")
     ann.press("again.u0", old)
     assert ann.press("again.u1", old).status_code == 409
@@ -449,8 +434,7 @@ def test_an_old_page_opens_nothing_and_a_forged_one_neither(premises: Premises) 
     assert listed(ann.page()) == listed(old)
 
 
-def test_sent_twice_it_is_done_once(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_sent_twice_it_is_done_once(premises: Premises, ann: Browser) -> None:
     ann.press("again.u5", look_for(ann, "er"))
     page = ann.page()
     for _ in range(2):
@@ -458,8 +442,7 @@ def test_sent_twice_it_is_done_once(premises: Premises) -> None:
     assert len(premises.rows) == 1
 
 
-def test_a_restart_of_the_site_goes_back_to_what_is_to_be_done(premises: Premises) -> None:
-    ann = premises.annotator("ann")
+def test_a_restart_of_the_site_goes_back_to_what_is_to_be_done(premises: Premises, ann: Browser) -> None:
     ann.press("again.u5", look_for(ann, "er"))
     page = ann.page()
     premises.restart()
@@ -469,8 +452,7 @@ def test_a_restart_of_the_site_goes_back_to_what_is_to_be_done(premises: Premise
     assert premises.rows == []
 
 
-def test_a_full_disk_keeps_what_was_changed(premises: Premises, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann = premises.annotator("ann")
+def test_a_full_disk_keeps_what_was_changed(premises: Premises, monkeypatch: pytest.MonkeyPatch, ann: Browser) -> None:
     ann.press("again.u5", look_for(ann, "er"))
 
     def full(log: AnnotationLog, rows: Sequence[AnnotationRow]) -> None:
