@@ -19,7 +19,7 @@ from harness.base.places import SessionFolder
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.messages import CommandWanted, NoticeWanted
-from harness.dashboard.screens.asking import Asked, AskingPanel, SpeakingPanel
+from harness.dashboard.screens.asking import Asked, AskingPanel, QuestionPanel, SpeakingPanel
 from harness.dashboard.screens.panels import HelpPanel, Panel, Sheet
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.run import RunScreen
@@ -129,7 +129,7 @@ class Dashboard(GuardedApp):
     def _follow_question(self, view: View) -> None:
         """Opens the question when the engine asks, and closes it when the engine stops waiting."""
         wanted = self._question(view)
-        open_panel = next((one for one in self.screen_stack if isinstance(one, AskingPanel | SpeakingPanel)), None)
+        open_panel = next((one for one in self.screen_stack if isinstance(one, QuestionPanel)), None)
         if open_panel is not None and open_panel.question != wanted and open_panel is self.screen:
             open_panel.dismiss(False)
             return

@@ -72,7 +72,18 @@ QUESTIONS = {
 }
 
 
-class SpeakingPanel(Panel):
+class QuestionPanel(Panel):
+    """A question of the engine at the bench. by: who answers it."""
+
+    def __init__(self, question: Asked, by: str) -> None:
+        super().__init__()
+        self.question, self._by = question, by
+
+    def action_leave(self) -> None:
+        self.dismiss(False)
+
+
+class SpeakingPanel(QuestionPanel):
     """What a person at the bench is asked to say, in letters that are read from 2 m."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -85,10 +96,6 @@ class SpeakingPanel(Panel):
     SpeakingPanel LargeText { height: 1fr; }
     """
     help_text = SPEAKING_HELP
-
-    def __init__(self, question: Asked, by: str) -> None:
-        super().__init__()
-        self.question, self._by = question, by
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -112,11 +119,8 @@ class SpeakingPanel(Panel):
         trial_id, attempt, _ = self.question
         self.post_message(CommandWanted(Misspoke(new_id(), self._by, trial_id, attempt), "repeat"))
 
-    def action_leave(self) -> None:
-        self.dismiss(False)
 
-
-class AskingPanel(Panel):
+class AskingPanel(QuestionPanel):
     """A key answers; some open an input first. Closes when the engine has the answer, or stops waiting."""
 
     AUTO_FOCUS = ""  # A hidden input would receive the keys.
@@ -131,8 +135,7 @@ class AskingPanel(Panel):
     """
 
     def __init__(self, question: Asked, by: str) -> None:
-        super().__init__()
-        self.question, self._by = question, by
+        super().__init__(question, by)
         self._wording = QUESTIONS[question[2]]
         self.help_text = self._wording.help
         self._word = ""
@@ -209,7 +212,7 @@ class AskingPanel(Panel):
             self.remove_class("-heard")
             self.set_focus(None)
         else:
-            self.dismiss(False)
+            super().action_leave()
 
     def _send(self, detail: str) -> None:
         if self._sent:

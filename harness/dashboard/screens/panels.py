@@ -18,7 +18,16 @@ from harness.dashboard import palette
 from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import DIGIT_ROW
 from harness.dashboard.watch import Then, View
-from harness.dashboard.widgets.bars import NoticeLine, Painted, ViewWidget
+from harness.dashboard.widgets.bars import (
+    GoneBanner,
+    NoticeLine,
+    Painted,
+    ProgressLine,
+    StateLine,
+    StateWordBanner,
+    TitleLine,
+    ViewWidget,
+)
 from harness.dashboard.widgets.written_line import WrittenLine
 from harness.model.errors import InputError
 from harness.model.feed import Pause, Replay, Resume, StateWord
@@ -44,6 +53,10 @@ class Sheet(Screen[None]):
             self.post_message(NoticeWanted("the sound around this event is not kept yet, or there was no microphone"))
         elif view is not None and clip is not None:
             self.post_message(CommandWanted(Replay(new_id(), by, clip.name), "replay", then))
+
+    def session_lines(self) -> ComposeResult:
+        """The lines about the session, at the top of a screen."""
+        yield from (TitleLine(), GoneBanner(), StateWordBanner(), StateLine(), ProgressLine())
 
     def show_lines(self, view: View) -> None:
         """Draws the lines about the session, and the answer to the last command."""

@@ -15,15 +15,7 @@ from harness.dashboard.events import EventLine
 from harness.dashboard.messages import CommandWanted, new_id
 from harness.dashboard.screens.panels import Confirm, LinePrompt, Sheet, pause_or_go_on
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import (
-    GoneBanner,
-    KeyBar,
-    NoticeLine,
-    ProgressLine,
-    StateLine,
-    StateWordBanner,
-    TitleLine,
-)
+from harness.dashboard.widgets.bars import KeyBar, NoticeLine
 from harness.dashboard.widgets.response import LastResponse
 from harness.dashboard.widgets.run import EventLog, FramePanel, LevelMeters, TotalsPanel, TrialList
 from harness.dashboard.wording import told_in
@@ -80,11 +72,7 @@ class RunScreen(Sheet):
         self._view: View | None = None
 
     def compose(self) -> ComposeResult:
-        yield TitleLine()
-        yield GoneBanner()
-        yield StateWordBanner()
-        yield StateLine()
-        yield ProgressLine()
+        yield from self.session_lines()
         yield LevelMeters()
         with Horizontal(id="body"):
             with Vertical(id="left"):

@@ -20,18 +20,7 @@ from harness.dashboard.messages import CommandWanted, NoticeWanted, new_id
 from harness.dashboard.rating_words import key_name
 from harness.dashboard.screens.panels import Sheet, pause_or_go_on
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import (
-    GoneBanner,
-    KeyBar,
-    NoticeLine,
-    ProgressLine,
-    RowList,
-    StateLine,
-    StateWordBanner,
-    TitleLine,
-    highlighted,
-    move_keys,
-)
+from harness.dashboard.widgets.bars import KeyBar, NoticeLine, RowList, highlighted, move_keys
 from harness.dashboard.widgets.wake import DeviceBlocks
 from harness.dashboard.wording import told_in
 from harness.model.feed import Answered, Review
@@ -209,11 +198,7 @@ class WakeScreen(Sheet):
         self._given: list[int] = []
 
     def compose(self) -> ComposeResult:
-        yield TitleLine()
-        yield GoneBanner()
-        yield StateWordBanner()
-        yield StateLine()
-        yield ProgressLine()
+        yield from self.session_lines()
         yield DeviceBlocks(id="devices")
         yield UnmatchedList(self._selected, id="unmatched")
         yield NoticeLine()

@@ -236,13 +236,11 @@ class MovingWave(Painted):
             head = Text() if row else label
             head.pad_right(_WAVE_LABEL - head.cell_len)
             text.append_text(head)
-            if cursor is None:
-                text.append(line, style=palette.CYAN)
-            else:
-                text.append(line[:cursor], style=palette.CYAN)
-                text.append("┃", style=f"bold {palette.YELLOW}")
-                text.append(line[cursor + 1 :], style=palette.RULE)
-            text.append("\n")
+            parts = [(line, palette.CYAN)]
+            if cursor is not None:
+                left, right = (line[:cursor], palette.CYAN), (line[cursor + 1 :], palette.RULE)
+                parts = [left, ("┃", f"bold {palette.YELLOW}"), right]
+            text.append_text(Text.assemble(*parts, "\n"))
         text.right_crop(1)
         return text
 
