@@ -128,18 +128,12 @@ class _Reporting:
         versions = ((f"version {name}", version) for name, version in self.session.started.versions)
         return Suite("session", (case,), (*versions, *self.session.started.host))
 
-    def _limits(self, verdicts: Iterable[DeclaredLimit], stopping: Stopping) -> Iterator[Suite]:
+    def _limits(self, verdicts: Sequence[DeclaredLimit], stopping: Stopping) -> Iterator[Suite]:
         """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
-        limits, tests = [], []
-        for one in verdicts:
-            if one.of_test:
-                tests.append(_sequential(one, stopping, f"{self.name}.tests"))
-            else:
-                limits.append(limit_case(one, one.name, f"{self.name}.limits"))
-        if limits:
-            yield Suite("limits", tuple(limits))
-        if tests:
-            yield Suite("sequential tests", tuple(tests))
+        limits = [limit_case(one, one.name, f"{self.name}.limits") for one in verdicts if not one.of_test]
+        tests = [_sequential(one, stopping, f"{self.name}.tests") for one in verdicts if one.of_test]
+        suites = Suite("limits", tuple(limits)), Suite("sequential tests", tuple(tests))
+        yield from (suite for suite in suites if suite.cases)
 
     def _trials(self, verdicts: Sequence[DeclaredLimit]) -> Iterator[Suite]:
         suites: dict[tuple[str, str], list[Case]] = {}
