@@ -19,7 +19,7 @@ from harness.base.simulated_threads import SimulatedThreads
 from harness.devices.mqtt.options import MessageFraming, MqttInjection, MqttOptions
 from harness.devices.serial.options import FramingChoice, SerialInjection, SerialOptions
 from harness.devices.serial.peers import ConsolePeer
-from harness.devices.wire.adpcm import InjectionPace
+from harness.model.choices import InjectionPace
 from harness.model.errors import DeviceError
 from harness.model.observation import DeviceState, LinkLost, Observation, Status, Unread, Wake
 from harness.model.stimulus import Waveform
