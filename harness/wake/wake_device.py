@@ -215,7 +215,8 @@ class DeviceFigures:
         play.events.sort(key=play.place)
         events = play.events.copy()
         for event, inside in zip(events, play.reaches(events), strict=True):
-            if not inside:
+            # Placing one event may settle the play before, which then takes further ones by itself.
+            if not inside and play.has(event.seq):
                 self._counted -= 1
                 play.remove(event.seq)
                 self._events.drop(event.seq)

@@ -230,7 +230,7 @@ class Play:
             return None
         start_s = self.start_s
         near_s = start_s + self.row.query_end_s
-        first_s = start_s + self.row.query_start_s - self.settings.window_before_s
+        first_s = self._opens_s(self.row.query_start_s)
         return Window(min(first_s, near_s), near_s + self.settings.window_after_s, near_s)
 
     @property
@@ -238,11 +238,19 @@ class Play:
         """The windows for the events of further phrases, which count nowhere."""
         if not self.row.other_phrases:
             return ()
-        before_s, after_s, origin_s = self.settings.window_before_s, self.settings.window_after_s, self.start_s
+        after_s, origin_s = self.settings.window_after_s, self.start_s
         return tuple(
-            Window(origin_s + begins_s - before_s, origin_s + ends_s + after_s, origin_s + ends_s)
+            Window(self._opens_s(begins_s), origin_s + ends_s + after_s, origin_s + ends_s)
             for begins_s, ends_s in self.row.other_phrases
         )
+
+    def _opens_s(self, begins_s: float) -> float:
+        """Where the window of a phrase that begins there in the sound opens.
+
+        It may open before the sound, but not on an audio line: what is reported there was heard in the sound before.
+        """
+        opens_s = self.start_s + begins_s - self.settings.window_before_s
+        return max(opens_s, math.nextafter(self.start_s, math.inf)) if self.on_audio_line else opens_s
 
     @property
     def refractory_s(self) -> float:

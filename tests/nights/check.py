@@ -234,7 +234,7 @@ def _windows(rows: Rows, night: Any) -> list[tuple[float, float]]:
 
 
 def exposure(rows: Rows, night: Any) -> Iterator[str]:
-    """No device is said to have listened for longer than it did.
+    """No device is said to have listened for longer than it did; one on a wire, which counts samples, for as long.
 
     GAP: between two probes that it heard, a device counts as listening although its heartbeats stopped. Some drivers
     notice that, and lose its link.
@@ -261,6 +261,8 @@ def exposure(rows: Rows, night: Any) -> Iterator[str]:
                     true_s -= max(0.0, min(play["end_s"], gap["to_s"]) - max(play["start_s"], gap["from_s"]))
         if product["exposure_s"] > true_s + 0.05 * plays + 0.5:
             yield f"{device} counts {product['exposure_s']:.1f} s of exposure, and listened for {true_s:.1f} s"
+        if device in _wired(night) and product["exposure_s"] < true_s - 0.05 * plays:
+            yield f"{device} counts only {product['exposure_s']:.1f} s of exposure of {true_s:.1f} s that it was sent"
 
 
 def recounted(rows: Rows, night: Any) -> Iterator[str]:

@@ -47,7 +47,9 @@ from tests.nights.wires import Injected, Reached, board_of
 
 LONGEST_S = 8 * 3600.0
 ON_DISK_EVERY = 100
-"""One night of so many commits to the real file system, in the log's own thread."""
+"""One night of so many commits to the real file system."""
+THREADED_EVERY = 20
+"""One night of so many commits in the log's own thread."""
 HERE = Place("night.yaml", 1, 1)
 REPORTS = frozenset({ObservationKind.WAKE, ObservationKind.TRANSCRIPT})
 
@@ -203,7 +205,7 @@ class Night:
         replays = self.lives == 2 or not self.history
         figures = LiveFigures(self.scenario) if replays else self.last
         clock = HostClock()
-        kind = SqliteLog if self.seed % ON_DISK_EVERY == 0 else UnthreadedLog
+        kind = SqliteLog if self.seed % THREADED_EVERY == 0 else UnthreadedLog
         real = kind(folder, now_s=clock.now_s, wall_s=clock.wall_s, on_commit=self._committed(figures))
         log = MortalLog(self, real)
         try:

@@ -73,6 +73,26 @@ def test_an_event_of_before_the_sound_that_the_microphone_found_is_not_in_it() -
     assert (rows.device().false_accepts.count, rows.device().ambient_events_outside) == (0, 1)
 
 
+def test_events_that_the_found_start_moves_to_the_sound_before_count_once() -> None:
+    trials = wake_trial(1, AMBIENT, injected=False), wake_trial(2, AMBIENT, injected=False)
+    rows = rows_of(*trials, at_s=10.0)
+    for at_s in range(9, 140, 5):
+        rows.see(ListeningProved(LINK, Stamp(float(at_s)), Proof.HEARTBEAT))
+    for number, (trial, from_s) in enumerate(zip(trials, (10.0, 70.0), strict=True), 1):
+        play_id = f"p{number}"
+        rows.add(AttemptStarted(trial.id, 1, 1, play_id, "sha", 0.0, 60.0, 60.0, None))
+        rows.see(StimulusStarted("speaker", Stamp(from_s), play_id), trial)
+        if number == 2:
+            rows.see(Wake(LINK, Stamp(from_s + 0.08)), trial)
+            rows.see(Wake(LINK, Stamp(from_s + 0.33)), trial)
+        rows.see(StimulusEnded("speaker", Stamp(from_s + 60.0), play_id, True, 60.0), trial)
+        rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    rows.see(StimulusHeard("mic", Stamp(70.49), "p2", 0.9), trials[1])
+    device = rows.device()
+    assert (device.false_accepts.count, device.suppressed) == (1, 1)
+    assert rows.figures.unaccounted() == {}
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_an_event_is_part_of_one_of_the_stimulus_before_whenever_that_is_reported(late: bool) -> None:
     first, cut, second = (wake_trial(number, AMBIENT) for number in (1, 2, 3))

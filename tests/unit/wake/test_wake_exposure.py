@@ -423,3 +423,22 @@ def test_an_event_between_two_sounds_on_a_wire_follows_the_first_whenever_it_is_
         found.append((kitchen.hits, kitchen.double_wakes.count, kitchen.in_vocabulary_events, kitchen.suppressed))
     assert found[0] == found[1]
     assert found[0][:2] == (2, 1)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_event_at_the_end_of_a_sound_is_no_hit_of_the_next_whose_phrase_comes_at_once(is_late: bool) -> None:
+    first, second = wake_trial(1), wake_trial(2)
+    rows = rows_of(first, second)
+    rows.play(first, [("kitchen", PHRASE[1] + 0.1)], duration_s=6.0)
+    between = seen_by.Wake(LINK, Stamp(rows.at_s), "alexa", 0.9, rows.audio_s)
+    if not is_late:
+        rows.see(between)
+    play_id, begin_s = "at once", rows.audio_s
+    rows.add(AttemptStarted(second.id, 1, 1, play_id, "sha", 0.05, 0.65, 3.0, None))
+    rows.see(seen_by.StimulusStarted(LINK, Stamp(rows.at_s), play_id, begin_s), second)
+    rows.see(seen_by.StimulusEnded(LINK, Stamp(rows.at_s + 3.0), play_id, True, begin_s + 3.0), second)
+    rows.add(AttemptFinished(second.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    if is_late:
+        rows.see(between)
+    kitchen = rows.device("kitchen")
+    assert (kitchen.hits, kitchen.false_rejects.share.count, kitchen.double_wakes.count) == (1, 1, 1)
