@@ -20,8 +20,8 @@ from harness.base.codec import EVENTS_SCHEMA
 from harness.base.plugins import Group, names
 from harness.base.typed_table import ColumnContent
 from harness.cli import group
+from harness.cli.command import Option
 from harness.cli.json_schema import json_schema
-from harness.cli.options import Option
 from harness.cli.questions import QUESTIONS, TROUBLE
 from harness.model.choices import FileKind
 from harness.model.procedure import EDITIONS, ProcedureName
@@ -194,10 +194,13 @@ def _takes(option: click.Option) -> str:
 
 
 def _default(option: click.Option) -> str:
-    """The default, or what it is in words."""
-    if not isinstance(option, Option) or not option.written_default:
+    """The default, or what it is in words; then what numbers are allowed, and whether it is required."""
+    if not isinstance(option, Option):
         return ""
-    return option.written_default if isinstance(option.show_default, str) else f"`{option.written_default}`"
+    default, *notes = option.notes()
+    if default and not isinstance(option.show_default, str):
+        default = f"`{default}`"
+    return "; ".join(filter(None, (default, *notes)))
 
 
 def keys_page(kind: FileKind) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from harness.base.whole_file import WholeFile
-from harness.cli.options import A_FILE, STREAM, argument, choose_one, json_option, option, target_option, verb
+from harness.cli.command import STREAM
+from harness.cli.options import A_FILE, argument, choose_one, json_option, option, target_option, verb
 from harness.cli.streams import drawn_progress, print_lines, readable, refuse_overwriting, width
 from harness.model.errors import InputError
 

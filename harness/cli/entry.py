@@ -6,7 +6,8 @@ import copy
 import difflib
 import glob
 import os
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +17,7 @@ from click.shell_completion import CompletionItem
 
 from harness.base.foreign import plain_text
 from harness.cli import Verbs, hinted
-from harness.cli.options import Command
+from harness.cli.command import Command, values_taken
 from harness.model.errors import InputError
 
 _WORDS = "harness.words"
@@ -54,16 +55,28 @@ class EntryVerb(Verbs, Command):
             yield
         except (click.UsageError, InputError) as error:
             words: tuple[str, ...] = ctx.meta[_WORDS]
-            verb = next((word for word in words if word in self._verbs and not os.path.lexists(word)), "")
+            at = next((n for n in self._arguments(words) if words[n] in self._verbs), None)
             near = difflib.get_close_matches(words[0], self._verbs, n=1) if words else []
-            if verb:
-                line = " ".join((ctx.command_path, verb, *(word for word in words if word != verb)))
-                hint = f"The command {verb!r} comes before its options: {plain_text(line, 200)}"
+            if at is not None and not os.path.lexists(words[at]):
+                line = shlex.join((*ctx.command_path.split(), words[at], *words[:at], *words[at + 1 :]))
+                hint = f"The command {words[at]!r} comes before its options: {plain_text(line, 200)}"
             elif near and not os.path.lexists(words[0]):
                 hint = f"Did you mean '{ctx.command_path} {near[0]}'?"
             else:
                 raise
             raise hinted(error, hint) from None
+
+    def _arguments(self, words: Sequence[str]) -> Iterator[int]:
+        """Places of the words that are neither options nor their values."""
+        options = [each for each in self.params if isinstance(each, click.Option)]
+        known = {name: each for each in options for name in (*each.opts, *getattr(each, "former", ()))}
+        at = 0
+        while at < len(words):
+            if words[at] in known:
+                at += values_taken(known[words[at]], words[at + 1 :])
+            else:
+                yield at
+            at += 1
 
 
 def _completed(argument: click.Argument, verbs: Mapping[str, tuple[str, str]]) -> click.Argument:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, get_annotations, signature
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TextIO, Union, get_args, get_origin
 
@@ -20,6 +20,7 @@ import click
 
 from harness.base.places import shipped_folder
 from harness.base.whole_file import WholeFile
+from harness.cli.command import STREAM, Command, Option
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
 from harness.model.numbers import exact
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from harness.model.offline import Task
     from harness.statistics.verdict import DeclaredLimit
 
-STREAM = "-"
-"""Standard output."""
-HELP_LINES = 40
-"""Longer, a help shows the usual options only."""
 LIMIT_FAILED = 1
 """The exit status if a limit does not hold, or labels are not declared."""
 
@@ -103,168 +100,6 @@ def choose_one(**given: object) -> None:
         raise InputError(f"{', '.join(names)} and {last} exclude each other", remedy="Choose one")
 
 
-class Option(click.Option):
-    """An option with hidden former names, or one whose FILE is optional (default: standard output).
-
-    - former: `--name`, or `--name=value` for a former flag that stands for a value.
-    - suffixes: the next word is taken as FILE only when it ends with one of these.
-    - any_word: takes any next word that is not an option. For options whose FILE used to be required.
-    - heading: of its section in the help; "" for the options that are used most.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        former: Sequence[str] = (),
-        suffixes: Sequence[str] = (),
-        any_word: bool = False,
-        heading: str = "",
-        **attributes: Any,
-    ) -> None:
-        super().__init__(*args, **attributes)
-        self.heading = heading
-        self.former = {name: value for name, _, value in (each.partition("=") for each in former)}
-        self.suffixes = tuple(suffixes)
-        self.any_word = any_word
-
-    def takes(self, word: str) -> bool:
-        """Whether the word after the option is its FILE. `--json=FILE` always is."""
-        if word == STREAM:
-            return True
-        return not word.startswith("-") and (self.any_word or PurePath(word).suffix.lower() in self.suffixes)
-
-    def now(self, former: str) -> str:
-        """The name that replaces a former one: as short, if there is one."""
-        return next((name for name in self.opts if name[:2] == "--" or former[:2] != "--"), self.opts[-1])
-
-    @property
-    def written_default(self) -> str:
-        """The default as a user would write it, or in words; "" without one."""
-        if isinstance(self.show_default, str):
-            return self.show_default
-        if not self.show_default or self.default in (None, "") or callable(self.default) or self.is_flag:
-            return ""
-        values = self.default if isinstance(self.default, (list, tuple)) else (self.default,)
-        return " ".join(exact(each) if isinstance(each, float) else str(each) for each in values)
-
-    def make_metavar(self, ctx: click.Context) -> str:
-        return super().make_metavar(ctx).removesuffix(" RANGE")
-
-    def get_help_extra(self, ctx: click.Context) -> Any:
-        return {}  # it is in the sentence, see get_help_record
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The names and the help, with `(default: 480; 64 to 9600)` at the end of its first sentence."""
-        record = super().get_help_record(ctx)
-        notes = [f"default: {self.written_default}"] if self.written_default else []
-        limits = numbers_allowed(self.type)
-        notes += [limits] if limits not in ("", "at least 0") and self.name != "seed" else []
-        notes += ["required"] if self.required else []
-        if record is None or not notes:
-            return record
-        first, stop, rest = record[1].partition(". ")
-        return record[0], f"{first.removesuffix('.')} ({'; '.join(notes)}){stop or '.'}{rest}"
-
-
-def numbers_allowed(kind: click.ParamType[Any]) -> str:
-    """`64 to 9600`, `at least 1`, `above 0, at most 1`; "" for any number."""
-    if not isinstance(kind, (click.IntRange, click.FloatRange)):
-        return ""
-    ends = (kind.min, kind.max)
-    least, most = ("" if end is None else str(end) if isinstance(end, int) else exact(end) for end in ends)
-    if least and most and not (kind.min_open or kind.max_open):
-        return f"{least} to {most}"
-    above = f"{'above' if kind.min_open else 'at least'} {least}" if least else ""
-    below = f"{'below' if kind.max_open else 'at most'} {most}" if most else ""
-    return ", ".join(filter(None, (above, below)))
-
-
-class Command(click.Command):
-    """A command whose options may be of our `Option`.
-
-    If its help is longer than HELP_LINES, it leaves out the options below headings; `--help-all` describes them.
-    """
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        params = super().get_params(ctx)
-        headings = dict.fromkeys(each.heading for each in params if isinstance(each, Option) and each.heading)
-        if headings:
-            whole = click.Option(
-                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_whole_help,
-                help=f"Describe all options: {', '.join(headings).lower()}.",
-            )  # fmt: skip
-            params.insert(-1, whole)
-        return params
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        whole = click.HelpFormatter(width=formatter.width)
-        super().format_help(ctx, whole)
-        if ctx.meta.setdefault(_WHOLE, whole.getvalue().count("\n") <= HELP_LINES):
-            formatter.write(whole.getvalue())
-        else:
-            super().format_help(ctx, formatter)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for each in self.get_params(ctx):
-            heading = each.heading if isinstance(each, Option) else ""
-            record = each.get_help_record(ctx) if isinstance(each, click.Option) else None
-            if each.name == "help_all" and ctx.meta.get(_WHOLE, True):
-                continue
-            if record and (ctx.meta.get(_WHOLE, True) or not heading):
-                sections.setdefault(heading or "Options", []).append(record)
-        for heading, rows in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(rows)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, self._rewritten(ctx, args))
-        except click.UsageError as error:
-            error.ctx = error.ctx or ctx  # click's parser does not set it
-            raise
-
-    def _rewritten(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The words with today's names of options, and with the FILE that an option is left without."""
-        options = [each for each in self.params if isinstance(each, Option)]
-        former = {old: (each.now(old), value) for each in options for old, value in each.former.items()}
-        optional = {name: each for each in options if each.suffixes for name in each.opts}
-        flags = {name[1] for each in options if each.is_flag or each.count for name in each.opts if len(name) == 2}
-        rewritten: list[str] = []
-        words = list(args)
-        while words:
-            word = words.pop(0)
-            if word == "--":
-                rewritten += [word, *words]
-                break
-            name, equals, value = word.partition("=")
-            if word[:1] == "-" and word[1:2] not in ("-", "") and len(word) > 2:  # -vo FILE, -oFILE
-                at = next((at for at, letter in enumerate(word) if at and letter not in flags), 0)
-                if f"-{word[at]}" in former:
-                    words[:0] = [f"-{word[at]}", *filter(None, [word[at + 1 :]])]
-                    rewritten += [word[:at]] if at > 1 else []
-                    continue
-            if name in former:
-                now, stands_for = former[name]
-                if name == "-h" and not words:  # as everywhere else
-                    now = "--help"
-                elif not ctx.resilient_parsing:
-                    click.echo(f"harness: {name} is now {now} {stands_for}".rstrip(), err=True)
-                name, equals, value = (now, "=", stands_for) if stands_for else (now, equals, value)
-            if name in optional and not equals:
-                equals, value = "=", words.pop(0) if words and optional[name].takes(words[0]) else STREAM
-            rewritten.append(name + equals + value)
-        return rewritten
-
-
-def _show_whole_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        ctx.meta[_WHOLE] = True
-        click.echo(ctx.get_help())
-        ctx.exit()
-
-
-_WHOLE = "harness.whole_help"
 _DECLARED = "declared"
 
 
@@ -561,23 +396,16 @@ class Site:
 
     web: bool
     address: str | None = option(
-        "With --web: address to listen on.", "--listen", former=("--address",), heading=_SITE, show_default="127.0.0.1"
+        "Address to listen on.", "--listen", former=("--address",), heading=_SITE, show_default="127.0.0.1"
     )
     port: int | None = option(
-        "With --web: port to listen on.",
-        "--web-port",
-        former=("--port",),
-        heading=_SITE,
-        within=(0, 65535),
-        show_default="8765",
+        "Port to listen on.", "--web-port", former=("--port",), heading=_SITE, within=(0, 65535), show_default="8765"
     )
-    tls_cert: Path | None = option("With --web: TLS certificate, PEM.", heading=_SITE)
-    tls_key: Path | None = option("With --web: key of the certificate, PEM.", heading=_SITE)
-    insecure: bool = flag("With --web: allow other hosts without TLS.", heading=_SITE)
-    public_url: str | None = option("With --web: address for visitors, if it differs.", heading=_SITE, metavar="URL")
-    invitations: Path | None = option(
-        "With --web: file of invitations.", heading=_SITE, show_default="invitations.json"
-    )
+    tls_cert: Path | None = option("TLS certificate, PEM.", heading=_SITE)
+    tls_key: Path | None = option("Key of the certificate, PEM.", heading=_SITE)
+    insecure: bool = flag("Allow other hosts without TLS.", heading=_SITE)
+    public_url: str | None = option("Address for visitors, if it differs.", heading=_SITE, metavar="URL")
+    invitations: Path | None = option("File of invitations.", heading=_SITE, show_default="invitations.json")
 
     @property
     def given(self) -> dict[str, Any]:
@@ -595,6 +423,13 @@ class Site:
 
 def site_options(who: str) -> Any:
     """`--web` and how the site is served, as `Site`. who: `raters'`, `live`; "" for a command that always serves it."""
-    own = {one.name: one for one in fields(Site) if _DECLARED in one.metadata}
+    own = {each.name: _with_web(each) if who else each for each in fields(Site) if _DECLARED in each.metadata}
     served = f"Serve the {who} site; `harness rate invite` makes the links to log in."
     return together(web=flag(served, hidden=not who), **own)
+
+
+def _with_web(declared: Field[Any]) -> Any:
+    kind, names, attributes = declared.metadata[_DECLARED]
+    text = attributes["help"]
+    text = text if text[:2].isupper() else text[0].lower() + text[1:]
+    return _declare(kind, names, {**attributes, "help": f"With --web: {text}"}, declared.default)

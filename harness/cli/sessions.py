@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,10 +37,10 @@ class RatedSessions:
     round_id: str | None
 
 
-def figures_of(folder: Path) -> tuple[Progress, WakeFigures | None]:
+def figures_of(folder: Path, *, silent: bool = False) -> tuple[Progress, WakeFigures | None]:
     """The progress of a session, from its log and later judgments, and its wake results if devices listen in it.
 
-    It may still be running.
+    It may still be running. silent: draw no progress of the reading, for those who look again and again.
     """
     # Here, since the help of a verb needs no rows.
     from harness.model.record import SessionStarted
@@ -49,7 +50,7 @@ def figures_of(folder: Path) -> tuple[Progress, WakeFigures | None]:
 
     figures = SessionFigures()
     wake: WakeFigures | None = None
-    with LogReader(folder) as reader, drawn_progress():
+    with LogReader(folder) as reader, nullcontext() if silent else drawn_progress():
         for entry in reader.entries():
             figures.add(entry)
             if isinstance(entry.record, SessionStarted) and entry.record.listens:
@@ -62,8 +63,8 @@ def figures_of(folder: Path) -> tuple[Progress, WakeFigures | None]:
 
 
 def progress_of(folder: Path) -> Progress:
-    """The progress of its trials."""
-    return figures_of(folder)[0]
+    """The progress of its trials, read silently."""
+    return figures_of(folder, silent=True)[0]
 
 
 def user_name() -> str:

@@ -288,7 +288,7 @@ class RedrawnLine:
 
     def draw(self, text: str) -> None:
         if self._drawn:
-            self._last = shown(text, max(10, shutil.get_terminal_size().columns - 1))
+            self._last = shown(text, max(10, self._columns() - 1))
             self._write(_CLEAR + self._last)
 
     def above(self, line: str) -> None:
@@ -299,6 +299,14 @@ class RedrawnLine:
         if self._last:
             self._write(_CLEAR)
         self._last = ""
+
+    def _columns(self) -> int:
+        """Of the terminal of standard error; standard output may be a file, of which `shutil` would say 80."""
+        try:
+            wide = int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns)
+        except (OSError, ValueError):
+            wide = 0
+        return wide or shutil.get_terminal_size().columns
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

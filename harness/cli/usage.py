@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from typing import IO, Any
 
 import click
 
-from harness.cli.options import numbers_allowed
+from harness.cli.command import numbers_allowed
 
 _EXAMPLE = datetime(2026, 1, 31, 18, 30, tzinfo=UTC)
 
@@ -41,7 +42,9 @@ def _sentences(error: click.UsageError) -> str:
     if isinstance(error, click.BadOptionUsage):
         return _without_value(error)
     if isinstance(error, click.NoSuchOption):
-        return f"there is no option {error.option_name}. {_nearest(error.possibilities, error.ctx)}"
+        wanted = error.option_name.lstrip("-")  # click compares the hyphens, too
+        near = [name for name in error.possibilities or () if difflib.get_close_matches(wanted, [name.lstrip("-")])]
+        return f"there is no option {error.option_name}. {_nearest(near, error.ctx)}"
     if (command := getattr(error, "command_name", None)) is not None:  # click.NoSuchCommand, from 8.4
         near = [repr(name) for name in getattr(error, "possibilities", None) or ()]
         return f"there is no command {command!r}. {_nearest(near, error.ctx)}"
@@ -73,7 +76,10 @@ def _without_value(error: click.BadOptionUsage) -> str:
 def _nearest(names: Sequence[str] | None, ctx: click.Context | None) -> str:
     if names:
         return f"Did you mean {' or '.join(names)}?"
-    return f"To list them: {ctx.command_path if ctx is not None else 'harness'} --help"
+    if ctx is None:
+        return "To list them: harness --help"
+    whole = any("--help-all" in each.opts for each in ctx.command.get_params(ctx))
+    return f"To list them: {ctx.command_path} {'--help-all' if whole else '--help'}"
 
 
 def _usage(ctx: click.Context | None) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from harness.cli import group
+from harness.cli.command import Option
 from harness.cli.json_schema import json_schema
-from harness.cli.options import Option
 from harness.model.choices import FileKind
 from tests.unit.cli.walking import commands
 

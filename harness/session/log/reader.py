@@ -64,7 +64,8 @@ class LogReader:
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, in order; LogError naming a row that cannot be read."""
         rows = texts(self._connection, self.folder.database, after_seq)
-        for row in tracked(rows, f"Reading rows of {self.folder.path.name}", self.last_seq):
+        what = f"Reading rows of {self.folder.path.name}"
+        for row in tracked(rows, what, lambda: self.last_seq() - after_seq):
             yield entry_of(row, self.folder.database)
 
     def last_seq(self) -> int:

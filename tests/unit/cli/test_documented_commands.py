@@ -10,7 +10,7 @@ import click
 import pytest
 
 from harness.cli import FORMER, group
-from harness.cli.options import Option
+from harness.cli.command import Option
 from tests.unit.cli.walking import commands
 
 ROOT = Path(__file__).parents[3]

@@ -10,7 +10,8 @@ from click.shell_completion import CompletionItem, ShellComplete
 from click.testing import CliRunner, Result
 
 from harness.cli import ENTRIES, FORMER, VERBS, group
-from harness.cli.options import HELP_LINES, Option, verb
+from harness.cli.command import HELP_LINES, Option
+from harness.cli.options import verb
 from harness.cli.questions import QUESTIONS
 from tests.unit.cli.walking import commands
 

@@ -34,6 +34,11 @@ from tests.unit.cli.walking import commands
 
 ALL = dict(commands(group))
 SAME_KIND = {
+    "--web-port": "the port that a site listens on",
+    "--tls-key": "the key of a site's certificate",
+    "--tls-cert": "the certificate of a site",
+    "--listen": "the address that a site listens on",
+    "--insecure": "a site without TLS is allowed",
     "--adjudicate": "disagreements are settled",
     "--all": "everything, not only the usual",
     "--annotator": "the name of an annotator",

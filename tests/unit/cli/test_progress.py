@@ -6,12 +6,13 @@ import io
 import os
 import pty
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 
 from harness.base.progress import drawn, step, tracked
-from harness.cli.streams import drawn_progress
+from harness.cli.streams import RedrawnLine, drawn_progress
 from harness.model.bench import Bench
 from harness.model.record import EndReason, SessionFinished
 from harness.model.scenario import Scenario
@@ -51,6 +52,21 @@ def test_the_line_is_drawn_on_a_terminal_and_removed(monkeypatch: pytest.MonkeyP
             text += os.read(screen.fileno(), 10_000).decode()
     assert text.startswith(f"{CLEAR}Reading rows: 0 of 3{CLEAR}")
     assert text.endswith(f"{CLEAR}Writing the page …{CLEAR}END")
+
+
+def test_the_line_fits_its_terminal_whatever_standard_output_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, theirs = pty.openpty()
+    with open(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("COLUMNS", raising=False)
+        termios.tcsetwinsize(terminal.fileno(), (24, 22))
+        drawn_texts: list[str] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stderr", terminal)
+            line = RedrawnLine()
+            patched.setattr(line, "_write", drawn_texts.append)
+            line.draw("Reading profiles: 0 of 35 of them")
+    assert len(drawn_texts[0].removeprefix(CLEAR)) == 21
 
 
 def test_nothing_is_drawn_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

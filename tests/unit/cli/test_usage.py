@@ -21,6 +21,8 @@ from harness.cli import group
         ("--frob", "harness: there is no option --frob. To list them: harness --help"),
         ("run a --benhc b", "harness run: there is no option --benhc. Did you mean --bench?"),
         ("run a --frob", "harness run: there is no option --frob. To list them: harness run --help"),
+        ("evaluate --frob", "harness evaluate: there is no option --frob. To list them: harness evaluate --help-all"),
+        ("rate --json", "harness rate: there is no option --json. To list them: harness rate --help"),
         ("run", "harness run: SCENARIO is missing. Usage: harness run [OPTIONS] SCENARIO"),
         ("run a", "harness run: --bench is missing. Add --bench PATH"),
         ("run a --bench", "harness run: --bench needs a value. Write --bench PATH"),
@@ -89,3 +91,36 @@ def test_a_command_behind_an_option_is_recognised(
     (tmp_path / word).mkdir()
     done = CliRunner().invoke(group, line.split(), prog_name="harness")
     assert told not in f"{done.exception}{done.output}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "score --normalise snor -r ref.trn -H missing.trn",
+        "report missing --html page",
+        "rate nosuch --rater invite",
+        "init --phrase demo -x",
+        "evaluate --in mix -t x",
+        "evaluate --report plan -t x",
+    ],
+)
+def test_the_value_of_an_option_is_no_command(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert done.exit_code
+    assert "comes before its options" not in f"{done.exception}{done.output}"
+
+
+def test_a_former_name_behind_an_option_is_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(group, ["report", "effects", "s", "--answer", "T1", "wrong", "--comment", "--detail"])
+    assert "is now" not in done.output
+    done = CliRunner().invoke(group, ["score", "-r", "a", "-H", "-h"])
+    assert "is now" not in done.output
+
+
+@pytest.mark.parametrize("line", ["score -h", "score -h --help", "score -h -h"])
+def test_h_alone_shows_the_help_of_score(line: str) -> None:
+    done = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: harness score [OPTIONS]")

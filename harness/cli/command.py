@@ -1,0 +1,193 @@
+"""A command whose options have former names or an optional FILE, and whose help fits a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+import click
+
+from harness.model.numbers import exact
+
+STREAM = "-"
+"""Standard output."""
+HELP_LINES = 40
+"""Longer, a help shows the usual options only."""
+_WHOLE = "harness.whole_help"
+
+
+class Option(click.Option):
+    """An option with hidden former names, or one whose FILE is optional (default: standard output).
+
+    - former: `--name`, or `--name=value` for a former flag that stands for a value.
+    - suffixes: the next word is taken as FILE only when it ends with one of these.
+    - any_word: takes any next word that is not an option. For options whose FILE used to be required.
+    - heading: of its section in the help; "" for the options that are used most.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        former: Sequence[str] = (),
+        suffixes: Sequence[str] = (),
+        any_word: bool = False,
+        heading: str = "",
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.heading = heading
+        self.former = {name: value for name, _, value in (each.partition("=") for each in former)}
+        self.suffixes = tuple(suffixes)
+        self.any_word = any_word
+
+    def takes(self, word: str) -> bool:
+        """Whether the word after the option is its FILE. `--json=FILE` always is."""
+        if word == STREAM:
+            return True
+        return not word.startswith("-") and (self.any_word or PurePath(word).suffix.lower() in self.suffixes)
+
+    def now(self, former: str) -> str:
+        """The name that replaces a former one: as short, if there is one."""
+        return next((name for name in self.opts if name[:2] == "--" or former[:2] != "--"), self.opts[-1])
+
+    @property
+    def written_default(self) -> str:
+        """The default as a user would write it, or in words; "" without one."""
+        if isinstance(self.show_default, str):
+            return self.show_default
+        if not self.show_default or self.default in (None, "") or callable(self.default) or self.is_flag:
+            return ""
+        values = self.default if isinstance(self.default, (list, tuple)) else (self.default,)
+        return " ".join(exact(each) if isinstance(each, float) else str(each) for each in values)
+
+    def notes(self) -> list[str]:
+        """The default ("" without one), which numbers are allowed, and whether it is required."""
+        limits = numbers_allowed(self.type)
+        shown = limits not in ("", "at least 0") and self.name != "seed"
+        return [self.written_default, *([limits] if shown else []), *(["required"] if self.required else [])]
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        return super().make_metavar(ctx).removesuffix(" RANGE")
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        return {}  # it is in the sentence, see get_help_record
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The names and the help, with `(default: 480; 64 to 9600)` at the end of its first sentence."""
+        record = super().get_help_record(ctx)
+        default, *others = self.notes()
+        notes = [*([f"default: {default}"] if default else []), *others]
+        if record is None or not notes:
+            return record
+        first, stop, rest = record[1].partition(". ")
+        return record[0], f"{first.removesuffix('.')} ({'; '.join(notes)}){stop or '.'}{rest}"
+
+
+def numbers_allowed(kind: click.ParamType[Any]) -> str:
+    """`64 to 9600`, `at least 1`, `above 0, at most 1`; "" for any number."""
+    if not isinstance(kind, (click.IntRange, click.FloatRange)):
+        return ""
+    ends = (kind.min, kind.max)
+    least, most = ("" if end is None else str(end) if isinstance(end, int) else exact(end) for end in ends)
+    if least and most and not (kind.min_open or kind.max_open):
+        return f"{least} to {most}"
+    above = f"{'above' if kind.min_open else 'at least'} {least}" if least else ""
+    below = f"{'below' if kind.max_open else 'at most'} {most}" if most else ""
+    return ", ".join(filter(None, (above, below)))
+
+
+def values_taken(option: click.Option, following: Sequence[str]) -> int:
+    """How many of the words that follow an option are its values."""
+    if option.is_flag or option.count:
+        return 0
+    if isinstance(option, Option) and option.suffixes:
+        return int(bool(following) and option.takes(following[0]))
+    return option.nargs
+
+
+class Command(click.Command):
+    """A command whose options may be of our `Option`.
+
+    If its help is longer than HELP_LINES, it leaves out the options below headings; `--help-all` describes them.
+    """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        headings = dict.fromkeys(each.heading for each in params if isinstance(each, Option) and each.heading)
+        if headings:
+            whole = click.Option(
+                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_whole_help,
+                help=f"Describe all options: {', '.join(headings).lower()}.",
+            )  # fmt: skip
+            params.insert(-1, whole)
+        return params
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        whole = click.HelpFormatter(width=formatter.width)
+        super().format_help(ctx, whole)
+        if ctx.meta.setdefault(_WHOLE, whole.getvalue().count("\n") <= HELP_LINES):
+            formatter.write(whole.getvalue())
+        else:
+            super().format_help(ctx, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for each in self.get_params(ctx):
+            heading = each.heading if isinstance(each, Option) else ""
+            record = each.get_help_record(ctx) if isinstance(each, click.Option) else None
+            if each.name == "help_all" and ctx.meta.get(_WHOLE, True):
+                continue
+            if record and (ctx.meta.get(_WHOLE, True) or not heading):
+                sections.setdefault(heading or "Options", []).append(record)
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, self._rewritten(ctx, args))
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # click's parser does not set it
+            raise
+
+    def _rewritten(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The words with today's names of options, and with the FILE that an option is left without."""
+        options = [each for each in self.params if isinstance(each, Option)]
+        former = {old: (each.now(old), value) for each in options for old, value in each.former.items()}
+        known = {name: each for each in options for name in each.opts}
+        flags = {name[1] for each in options if each.is_flag or each.count for name in each.opts if len(name) == 2}
+        rewritten: list[str] = []
+        words = list(args)
+        while words:
+            word = words.pop(0)
+            if word == "--":
+                rewritten += [word, *words]
+                break
+            name, equals, value = word.partition("=")
+            if word[:1] == "-" and word[1:2] not in ("-", "") and len(word) > 2:  # -vo FILE, -oFILE
+                at = next((at for at, letter in enumerate(word) if at and letter not in flags), 0)
+                if f"-{word[at]}" in former:
+                    words[:0] = [f"-{word[at]}", *filter(None, [word[at + 1 :]])]
+                    rewritten += [word[:at]] if at > 1 else []
+                    continue
+            if name in former:
+                now, stands_for = former[name]
+                if name == "-h" and (not words or words[0] in ("-h", "--help")):  # as everywhere else
+                    now = "--help"
+                elif not ctx.resilient_parsing:
+                    click.echo(f"harness: {name} is now {now} {stands_for}".rstrip(), err=True)
+                name, equals, value = (now, "=", stands_for) if stands_for else (now, equals, value)
+            values = [] if equals or name not in known else words[: values_taken(known[name], words)]
+            del words[: len(values)]
+            if name in known and known[name].suffixes and not equals:
+                equals, value, values = "=", *(values or [STREAM]), []
+            rewritten += [name + equals + value, *values]
+        return rewritten
+
+
+def _show_whole_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_WHOLE] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
