@@ -55,8 +55,8 @@ def boards_pictures(folder: Path) -> None:
     with boards(folder) as bench:
         scenario = ROOT / "scenarios" / "wake_boards.yaml"
         session = harness(folder, "run", scenario, "--bench", bench, "--no-watch").split()[-1]
-        invited = harness(folder, "rate", "invite", "manager", "--address", f"http://127.0.0.1:{PORT}")
-        site = subprocess.Popen([HARNESS, "run", "attach", "--web", "--port", PORT], cwd=folder)
+        invited = harness(folder, "rate", "invite", "manager", "--public-url", f"http://127.0.0.1:{PORT}")
+        site = subprocess.Popen([HARNESS, "run", "attach", "--web", "--web-port", PORT], cwd=folder)
         try:
             with browser(1200, 860) as page:
                 time.sleep(10.0)  # until the site listens

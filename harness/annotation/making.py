@@ -161,7 +161,9 @@ def make_project(
     if folder.exists() or folder.is_symlink():
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new folder")
     if not folder.absolute().parent.is_dir():
-        raise InputError("the parent folder does not exist", place=Place(str(folder)), remedy="Make it first: mkdir -p")
+        raise InputError(
+            "the parent folder does not exist", place=Place(str(folder)), remedy="Create it first: mkdir -p"
+        )
     label_set = load_label_set(labels)
     utterances = _utterances(data, splits or (None,))
     mapping = mapping or {}

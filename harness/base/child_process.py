@@ -131,9 +131,9 @@ class ChildProcess:
         deadline_s = time.monotonic() + limit_s
         while not ready():
             if not self.alive:
-                return f"ended at once: {self.last_words() or 'it said nothing'}"
+                return f"ended at once: {self.last_words() or 'it printed nothing'}"
             if time.monotonic() > deadline_s:
-                return f"did not answer within {exact(limit_s)} s: {self.last_words() or 'it said nothing'}"
+                return f"did not answer within {exact(limit_s)} s: {self.last_words() or 'it printed nothing'}"
             time.sleep(_POLL_S)
         return ""
 

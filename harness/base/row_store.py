@@ -76,7 +76,7 @@ class Content(Generic[T]):
             return encode(self.adapter, record).decode("utf-8")
         except PydanticSerializationError as error:
             what = f"a {record.kind} row cannot be written as text: {error}"
-            raise LogError(what, remedy="Write it in other characters") from error
+            raise LogError(what, remedy="Remove the characters that cannot be stored") from error
 
 
 OF_NO_CLOCK = "has a time that no clock shows"
@@ -322,7 +322,7 @@ def _wary(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if error.sqlite_errorcode in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG):
-            raise LogError(f"{path} holds more than a log of the harness", remedy=_FOREIGN) from error
+            raise LogError(f"{path} contains tables that are not part of a session log", remedy=_FOREIGN) from error
         raise
     finally:
         connection.set_progress_handler(None, 0)

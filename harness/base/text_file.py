@@ -227,14 +227,14 @@ def read_bytes(path: Path) -> bytes:
         raise InputError("there is no such file", place=place, remedy="Check the path") from error
     except (OSError, ValueError) as error:
         what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, place=place, remedy="Check the path and its rights") from error
+        raise InputError(what, place=place, remedy="Check the path and its permissions") from error
 
 
 def refuse_endless(file: Path | int, name: str) -> None:
     """InputError for a device that never ends, such as /dev/zero. file: its path or descriptor; OSError."""
     status = os.stat(file)
     if stat.S_ISCHR(status.st_mode) and (os.major(status.st_rdev), os.minor(status.st_rdev)) in _ENDLESS:
-        raise InputError("this is a device without an end", place=Place(name), remedy="Name a file")
+        raise InputError("this device never ends", place=Place(name), remedy="Name a file")
 
 
 _ENDLESS = {(1, 5), (1, 7), (1, 8), (1, 9)}

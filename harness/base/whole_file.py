@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from harness.model.errors import LogError, LogFull
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-MORE_ROOM = "Make room on that disk"
+MORE_ROOM = "Free space on that disk"
 MAKE_ROOM = f"{MORE_ROOM}; what was acknowledged is safe"
 
 

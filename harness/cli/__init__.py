@@ -62,7 +62,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "mix": ("harness.cli.mix", "Plant phrases in hours of background, with labels."),
         "merge": ("harness.cli.merge", "Merge the shards of an evaluation."),
         "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
-        "offline": ("harness.cli.offline", "Run an engine on a session's stimuli: what did the acoustic path cost?"),
+        "offline": (
+            "harness.cli.offline",
+            "Run an engine on a session's stimuli: how much accuracy does the acoustic path lose?",
+        ),
         "plan": ("harness.cli.plan", "Calculate the hours and utterances that a claim needs."),
     },
     "score": {"snor": ("harness.cli.snor", "Convert .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr.")},
@@ -98,8 +101,8 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "calibrate": ("harness.cli.calibrate", "Measure a loudspeaker's level in the room with a sound level meter."),
         "pack": ("harness.cli.archive:pack", "Pack a session into one file that can be checked."),
         "unpack": ("harness.cli.archive:unpack", "Unpack a packed session into a new folder, and check it."),
-        "redact": ("harness.cli.purge:redact", "Make spans of a clip silent, with a reason; all numbers stay."),
-        "purge": ("harness.cli.purge", "Remove the clips of sessions to make room; all numbers stay."),
+        "redact": ("harness.cli.purge:redact", "Silence parts of a clip and record the reason; results do not change."),
+        "purge": ("harness.cli.purge", "Delete the clips of sessions to free disk space; results do not change."),
         "schema": ("harness.cli.schema", "Print or write the JSON Schemas for editors."),
     },
 }

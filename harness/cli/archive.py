@@ -64,7 +64,8 @@ def pack(
         _tell(found)
         for part in parts_of(target):
             click.echo(
-                f"note   {plain_text(str(part))} is an incomplete archive: remove it, unless a pack is writing it now"
+                f"note   {plain_text(str(part))} is an incomplete archive. Remove it, "
+                "unless `harness admin pack` is still writing it"
             )
 
 

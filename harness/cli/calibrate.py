@@ -59,28 +59,34 @@ def command(
         "Level of the sound (RMS), dBFS.", "--level-dbfs", former=("--level",), type=_Decibels(-60, 0), default=-26.0
     ),
     reading: float | None = option(
-        "Reading of the meter, dB SPL. Nothing is asked.",
+        "Reading of the meter, dB SPL. Skips the prompt.",
         "--meter-reading",
         former=("--reading",),
         type=_Decibels(30, 130),
     ),
-    meter: str | None = option("Serial port of the meter, which is then read. Nothing is asked.", metavar="PORT"),
+    meter: str | None = option("Serial port of the meter, to read it directly. Skips the prompt.", metavar="PORT"),
     meter_baud: int = option("Baud rate of the meter.", within=(1, None), default=9600),
-    meter_ask: str = option("Line that asks the meter.", default="", metavar="TEXT", show_default="it sends by itself"),
+    meter_ask: str = option(
+        "Command to send to the meter for a reading.",
+        default="",
+        metavar="TEXT",
+        show_default="none; the meter sends unprompted",
+    ),
     equalise: bool = flag("Measure the response of the loudspeaker, and print its equaliser."),
-    calibrator: bool = flag("For the microphone: a sound calibrator plays, not a loudspeaker."),
+    calibrator: bool = flag("Calibrate the microphone with a sound calibrator instead of a loudspeaker."),
     weighting: Literal["A", "C", "Z"] = option("Weighting of the meter.", default="A"),
     place: str = option("Place of the meter, such as 1m.", "--at", default="the device", callback=_place),
     days: int = option("Days until it expires.", within=(1, 3660), default=180),
     max_spl: float = option("Highest level allowed, dB SPL.", type=_Decibels(30, 130), default=95.0),
 ) -> None:
-    """Play noise, ask for the reading of a sound level meter, and store the calibration of a part of BENCH.
+    """Play noise, ask for the reading of a sound level meter, and store a loudspeaker's or microphone's calibration.
 
-    NAME is a loudspeaker (by default the first), or `microphone`. Put the meter where the levels of a scenario shall
-    hold (for the microphone: beside it), set it to slow, and protect your ears. The calibration is written beside the
-    bench, which must name it. Scenarios may then have levels in dB SPL (`level_spl`).
+    NAME is a loudspeaker of BENCH (by default the first), or `microphone`. Put the meter where a scenario's levels
+    apply (for the microphone: beside it), set it to slow, and protect your ears. The calibration is written beside
+    the bench, which must name it. Scenarios may then have levels in dB SPL (`level_spl`).
 
-    --meter reads a meter that sends lines over a serial port: the first decimal of each line that may be a level.
+    --meter reads a meter that sends lines over a serial port: the first decimal number in each line that can be a
+    level.
 
     --equalise needs no meter. It plays 20 s of pink noise, and measures the response at the bench's microphone in
     third-octave bands. Do it before the calibration, which an equaliser changes.
@@ -95,7 +101,7 @@ def command(
         _equalise(bench, part, level)
         return
     if calibrator and not records:
-        raise InputError("a calibrator is for the microphone", remedy="Leave --calibrator out, or name microphone")
+        raise InputError("--calibrator applies only to the microphone", remedy="Omit it, or name `microphone`")
     if meter is not None and reading is not None:
         raise InputError("both --meter and --meter-reading give the level", remedy="Leave one of the two out")
     signal: Literal["pink noise", "1 kHz"] = "1 kHz" if tone or calibrator else "pink noise"

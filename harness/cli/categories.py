@@ -65,9 +65,13 @@ def command(
     printed: Printed = printed_options("Everything as JSON.", "Counts and shares as CSV."),
     html_target: Path | None = option("Write a self-contained page.", "--html"),
     min_correct: float | None = option(
-        "Exit with status 1 if a device has less: 0.8, or 80%.", callback=share, metavar="SHARE"
+        "Exit with status 1 if a device's share of correct responses is below SHARE (0.8 or 80%).",
+        callback=share,
+        metavar="SHARE",
     ),
-    max_wrong: float | None = option("Exit with status 1 if a device has more.", callback=share, metavar="SHARE"),
+    max_wrong: float | None = option(
+        "Exit with status 1 if a device's share of wrong responses is above SHARE.", callback=share, metavar="SHARE"
+    ),
     bound: Bound = option(
         "Compare limits with the share, an end of its 95 % interval, or safe: the stricter end.",
         "--limits-on",

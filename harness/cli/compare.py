@@ -27,7 +27,7 @@ def command(
         "Group files that belong together, such as one talker's: by folder, or by what REGEX matches in the name. "
         "In sessions: the name of the talker, recording or voice.",
         metavar="folder|REGEX",
-        show_default="each stimulus by itself",
+        show_default="each stimulus separately",
     ),
     csv_target: str | None = target_option("--csv", "Print the files that differ as CSV."),
     as_json: bool = json_option("Print one JSON object."),

@@ -120,7 +120,7 @@ class DeviceReach:
     driver: str = option("Driver.", metavar="NAME", default="", show_default="the driver that has these keys")
     keys: tuple[str, ...] = many("Set another key of the connection; repeatable.", "--set", metavar="KEY=VALUE")
     topics: tuple[str, ...] = many("Topic to subscribe to; repeatable.", "--topic", show_default="the profile's topics")
-    device: str = option("Text for {device} in topics.", default="", show_default="the profile's id")
+    device: str = option("Value of {device} in topics.", default="", show_default="the profile's id")
     username: str = option("User at the broker. See --password-env.", default="")
     password_env: str = option("Environment variable with the password.", metavar="NAME", default="")
 

@@ -34,8 +34,10 @@ def learn_earcon(
     ),
     seconds: float = option("Time to record, s.", within=(1, 60), default=6.0),
     source: Path | None = option("Use this sound file: do not record.", "--from", type=A_FILE),
-    start: float | None = option("Where the chime begins in the sound, s.", within=(0, None), show_default="found"),
-    end: float | None = option("Where the chime ends in the sound, s.", within=(0, None), show_default="found"),
+    start: float | None = option(
+        "Beginning of the chime in the recording, s.", within=(0, None), show_default="detected"
+    ),
+    end: float | None = option("End of the chime in the recording, s.", within=(0, None), show_default="detected"),
 ) -> None:
     """Record a device's chime, and store it beside the bench as WAV and YAML.
 

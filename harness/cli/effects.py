@@ -92,7 +92,7 @@ _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectWord])])
 def command(
     *,
     sessions: tuple[str, ...] = sessions_argument(),
-    every: bool = flag("Include effects that are known, so that you can overrule them.", "--all"),
+    every: bool = flag("Include effects already recorded, so that you can overrule them.", "--all"),
     listing: bool = flag("Only list, even on a terminal.", "--list"),
     as_json: bool = json_option("The list as one JSON object."),
     answer: tuple[str, str] | None = option(

@@ -147,7 +147,7 @@ _ASKED = together(
         metavar="SECONDS",
     ),
     hang_after_s=option(
-        "End a worker that takes this much longer than its file can explain.",
+        "End a worker that runs this much longer than expected for its file.",
         "--hang-after",
         within=(0.1, None),
         callback=_finite,

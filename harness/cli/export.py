@@ -64,8 +64,8 @@ def command(
 ) -> None:
     """Write the results of a session for other programs. Works while the session runs.
 
-    SESSION: its folder, or its name below ./sessions. Without an option that names a form, wake-evaluation logs are
-    written as SESSION.DEVICE.log into the current folder.
+    SESSION: its folder, or its name below ./sessions. If you name no format, wake-evaluation logs are written as
+    SESSION.DEVICE.log into the current folder.
     """
     from harness.offline.wake_log import differences, summary, write
     from harness.offline.wake_log_reading import read

@@ -26,10 +26,10 @@ def command(
         "Hours to write.", type=click.FloatRange(0, 10_000, min_open=True), show_default="all of the background once"
     ),
     gap: tuple[float, float] = option(
-        "Seconds between phrases, drawn evenly.", type=click.FloatRange(0, 86_400), default=(10.0, 60.0), **_TWO
+        "Seconds between phrases, drawn uniformly.", type=click.FloatRange(0, 86_400), default=(10.0, 60.0), **_TWO
     ),
     snr: tuple[float, float] = option(
-        "SNR of the phrases, dB, drawn evenly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_TWO
+        "SNR of the phrases, dB, drawn uniformly.", type=click.FloatRange(-40, 100), default=(10.0, 10.0), **_TWO
     ),
     phrase: str = option("Phrase of the labels, unless a manifest has a column `phrase`.", default=""),
     encoding: str | None = option("Encoding of manifests.", show_default="UTF-8"),

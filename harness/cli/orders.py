@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), value: str = argument()) -> None:
     """Move STAND of BENCH to VALUE, as a run does before a trial. It stays there.
 
-    Exit status: 0 it has arrived · 2 the bench has no such stand, or it cannot go there · 3 it has not arrived.
+    Exit status: 0 arrived · 2 the bench has no such stand, or it cannot go there · 3 it has not arrived.
     """
     from harness.base.clocks import HostClock
     from harness.scenario.bench import load_bench
@@ -58,7 +58,7 @@ def power(
 ) -> None:
     """Switch the power of DEVICE on BENCH on or off.
 
-    Exit status: 0 it is switched · 2 the bench has no switch for that device · 3 the switch does not answer.
+    Exit status: 0 switched · 2 the bench has no switch for that device · 3 the switch does not answer.
     """
     from harness.scenario.bench import load_bench
     from harness.session.engine.assemble import power_of

@@ -31,20 +31,20 @@ def command(
     *,
     folder: Path = argument(type=click.Path(path_type=Path, exists=True, file_okay=False)),
     older_than: float | None = option(
-        "Sessions that ended longer ago, such as 30d or 8w.", callback=_days, metavar="AGE"
+        "Purge sessions that ended more than AGE ago (30d, 8w).", callback=_days, metavar="AGE"
     ),
     larger_than: int | None = option(
-        "The oldest sessions, until FOLDER has at most this size.", callback=size_of, metavar="SIZE"
+        "Purge the oldest sessions until FOLDER is no larger than SIZE.", callback=size_of, metavar="SIZE"
     ),
-    reason: str | None = option("Why, for those who look for the sound.", show_default="the rule applied"),
+    reason: str | None = option("Reason to record with the removal.", show_default="the rule applied"),
     rounds: tuple[str, ...] = many(
         "Keep the sessions of this round until it is done.", "--keep-round", former=("--round",), metavar="FILE"
     ),
     unjudged: bool = flag("Also remove clips of sessions with responses that nobody has judged."),
-    dry_run: bool = flag("Print what would go, and remove nothing."),
-    yes: bool = flag("Do not ask."),
+    dry_run: bool = flag("Print what would be removed, and remove nothing."),
+    yes: bool = flag("Skip the confirmation prompt."),
 ) -> None:
-    """Remove the clips of sessions, oldest first. All numbers stay, and a row says who removed the sound and why.
+    """Delete the clips of sessions, oldest first. Results do not change, and a row records who removed them and why.
 
     Keeps the clips of sessions that are running, are damaged, or have responses that nobody has judged.
 
@@ -73,7 +73,7 @@ def command(
     going = [one for one in found if not one.kept_because]
     summary = f"{counted(sum(len(one.clips) for one in going), 'clip')}, {sum(one.bytes for one in going)} bytes"
     if not going or dry_run:
-        click.echo(f"{summary} would go" if going else "nothing to remove")
+        click.echo(f"{summary} would be removed" if going else "nothing to remove")
         return
     if not yes:
         if not sys.stdin.isatty():
@@ -96,10 +96,10 @@ def redact(
         required=True,
         metavar="FROM TO",
     ),
-    reason: str = option("Why, for those who hear the silence.", required=True),
-    yes: bool = flag("Do not ask."),
+    reason: str = option("Reason to record with the silence.", required=True),
+    yes: bool = flag("Skip the confirmation prompt."),
 ) -> None:
-    """Make spans of a clip silent, for good. A row says who did it and why; all numbers and transcripts stay.
+    """Silence parts of a clip permanently. A row records who did it and why; results and transcripts do not change.
 
     SESSION: its folder, or its name below ./sessions. CLIP: the name of a file in its clips/ folder.
     """

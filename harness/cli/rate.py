@@ -93,7 +93,7 @@ def command(
     keys_file: Path | None = option("YAML file with other keys.", "--keys"),
     adjudicate: bool = flag("Settle responses on which raters disagree; shows their judgments."),
     names: bool = flag("Show raters' names to adjudicators.", show_default="hidden"),
-    listing: bool = flag("Print how much there is to judge, then exit.", "--list"),
+    listing: bool = flag("Print the number of responses left to judge, then exit.", "--list"),
     plain: bool = flag("Print lines instead of a screen (default when there is no terminal)."),
     sound_device: str | None = option(
         "Sound device that plays responses.", "--speaker", former=("--sound-device",), show_default="the host's choice"
@@ -246,8 +246,8 @@ def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listin
             status = INTERRUPTED
         count = desk.view.count
         click.echo(
-            f"ended: {count.done} of {count.total} done, {judged} of them now; {left_open} failed, {count.left} open, "
-            f"{count.held} held"
+            f"ended: {count.done} of {count.total} done, {judged} of them in this run; {left_open} failed, "
+            f"{count.left} open, {count.held} held"
         )
         if desk.view.stopped:
             click.echo("harness: too many answers differ from the known ones, so no more are sent", err=True)

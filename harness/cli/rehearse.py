@@ -58,9 +58,9 @@ class RehearsalAsked:
     answer: float = option(
         "Time until a response ends, s.", "--response-time", former=("--answer",), within=(0, 600), default=4.0
     )
-    runs: int = option("Runs to draw for the limits.", within=(20, 10_000), default=200)
-    nights: int = option("Whole runs to play in simulated time.", within=(1, 10_000), default=3)
-    faults: bool = flag("Disturb them: links, devices, sound and host fail now and then.")
+    runs: int = option("Number of simulated runs for judging limits.", within=(20, 10_000), default=200)
+    nights: int = option("Number of complete runs to simulate.", within=(1, 10_000), default=3)
+    faults: bool = flag("Inject random faults in links, devices, sound and the host.")
     seed: int = option("Seed of the simulation.", within=(0, None), default=1)
 
 
@@ -158,7 +158,7 @@ def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[t
         rows = check_limits(scenario.limits, night.totals, night.wake, scenario.stopping)
         return night, worst_of(rows, night.finished)
 
-    return [played(seed) for seed in tracked(range(asked.seed, asked.seed + asked.nights), "Playing runs")]
+    return [played(seed) for seed in tracked(range(asked.seed, asked.seed + asked.nights), "Simulating nights")]
 
 
 def _lines(done: Rehearsed) -> Iterator[str]:

@@ -39,7 +39,7 @@ def command(
     audio: str = audio_option(),
     json_wanted: bool = json_option("Print one JSON object about a log."),
 ) -> None:  # fmt: skip
-    """Write a page about sessions or evaluations that needs nothing else, or sum up a wake-evaluation log.
+    """Write a self-contained page about sessions or evaluations, or summarise a wake-evaluation log.
 
     SESSION: its folder, or its name below ./sessions; with --html. Works while the session runs.
 

@@ -326,7 +326,7 @@ def command(
     yes: bool = YES,
     site: Site = site_options("live"),
 ) -> None:
-    """Run a scenario on a bench. The engine is a process of its own: it continues when you leave.
+    """Run a scenario on a bench. The engine runs as a separate process and continues when you leave.
 
     Prints SKIP, with status 0, when the bench lacks what the scenario needs.
 

@@ -15,7 +15,9 @@ from harness.model.errors import InputError, Place
 @verb("schema")
 def command(
     *,
-    kind: str | None = option("Only this kind of file.", type=click.Choice([kind.value for kind in FileKind])),
+    kind: str | None = option(
+        "Print the schema of this file type only.", type=click.Choice([kind.value for kind in FileKind])
+    ),
     out: Path | None = output_option("Folder to write KIND.schema.json into.", folder=True),
 ) -> None:
     """Print or write the JSON Schemas for editors.

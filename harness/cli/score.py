@@ -79,7 +79,7 @@ class ScoreRules:
     optional_words: bool = flag("Count an omitted word (w) of the reference as correct.")
     fragments: bool = flag("Count a fragment such as sho- as correct against a word that begins with it.")
     by: str = option(
-        "Where the speaker stands in an id: spu_id, wsj, sp, none, or /(…)_/.",
+        "Which part of an id names the speaker: spu_id, wsj, sp, none, or /(…)_/.",
         "--id-type",
         former=("--by",),
         default=SPEAKERS,

@@ -182,7 +182,7 @@ def recording_device(bench: Bench | None, microphone: str | None, sound_server: 
 def record(
     *,
     prompts: Path = argument("PROMPTS", type=A_FILE),
-    output: Path = output_option("Folder to fill.", folder=True, required=True),
+    output: Path = output_option("Folder for the recordings.", folder=True, required=True),
     talker: str = option("Name or number of the talker: small letters, digits, - and _.", required=True),
     bench_file: Path | None = option("Bench with a microphone.", "--bench", type=A_FILE),
     microphone: str | None = option("Sound device that records.", show_default="the bench's microphone"),
@@ -190,7 +190,7 @@ def record(
         "Sound server.", type=click.Choice(["system", "virtual_lab"]), show_default="the bench's, or system"
     ),
     takes: int = option("Recordings of each prompt.", within=(1, 100), default=1),
-    wait: float = option("Time to begin, s.", within=(1, 600), default=10.0),
+    wait: float = option("Longest wait for the talker to begin, s.", within=(1, 600), default=10.0),
     columns: tuple[str, ...] = many("Further column, such as distance=3m.", "--column", metavar="NAME=VALUE"),
 ) -> None:
     """Record a person who reads PROMPTS, a text file with a prompt in each line.

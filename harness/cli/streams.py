@@ -62,7 +62,7 @@ def readable(written: str) -> Iterator[Readable]:
                 raise InputError(
                     f"the file cannot be read: {error.strerror or error}",
                     place=Place(written),
-                    remedy="Check the path and its rights",
+                    remedy="Check the path and its permissions",
                 ) from error
             with stream:
                 _keep(stream, kept, written)
@@ -106,9 +106,9 @@ def _keep(stream: BinaryIO, path: Path, name: str) -> None:
             shutil.copyfileobj(stream, copy)
     except OSError as error:
         raise HarnessError(
-            f"it cannot be kept in {path.parent.parent} meanwhile: {error.strerror or error}",
+            f"it cannot be buffered in {path.parent.parent}: {error.strerror or error}",
             place=Place(name),
-            remedy="Make room there, or name a file",
+            remedy="Free disk space there, or name a file",
         ) from error
 
 
@@ -169,16 +169,14 @@ class _Output(io.RawIOBase):
     def __init__(self, descriptor: int, *, is_open: bool) -> None:
         self._descriptor = descriptor
         self._is_open = is_open
-        self._fault = "" if is_open else "is closed"
+        self._fault = None if is_open else HarnessError("standard output is closed", remedy="Redirect it to a file")
         self._dropped = False
         self.needed = False
         """Whether to raise the fault, or BrokenPipeError, for a command that would otherwise never end."""
 
     def fault(self) -> HarnessError | None:
         """Why what was written is not all there; None where it is, or where nobody reads it."""
-        if not (self._dropped and self._fault):
-            return None
-        return HarnessError(f"standard output {self._fault}", remedy="Make room, or send it elsewhere")
+        return self._fault if self._dropped else None
 
     def fileno(self) -> int:
         return self._descriptor
@@ -198,7 +196,8 @@ class _Output(io.RawIOBase):
             except OSError as error:
                 self._is_open = False
                 if error.errno not in _READER_GONE:
-                    self._fault = f"cannot be written: {error.strerror}"
+                    what = f"standard output cannot be written: {error.strerror}"
+                    self._fault = HarnessError(what, remedy="Free disk space, or redirect it")
         dropped, self._dropped = self._dropped, True
         if self.needed and not dropped:
             raise self.fault() or BrokenPipeError()

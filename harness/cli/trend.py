@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Follow the measures of nightly sessions, and find the nights from which they changed.
 
-    FOLDER: completed sessions at any depth below it are ordered by their start. Each scenario and device stands for
-    itself. Other sessions are listed with the reason.
+    FOLDER: completed sessions at any depth below it are ordered by their start. Each scenario and device is analysed
+    separately. Other sessions are listed with the reason.
 
     Exit status: 0 done · 1 with --fail-on-change: a recent change for the worse · 2 wrong usage or input.
     """

@@ -49,7 +49,7 @@ def list_voices(*, engine: str | None = option("List every voice of this engine.
             return name, "not installed", str(error), ""
 
     with drawn_progress():
-        for name in tracked(names(Group.VOICES), "Asking speech engines"):
+        for name in tracked(names(Group.VOICES), "Querying speech engines"):
             table.add_row(*map(Text, row_of(name)))
     Console(file=sys.stdout).print(table)
 
@@ -91,7 +91,7 @@ def say(
         rate_hz=rate_hz,
     )
     with drawn_progress():
-        step(f"Speaking with {recipe.voice.label()}")
+        step(f"Synthesising speech with {recipe.voice.label()}")
         rendered = renderer.render(recipe)
     waveform = rendered.waveform
     level = active_speech_level(waveform)

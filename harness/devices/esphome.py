@@ -533,13 +533,13 @@ class EsphomeDevice(TextStream):
         deadline_s = threads.monotonic() + SETTING_LIMIT_S
         while (link := self._far_end) is None:
             if threads.monotonic() > deadline_s or self._stop.wait(STEP_S):
-                raise DeviceError(f"{self.id} is lost: {self._why}", remedy="Switch it on, then harness run resume")
+                what = f"the connection to {self.id} is lost: {self._why}"
+                raise DeviceError(what, remedy="Switch it on, then run: harness run resume")
         return cast(EsphomeLink, link)
 
     def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
         device = cast(EsphomeLink, far_end).device
-        firmware = _firmware(device)
-        self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), firmware, device.mac_address))
+        self._outlet.tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), _firmware(device), device.mac_address))
         return super()._follow(far_end, bell)
 
     @staticmethod

@@ -51,7 +51,8 @@ class LoudspeakerOptions:
         if not 0 <= self.outputs <= MOST_OUTPUTS:
             raise ValueError(f"outputs must be at most {MOST_OUTPUTS}, not {self.outputs}")
         if not 0 <= self.output <= self.outputs or (self.outputs > 0 and self.output == 0):
-            raise ValueError(f"output must be 1 to outputs ({self.outputs}), not {self.output}: output: 3, outputs: 8")
+            bounds = f"output must be from 1 to `outputs` ({self.outputs}), not {self.output}"
+            raise ValueError(f"{bounds}. For example: output: 3, outputs: 8")
 
 
 class Loudspeaker:

@@ -63,7 +63,7 @@ class OrderAnswers:
             raise DeviceError(f"{self._order.words}: given up, because the run ends")
         left_s = self._until_s - threads.monotonic()
         if left_s <= 0:
-            said = f"it last said {self._last!r}" if self._last else "it said nothing"
+            said = f"its last line was {self._last!r}" if self._last else "it sent nothing"
             raise DeviceError(
                 f"{self._order.words}: not done within {exact(self._order.within_s)} s; {said}",
                 remedy="Check that it is on and can move, then `done` and `within_s` in the bench",

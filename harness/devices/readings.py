@@ -78,7 +78,7 @@ class ReadingsLink:
         return b"".join(line for line, _ in self.taken)
 
     def write(self, data: bytes) -> None:
-        raise OSError("it takes no commands")
+        raise OSError("it does not accept commands")
 
     def why_ended(self) -> str:
         return self._why

@@ -419,7 +419,7 @@ class CommandLog(TextStream):
         """InputError when the program is not installed."""
         name = options.arguments[0]
         if shutil.which(name) is None:
-            raise InputError(f"the program {name!r} is not on this host", remedy="Install it, or correct `command`")
+            raise InputError(f"the program {name!r} is not installed", remedy="Install it, or correct `command`")
 
     @staticmethod
     def far_end(options: CommandOptions, id: str) -> str:

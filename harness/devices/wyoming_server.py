@@ -111,7 +111,7 @@ class ServerLink:
         return b"".join(line for line, _ in self.taken) or b"\n"
 
     def write(self, data: bytes) -> None:
-        raise OSError("a satellite takes no commands")
+        raise OSError("a satellite does not accept commands")
 
     def why_ended(self) -> str:
         return f"{self._address}: {self._why}"

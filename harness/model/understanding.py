@@ -48,9 +48,9 @@ class Slot:
 
     def __post_init__(self) -> None:
         if (self.start is None) != (self.end is None):
-            raise ValueError(f"the slot {self.concept!r} has half a place")
+            raise ValueError(f"the slot {self.concept!r} needs both a start and an end")
         if self.start is not None and self.end is not None and not 0 <= self.start < self.end:
-            raise ValueError(f"the slot {self.concept!r} cannot stand at words {self.start} to {self.end}")
+            raise ValueError(f"the slot {self.concept!r} has an invalid span: words {self.start} to {self.end}")
 
 
 @frozen

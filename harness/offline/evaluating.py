@@ -340,10 +340,10 @@ class EvaluationSitting:
             heard, said = ", ".join(map(repr, known)), ", ".join(f"{one!r} ({n})" for one, n in others.items())
             if others.keys() == labels.keys():
                 raise InputError(
-                    f"no label is of a phrase of this engine: the labels are of {said}, and it finds {heard}",
+                    f"no label matches a phrase of this engine: the labels name {said}, the engine detects {heard}",
                     remedy="Write the engine's phrase in the labels, or leave it out of all of them",
                 )
-            self._screen.warn(f"labels of other phrases do not count: {said}; the engine finds {heard}")
+            self._screen.warn(f"labels of other phrases do not count: {said}; the engine detects {heard}")
         return known
 
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:

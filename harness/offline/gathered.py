@@ -90,7 +90,7 @@ def gather(place: str, encoding: str | None = None) -> GatheredFiles:
 
 def _of_names(place: str, names: Sequence[str]) -> GatheredFiles:
     if not names:
-        raise InputError("there are no sound files here", place=Place(place), remedy=f"Known are {', '.join(SOUNDS)}")
+        raise InputError("no sound files were found", place=Place(place), remedy=f"Supported: {', '.join(SOUNDS)}")
     if wrong := next((name for name in names if "\n" in name), None):
         raise InputError(f"the name {wrong!r} has a line end", place=Place(place), remedy="Rename the file")
     top = place if Path(place).is_dir() else ""

@@ -378,5 +378,5 @@ def _below(place: str) -> list[str]:
         return [place]
     inside = sorted(str(path) for path in Path(place).rglob("*") if path.suffix.lower() in LABELS)
     if not inside:
-        raise InputError("there are no label files here", place=Place(place), remedy=f"Known are {', '.join(LABELS)}")
+        raise InputError("no label files were found", place=Place(place), remedy=f"Supported: {', '.join(LABELS)}")
     return inside

@@ -36,7 +36,7 @@ _MOST_KEPT = 256
 
 @frozen
 class MixAsked:
-    """hours: of background; None for all of it once. gap_s, snr_db: least and most, drawn evenly.
+    """hours: of background; None for all of it once. gap_s, snr_db: least and most, drawn uniformly.
 
     file_s: length of each recording. phrase: what all recordings say, unless a column of a manifest does.
     """

@@ -182,7 +182,7 @@ class Rehearsal:
     def runs(self, device: SimulatedDevice, count: int, seed: int, factor: int = 1) -> list[SimulatedRun]:
         """So many simulated runs of the plan, played `factor` times over."""
         random = np.random.default_rng(seed)
-        return [self._run(device, random, factor) for _ in tracked(range(count), f"Drawing runs ×{factor}")]
+        return [self._run(device, random, factor) for _ in tracked(range(count), "Simulating runs")]
 
     def limits(self, device: SimulatedDevice, count: int, seed: int) -> tuple[RehearsedLimit, ...]:
         """Every limit and sequential test, in the order of a report."""

@@ -122,7 +122,7 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
                     if hashed.sha256.hexdigest() != one.sha256 or source.read(1):
                         raise LogError(
                             f"{folder / one.name} changed while it was packed",
-                            remedy="Wait until nobody rates it, then try again",
+                            remedy="Wait until no one is rating it, then try again",
                         )
     return manifest, found
 

@@ -266,7 +266,7 @@ class BenchCheck:
         says = f"{fixed(free_gb, 1)} GB are free at {self._folder}; {fixed(wanted_gb, 1)} GB are wanted"
         says += f" ({fixed(need_gb, 1)} GB for the trials left, {exact(self._bench.min_free_gb)} GB min_free_gb)"
         yield self._result(
-            CheckName.DISK, free_gb < wanted_gb, says, "Make room: harness admin purge removes old clips"
+            CheckName.DISK, free_gb < wanted_gb, says, "Free disk space: harness admin purge deletes old clips"
         )
 
     def _wall_clock(self) -> Iterator[Check]:

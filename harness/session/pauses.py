@@ -67,7 +67,7 @@ class LifeCheck:
                     if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
                         self._pause(device, at_end=at_end)
                 else:
-                    self._note(f"{device} reacts: it is alive, and the {trials} that it missed count")
+                    self._note(f"{device} responds, so the {trials} that it missed count")
         return played
 
     def _ask(self, device: str) -> bool:

@@ -78,7 +78,9 @@ def learned(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
     for sound in earcons.sounds:
         waveform = recordings.read(sound.path)
         if hashlib.sha256(Path(sound.path).read_bytes()).hexdigest() != sound.sha256:
-            raise InputError(f"{sound.path} was changed since the session began", remedy="Put it back, or run anew")
+            raise InputError(
+                f"{sound.path} was changed since the session began", remedy="Restore it, or start a new session"
+            )
         if not SHORTEST_S <= waveform.duration_s <= LONGEST_S:
             allowed = f"{exact(SHORTEST_S)} to {exact(LONGEST_S)} s can"
             what = f"a chime of {seconds(waveform.duration_s)} cannot be found: {allowed}"
@@ -120,7 +122,7 @@ def cut_chime(recording: Waveform) -> Waveform:
         what = f"no chime stands out: the loudest sound is {fixed(peak_dbfs - floor_dbfs, 0)} dB above the noise"
         raise InputError(what, remedy=f"{REMEDY}; {exact(_MARGIN_DB)} dB are needed")
     if float(np.abs(recording.samples).max()) >= 0.999:
-        raise InputError("the recording is clipped", remedy="Turn the microphone down")
+        raise InputError("the recording is clipped", remedy="Lower the microphone gain")
     least = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
     loud = np.flatnonzero(levels >= least)
     runs = np.split(loud, np.flatnonzero(np.diff(loud) > _BRIDGE) + 1)

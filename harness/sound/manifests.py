@@ -154,7 +154,7 @@ def _parquet_rows(path: str) -> Iterator[dict[str, str]]:
         raise InputError(
             f"this manifest cannot be read: {error.strerror or error}",
             place=Place(path),
-            remedy="Check the path and its rights",
+            remedy="Check the path and its permissions",
         ) from error
 
 

@@ -193,7 +193,7 @@ def _margin(of: Codes, said: Codes) -> int:
     errors = Levenshtein.distance(of.tolist(), said.tolist(), score_cutoff=max(0, most))
     if errors > most:
         raise InputError(
-            f"{len(of):,} by {len(said):,} words that differ so much are too many to align",
+            f"texts of {len(of):,} and {len(said):,} words that differ this much are too long to align",
             remedy="Split the utterance into shorter ones",
         )
     # A path with the fewest errors has at least `apart` gaps. The cheapest path therefore costs at most as much as

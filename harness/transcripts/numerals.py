@@ -38,7 +38,7 @@ def cardinal(number: int) -> str:
         if number >= scale:
             head = f"{cardinal(number // scale)} {name}"
             return head + (f" {cardinal(number % scale)}" if number % scale else "")
-    raise ValueError(f"not a number of 0 or more: {number}")
+    raise ValueError(f"a number must be at least 0, not {number}")
 
 
 def ordinal(number: int) -> str:

@@ -235,6 +235,6 @@ def _parsed(content: bytes, path: Path) -> Invited:
         raise InputError(
             f"the file of invitations is damaged ({error})",
             place=Place(str(path)),
-            remedy="Remove it and invite the raters anew; their judgments are not in it",
+            remedy="Delete it and invite the raters again. It contains no judgments",
         ) from error
     return invited

@@ -107,7 +107,7 @@ def new(
 
     The copies never change. To change the data, make a new project. How-to: docs/how-to/annotate-utterances.md
 
-    Exit status: 0 made · 2 wrong usage or input, nothing is made · 3 it cannot be written.
+    Exit status: 0 created · 2 wrong usage or input, nothing created · 3 it cannot be written.
     """
     from harness.annotation.making import make_project
     from harness.understanding.files.label_set_file import load_label_map
@@ -193,7 +193,7 @@ def export(
     ),
     splits: tuple[str, ...] = many("Only this split of the data; repeatable.", "--split"),
     final_only: bool = flag("Leave out utterances without final labels, and report their number."),
-    proposed: bool = flag("Take proposals that nobody has looked at as labels."),
+    proposed: bool = flag("Export unreviewed proposals as labels."),
     mark: bool = flag("Write all utterances, with a group `state` each (jsonl only)."),
 ) -> None:
     """Write the utterances with their final labels and slots, and with the groups of the data.
@@ -248,7 +248,7 @@ def export(
     click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
     if by_machine:
         many = counted(sum(one.id in by_machine for one in corpus.utterances), "utterance")
-        click.echo(f"harness: {many} with labels that nobody has looked at", err=True)
+        click.echo(f"harness: {many} with unreviewed labels", err=True)
     if left:
         how = "marked" if mark else "left out"
         click.echo(f"harness: {counted(len(left), 'utterance')} without final labels, {how}", err=True)

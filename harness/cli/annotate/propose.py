@@ -39,7 +39,7 @@ def command(
     ),
     triads: int = option("Triads to train; the best on the held-out utterances is kept.", within=(1, 20), default=1),
     sample: float = option(
-        "Share of the training utterances that each classifier sees.",
+        "Share of the training utterances given to each classifier.",
         within=(0.05, 1),
         default=SEED_SHARE,
         show_default="1000/1240",

@@ -22,7 +22,7 @@ def command(
         "Invite this annotator, and print the link.",
         show_default="your name, with --adjudicate or if nobody is invited",
     ),
-    adjudicate: bool = flag("Invite them to settle disagreements; they see the labels of the annotators."),
+    adjudicate: bool = flag("Invite the annotator as an adjudicator, who settles disagreements and sees all labels."),
     ids: tuple[str, ...] = many("Removed.", "--utterance", metavar="ID", hidden=True),
     words: str | None = option("Removed.", "--find", metavar="TEXT", hidden=True),
     plain: bool = flag("Removed.", hidden=True),

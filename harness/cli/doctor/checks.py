@@ -110,7 +110,10 @@ def disk(folder: Path, bench: Bench | None = None) -> Iterator[Check]:
     least_gb = max(FREE_FAIL_GB, bench.min_free_gb if bench is not None else 0.0)
     level = Level.FAIL if free_gb < least_gb else Level.WARN if free_gb < FREE_WARN_GB else Level.OK
     yield Check(
-        "disk room", level, f"{fixed(free_gb, 1)} GB free at {folder.absolute()}", "Make room, or choose another folder"
+        "disk room",
+        level,
+        f"{fixed(free_gb, 1)} GB free at {folder.absolute()}",
+        "Free disk space, or choose another folder",
     )
     if (kind := _file_system(folder)).startswith(_REMOTE):
         remedy = "Keep sessions on a disk of this host: a lost network stops a run"

@@ -105,7 +105,7 @@ def frames_options(values: ValueRule, *, of_files: bool) -> Any:
             "Concepts whose name contains the separator and has no specifier.", metavar="A,B,…",
             callback=lambda ctx, param, value: tuple(filter(None, map(str.strip, (value or "").split(",")))),
         ),
-        values=option("Comparison of slot values, for the metrics with values.", default=values),
+        values=option("How slot values are compared in metrics that use them.", default=values),
         **(of_slots if of_files else {}),
         zero=option(
             "Value of 0/0; seed: 1 for precision, else 0.", "--zero-division", former=("--zero",),

@@ -178,7 +178,7 @@ class MonitorApp(App[None]):
             rows += self._monitor.take(heard)
         self._rows.extend(rows)
         if self._monitor.look(time.monotonic()) and not self._monitor.problem:
-            self._told = "the profile was read again; the lines are mapped anew"
+            self._told = "the profile was reloaded and applied to all lines"
             self._rows.replace(self._monitor.again())
         self._show()
 

@@ -132,7 +132,7 @@ class Air:
         if wait_s > 1.0 or start_s < self._clock.now_s() - KEPT_S or not start_s < end_s:
             raise DeviceError(
                 f"the sound of {fixed(start_s, 2)} … {fixed(end_s, 2)} s is not available",
-                remedy="Cut a span within the last minutes",
+                remedy="Use a span from the last few minutes",
             )
         if wait_s > 0:
             with self._changed:

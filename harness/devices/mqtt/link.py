@@ -342,7 +342,7 @@ class BrokerLink:
             sent.wait_for_publish(within_s)
             taken = sent.is_published()
         except (RuntimeError, ValueError) as error:
-            raise DeviceError(f"{self._id}: the broker did not take the message: {error}") from error
+            raise DeviceError(f"{self._id}: the broker did not accept the message: {error}") from error
         if not taken:
             raise DeviceError(f"{self._id}: the broker did not acknowledge the message within {exact(within_s)} s")
 

@@ -58,7 +58,7 @@ class MqttOptions:
     password_env: Name of the environment variable with the password.
     client_id: Client id at the broker. Default: a generated one.
     keepalive_s: Time without an answer after which the broker counts as lost, s.
-    topic_device: Text for {device} in topics (Hermes: the site). Default: the connection's id.
+    topic_device: Value of {device} in topics (Hermes: the site). Default: the connection's id.
     tls: Encrypt, and check the certificate. Any of the three files implies TLS.
     ca_file: PEM file of the authority that signed the broker's certificate. Default: the system's authorities.
     cert_file: PEM file with a client certificate, if the broker requires one.

@@ -157,7 +157,7 @@ def readings(options: SerialCommandOptions, ask: str, seconds: float, low: float
     finally:
         line.close()
     if not found:
-        said = f"it last said {plain_text(last.strip(), 80)!r}" if last else "it said nothing"
+        said = f"its last line was {plain_text(last.strip(), 80)!r}" if last else "it sent nothing"
         raise DeviceError(
             f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {said}",
             remedy="Check the meter, its baud rate, and what asks it for a reading",

@@ -198,7 +198,7 @@ def _post(notify: Notify, whole: bytes) -> None:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise DeviceError(f"it cannot be reached: {plain_text(str(reason), 200)}") from error
     except (ValueError, HTTPException) as error:  # their texts may quote the address or the token
-        raise DeviceError(f"its address, token or answer is not HTTP ({type(error).__name__})") from error
+        raise DeviceError(f"its address, token or response is not valid HTTP ({type(error).__name__})") from error
 
 
 # A run's messages

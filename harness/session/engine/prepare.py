@@ -222,7 +222,7 @@ def planned(scenario: Scenario, bench: Bench, seed: int | None = None) -> Sessio
     trials = plan(scenario, bench, seed)
     if not trials:
         raise InputError(
-            f"{scenario.id!r} plans no trial", remedy="The matrix excludes all trials, or `trials` is empty"
+            f"{scenario.id!r} has no trials to run", remedy="Add to `trials`, or relax the exclusions of the matrix"
         )
     return SessionStarted(
         session_id="",

@@ -206,7 +206,7 @@ class SimulatedLoudspeaker(BenchPart):
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         if self.lost:
-            raise DeviceError(f"{self.id} is not there")
+            raise DeviceError(f"{self.id} is not connected")
         if self.refuses:
             self.refuses -= 1
             self.room.truth.faults["refused"] += 1
@@ -297,7 +297,7 @@ class SimulatedMicrophone(BenchPart):
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
         if self.lost:
-            raise DeviceError("the microphone is not there")
+            raise DeviceError("the microphone is not connected")
         return Waveform(np.zeros(max(1, math.ceil((end_s - start_s) * RATE_HZ)), dtype=np.float32), RATE_HZ), start_s
 
     def level_dbfs(self) -> float | None:

@@ -186,7 +186,7 @@ def converted_blocks(
         yield ConvertedBlock([], [error])
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
-        yield ConvertedBlock([], [InputError(what, place=Place(file), remedy="Check the path and its rights")])
+        yield ConvertedBlock([], [InputError(what, place=Place(file), remedy="Check the path and its permissions")])
 
 
 def _converted(

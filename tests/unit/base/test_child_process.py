@@ -62,7 +62,7 @@ def test_what_it_said_last_is_kept_whoever_ends_it(tmp_path: Path) -> None:
     [
         ("open(sys.argv[1], 'w'); time.sleep(60)", LIMIT_S, ""),
         ("sys.exit('no such model')", LIMIT_S, "ended at once: no such model"),
-        ("time.sleep(60)", 0.1, "did not answer within 0.1 s: it said nothing"),
+        ("time.sleep(60)", 0.1, "did not answer within 0.1 s: it printed nothing"),
     ],
 )
 def test_it_is_waited_for_until_it_is_ready(text: str, limit_s: float, told: str, tmp_path: Path) -> None:

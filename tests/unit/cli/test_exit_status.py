@@ -191,4 +191,4 @@ def test_a_device_without_an_end_is_refused(scored: list[str]) -> None:
     for verb in (["report", "/dev/zero"], ["snor", "--output-format", "lsn", "/dev/zero"], [*scored[:4], "/dev/zero"]):
         done = run(*verb)
         assert done.returncode == 2
-        assert b"/dev/zero: this is a device without an end. Name a file" in done.stderr
+        assert b"/dev/zero: this device never ends. Name a file" in done.stderr

@@ -85,9 +85,9 @@ def test_nothing_is_drawn_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
         ("check validate scenarios/understanding/hotel.yaml", {"Reading files"}),
         (
             "check rehearse scenarios/wake_boards.yaml --bench scenarios/benches/boards.yaml --runs 20 --nights 1",
-            {"Planning", "Drawing runs ×1", "Playing runs"},
+            {"Planning", "Simulating runs", "Simulating nights"},
         ),
-        ("admin voices list", {"Asking speech engines"}),
+        ("admin voices list", {"Querying speech engines"}),
         ("admin devices list", {"Reading profiles"}),
         ("evaluate engines", {"Reading engines"}),
         ("admin pack SESSION -o FOLDER/s.tar.gz", {"Checking rows", "Reading files", "Packing files"}),

@@ -264,7 +264,7 @@ def test_a_full_disk_is_told_once(good: Path) -> None:
         )
     assert result.returncode == 3
     assert result.stderr == (
-        b"harness: standard output cannot be written: No space left on device. Make room, or send it elsewhere\n"
+        b"harness: standard output cannot be written: No space left on device. Free disk space, or redirect it\n"
     )
     written = snor("--output-format", "lsn", "--output", "/dev/full", good).exception
     assert isinstance(written, HarnessError)

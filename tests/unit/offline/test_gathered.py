@@ -91,7 +91,7 @@ def test_the_columns_of_a_manifest_are_known_of_each_file(here: Path, suffix: st
     [
         ("nowhere", None, "no such file or folder"),
         ("no/*.wav", None, "no sound file matches"),
-        ("empty/", None, "there are no sound files here"),
+        ("empty/", None, "no sound files were found"),
         ("a.tar.gz", b"x", "Unpack it, and name the folder: tar xf a.tar.gz"),
         ("list.txt", b"a.wav\n", "Give a list with -i or --oov"),
         ("a.zip", b"x", "this archive cannot be read"),

@@ -99,7 +99,7 @@ def given(session: Path) -> list[Judgment]:
 def test_a_program_gets_what_a_person_sees_and_its_answers_are_stored(session: Path, tmp_path: Path) -> None:
     result = rate(session, program(tmp_path))
     assert result.exit_code == 0, result.output
-    assert "ended: 6 of 6 done, 6 of them now; 0 failed, 0 open, 0 held" in result.output
+    assert "ended: 6 of 6 done, 6 of them in this run; 0 failed, 0 open, 0 held" in result.output
     assert "\x1b" not in result.output
     items = got(tmp_path)
     assert len({item["item"] for item in items}) == 6
@@ -142,7 +142,7 @@ def test_a_fault_is_reported_retried_and_leaves_the_item_open(session: Path, tmp
     assert result.exit_code == 3
     assert what in result.output
     assert said in result.output
-    assert "0 of 1 done, 0 of them now; 1 failed, 1 open" in result.output
+    assert "0 of 1 done, 0 of them in this run; 1 failed, 1 open" in result.output
     assert len(got(tmp_path)) == 2, "one more try after a restart"
     assert given(session) == []
     assert rate(session, program(tmp_path)).exit_code == 0
@@ -242,7 +242,7 @@ def test_an_interrupt_ends_the_program_and_keeps_what_is_judged(session: Path, t
     harness.send_signal(signal.SIGINT)
     out, err = harness.communicate(timeout=60)
     assert harness.returncode == 130, err
-    assert "ended: 1 of 6 done, 1 of them now" in out
+    assert "ended: 1 of 6 done, 1 of them in this run" in out
     assert "Traceback" not in err
     while (alive := start_ticks(pid) is not None) and time.monotonic() < deadline_s:
         time.sleep(0.02)

@@ -419,7 +419,7 @@ def test_the_oldest_go_until_the_rest_is_small_enough(sessions: Path) -> None:
 
 
 def test_nothing_goes_without_yes(sessions: Path) -> None:
-    assert "4 clips, 236776 bytes would go" in said("purge", "sessions", "--older-than", "0d", "--dry-run")
+    assert "4 clips, 236776 bytes would be removed" in said("purge", "sessions", "--older-than", "0d", "--dry-run")
     result = CliRunner().invoke(group, ["purge", "sessions", "--older-than", "0d"])
     assert result.exit_code != 0
     assert len(clips(sessions / "judged")) == 4

@@ -343,6 +343,6 @@ def test_the_next_pack_names_what_a_killed_one_left(session: Path, tmp_path: Pat
     packed = CliRunner().invoke(group, ["pack", str(session), "-o", str(tmp_path / "a.zip")])
     assert packed.exit_code == 0, packed.output
     assert [line for line in packed.stdout.splitlines() if ".part" in line] == [
-        f"note   {left} is an incomplete archive: remove it, unless a pack is writing it now"
+        f"note   {left} is an incomplete archive. Remove it, unless `harness admin pack` is still writing it"
     ]
     assert left.exists()

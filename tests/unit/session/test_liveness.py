@@ -201,7 +201,7 @@ def test_a_resumed_run_knows_what_the_device_reacted_to() -> None:
     again.played()
     assert again.reason is EndReason.COMPLETED
     assert [outcome for _, _, outcome in finished(again)] == [Outcome.RESPONDED, Outcome.NO_WAKE]
-    assert any("is alive, and the 1 trial that it missed" in row.text for row in run.log.of(NoteWritten))
+    assert any("responds, so the 1 trial that it missed" in row.text for row in run.log.of(NoteWritten))
 
 
 def test_what_it_reacted_to_is_said_again_and_a_heartbeat_is_no_reaction() -> None:

@@ -316,7 +316,7 @@ def test_a_meter_on_a_serial_port_is_read(tmp_path: Path, asked: str, monkeypatc
         meter.join()
     assert "Meter: 67.9 dB, the median of" in words
     assert read_calibration(tmp_path / "near.calibration.yaml").spl_at_0_dbfs == pytest.approx(93.9)
-    with pytest.raises(DeviceError, match=r"no reading from 30 to 130 in 0.1 s; it said nothing"):
+    with pytest.raises(DeviceError, match=r"no reading from 30 to 130 in 0.1 s; it sent nothing"):
         readings(SerialCommandOptions(port=os.ttyname(near)), "", 0.1, 30, 130)
 
 

@@ -148,7 +148,10 @@ def test_a_pair_that_is_too_long_is_refused_with_its_place(monkeypatch: pytest.M
     monkeypatch.setattr(alignment_long, "FEW", 10)
     texts = ["a", "b c", "x " * 49 + "x"]
     said = ["a", "b", "y " * 49 + "y"]
-    with pytest.raises(InputError, match=r"^a\.trn:3: 50 by 50 words .* too many to align\. Split the utterance"):
+    with pytest.raises(
+        InputError,
+        match=r"^a\.trn:3: texts of 50 and 50 words that differ this much are too long to align\. Split the utterance",
+    ):
         Alignments(texts, said, place_of=lambda row: Place("a.trn", row + 1))
 
 

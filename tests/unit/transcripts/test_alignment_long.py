@@ -66,6 +66,8 @@ def test_what_would_take_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(alignment_long, "MOST_CELLS", 5000)
     alike = list(range(300))
     assert _path(alike, [*alike[:100], 999, *alike[100:]]) == "C" * 100 + "I" + "C" * 200
-    with pytest.raises(InputError, match=r"^300 by 301 words that differ so much are too many") as refused:
+    with pytest.raises(
+        InputError, match=r"^texts of 300 and 301 words that differ this much are too long to align"
+    ) as refused:
         _path(alike, [999] * 301)
     assert refused.value.remedy == "Split the utterance into shorter ones"

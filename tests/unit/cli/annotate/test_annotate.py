@@ -315,7 +315,7 @@ def test_one_classifier_proposes_and_says_how_wrong_it_expects_to_be(tmp_path: P
         _run("export", project, "--output", str(out))
     exported = _run("export", project, "--output", str(out), "--proposed")
     assert exported.exit_code == 0, exported.output
-    assert "with labels that nobody has looked at" in exported.stderr
+    assert "with unreviewed labels" in exported.stderr
     assert all(one.intents for one in read_corpus(out).utterances)
     with pytest.raises(InputError, match="--triads applies to tri-training only"):
         _run("propose", project, "--method", "classifier", "--triads", "2")

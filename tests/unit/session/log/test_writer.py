@@ -166,7 +166,7 @@ def fill():
         try:
             log.append(NoteWritten(text=text, by="t"))
         except LogFull as error:
-            assert "Make room" in str(error), error
+            assert "Free space on that disk" in str(error), error
             return
         acknowledged.append(text)
     raise SystemExit("never full")
