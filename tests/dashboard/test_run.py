@@ -1,14 +1,18 @@
 """Each key's effect on the run, at both sizes, over a real socket."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.app import App
 
 from harness.dashboard.app import Dashboard
+from harness.dashboard.events import EventLine, LineTone
 from harness.dashboard.screens.asking import AskingPanel, SpeakingPanel
 from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.widgets.bars import large, small
+from harness.dashboard.widgets.run import EventLog
 from harness.model.effect import EffectWord
 from harness.model.feed import (
     Abort,
@@ -254,3 +258,22 @@ async def test_a_burst_leaves_the_keys_alive(tmp_path: Path) -> None:
         await pilot.press("p")
         await until(pilot, lambda: engine.commands(Pause), within_s=9)
         await until(pilot, shows(pilot, "line 9999"), within_s=60)
+
+
+class LogAlone(App[None]):
+    def compose(self) -> Iterator[EventLog]:
+        yield EventLog()
+
+
+async def test_the_log_stays_at_its_end_when_lines_come_faster_than_they_are_drawn_and_it_becomes_lower() -> None:
+    async with LogAlone().run_test(size=(40, 10)) as pilot:
+        log = pilot.app.query_one(EventLog)
+        for first in range(0, 80, 20):
+            log.extend([EventLine(seq, "12:00:00", f"line {seq}", LineTone.PLAIN) for seq in range(first, first + 20)])
+        await until(pilot, lambda: log.max_scroll_y > 60 and log.scroll_offset.y == log.max_scroll_y, 20)
+        await pilot.resize_terminal(40, 7)
+        await until(pilot, lambda: log.size.height == 7 and log.scroll_offset.y == log.max_scroll_y, 20)
+        log.scroll_to(y=5, animate=False, force=True, immediate=True)
+        log.extend([EventLine(80, "12:00:00", "line 80", LineTone.PLAIN)])
+        await pilot.pause()
+        assert log.scroll_offset.y == 5

@@ -47,6 +47,7 @@ class EventLog(RowList):
         self.border_title = "Events"
         self._events: list[EventLine] = []
         self._at_end = True
+        self._is_to_scroll = False
 
     @property
     def count(self) -> int:
@@ -55,7 +56,8 @@ class EventLog(RowList):
     def extend(self, lines: Sequence[EventLine]) -> None:
         if not lines:
             return
-        self._at_end = self.scroll_offset.y >= self.max_scroll_y
+        # Lines that come faster than they are drawn find the log where the lines before will still scroll it.
+        self._at_end = self._is_to_scroll or self.scroll_offset.y >= self.max_scroll_y
         events = list(self._events)
         for line in lines:
             together = line.after(events[-1]) if events else None
@@ -73,7 +75,12 @@ class EventLog(RowList):
     def _stay_at_end(self) -> None:
         if self._at_end:
             # Forced: the new lines have no layout yet, and a list without a scroll bar refuses to scroll.
-            self.call_after_refresh(self.scroll_end, animate=False, force=True)
+            self._is_to_scroll = True
+            self.call_after_refresh(self._scroll_to_end)
+
+    def _scroll_to_end(self) -> None:
+        self._is_to_scroll = False
+        self.scroll_end(animate=False, force=True, immediate=True)
 
     def line(self, index: int, width: int) -> Text:
         event = self._events[index]
