@@ -81,10 +81,11 @@ def test_a_board_is_reset_frozen_unplugged_shouted_at_and_killed(start: Start, t
 
 def heard(sound: Waveform, name: EncodingName) -> Waveform:
     """What is left of a sound after the encoding, as the host decodes it."""
-    encoded = adpcm.EncodedSound((sound.samples * 32768).round().astype(np.int16), name.encoding)
+    encoding = adpcm.Encoding[name.name]
+    encoded = adpcm.EncodedSound((sound.samples * 32768).round().astype(np.int16), encoding)
     cuts = range(0, len(encoded), encoded.largest)
     chunks = (encoded.cut(at, min(at + encoded.largest, len(encoded))) for at in cuts)
-    samples = np.concatenate([adpcm.decode(name.encoding, data) for data in chunks])
+    samples = np.concatenate([adpcm.decode(encoding, data) for data in chunks])
     return Waveform((samples / 32768).astype(np.float32), sound.rate_hz)
 
 

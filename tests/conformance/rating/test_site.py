@@ -88,7 +88,7 @@ def test_a_port_that_is_taken_is_told(room: RatingRoom, tmp_path: Path) -> None:
     Invitations(file).invite(["ann"], 1)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=rf"port {port} .*--port"):
+        with pytest.raises(InputError, match=rf"port {port} .*--web-port"):
             serve(room, WebOptions(port=port, invitations=file))
 
 

@@ -248,7 +248,7 @@ def test_a_very_long_line_takes_linear_time(piece: str, end: str) -> None:
 def test_the_example_of_the_documentation() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "snor.md").read_text(encoding="utf-8")
     line = known(re.search(r"^\$ echo '(.*)' > a\.sro$", page, re.MULTILINE))
-    shown = re.findall(r"^\$ harness score snor --to (\w+) a\.sro\n(.*)$", page, re.MULTILINE)
+    shown = re.findall(r"^\$ harness score snor --output-format (\w+) a\.sro\n(.*)$", page, re.MULTILINE)
     assert [form for form, _ in shown] == [form.value for form in Form]
     assert [convert(line[1], Form(form)) for form, _ in shown] == [said for _, said in shown]
 
