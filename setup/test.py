@@ -129,8 +129,11 @@ def main(wanted: list[str]) -> int:
     end_all_after(os.getpid(), run)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what loses its parent becomes our child, and is counted
 
+    outcomes_in = tempfile.TemporaryDirectory(prefix="vh-tests-")
+
     def interrupted(number: int, frame: FrameType | None) -> NoReturn:
         left = end_all(run)
+        outcomes_in.cleanup()
         words = f"these processes are left: {left}" if left else "everything that they had started has ended"
         os.write(2, f"\nThe tests were interrupted by {signal.Signals(number).name}; {words}.\n".encode())
         os._exit(128 + number)
@@ -141,7 +144,7 @@ def main(wanted: list[str]) -> int:
 
     begun_s, (load, *_), begun = time.monotonic(), os.getloadavg(), seconds_of_work()
     status, outcomes = 0, dict[str, dict[str, Any]]()
-    with tempfile.TemporaryDirectory(prefix="vh-tests-") as folder:
+    with outcomes_in as folder:
         for names in (["timed"], ["unit", "live"]):
             groups = [Group(Path(folder), name, **GROUPS[name]) for name in names if name in wanted]
             outcomes |= wait(groups)

@@ -60,11 +60,14 @@ def command(
             click.echo(f"{plain_text(rater)} can no longer log in")
     if raters:
         names = tuple(dict.fromkeys(raters))
+        replaced = [each.rater for each in invitations.everyone if each.rater in names and each.holds(time.time())]
         made = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
         for rater, token in made.items():
             # Browsers do not send what follows the #, so no proxy logs it.
             click.echo(f"{rater}  {base}/login#{token}")
         invitations.lead_to(base)
+        for rater in replaced:
+            click.echo(f"harness: the earlier link of {plain_text(rater)} no longer works", err=True)
     if listed:
         for one in invitations.everyone:
             click.echo(_line(one, time.time()))
