@@ -219,7 +219,7 @@ def test_a_hostile_archive_is_refused_by_every_verb(form: str, tmp_path: Path, v
     outcome = json.loads(verbs.stdout.readline())
     assert outcome["cpu_s"] < CPU_S
     assert outcome["mb"] < MEMORY_MB
-    refusals = ("does not write", "damaged", "more than a log", "journal")
+    refusals = ("does not write", "damaged", "not part of a session log", "journal")
     if form == "judgments":
         del outcome["told"]["resume s --plain"]  # it reads none
     for verb, words in outcome["told"].items():
