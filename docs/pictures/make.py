@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from html import escape
@@ -304,12 +304,13 @@ PICTURES = {
 }
 
 
-def main() -> None:
-    for name in sys.argv[1:] or PICTURES:
+def main(pictures: Mapping[str, Callable[[Path], None]]) -> None:
+    """Makes the pictures that the command line names, else all of them."""
+    for name in sys.argv[1:] or pictures:
         with tempfile.TemporaryDirectory(prefix="vh") as folder:
             os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", HARNESS_RUNTIME=folder)
-            PICTURES[name](Path(folder))
+            pictures[name](Path(folder))
 
 
 if __name__ == "__main__":
-    main()
+    main(PICTURES)

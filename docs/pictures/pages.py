@@ -8,11 +8,10 @@ Needs chromium; the boards also need mosquitto and `make -C firmware_stubs`.
 
 from __future__ import annotations
 
-import os
 import re
+import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT)]
 
-from make import HARNESS, boards, photograph  # noqa: E402
+from make import HARNESS, boards, main, photograph  # noqa: E402
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
 from tests.conformance.rating.site import SiteProcess  # noqa: E402
@@ -41,13 +40,9 @@ def harness(folder: Path, *words: object) -> str:
 @contextmanager
 def browser(width: int, height: int) -> Iterator[Page]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         yield chromium.new_page(viewport={"width": width, "height": height})
         chromium.close()
-
-
-def _chromium() -> str:
-    return subprocess.run(["which", "chromium"], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def boards_pictures(folder: Path) -> None:
@@ -118,12 +113,5 @@ PICTURES = {
 }
 
 
-def main() -> None:
-    for name in sys.argv[1:] or PICTURES:
-        with tempfile.TemporaryDirectory(prefix="vh") as folder:
-            os.environ.update(HARNESS_RUNTIME=folder)
-            PICTURES[name](Path(folder))
-
-
 if __name__ == "__main__":
-    main()
+    main(PICTURES)

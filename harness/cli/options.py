@@ -416,9 +416,10 @@ class Site:
     def demand_web(self, whose: str) -> None:
         """InputError for an option of the site without --web. whose: `raters'`."""
         if self.given and not self.web:
-            first = next(iter(self.given))
-            name = {"address": "listen", "port": "web-port"}.get(first, first.replace("_", "-"))
-            raise InputError(f"--{name} applies only to the {whose} site", remedy="Add --web")
+            first = next(each for each in fields(Site) if each.name in self.given)
+            _, names, _ = first.metadata[_DECLARED]
+            name = names[0] if names else f"--{first.name.replace('_', '-')}"
+            raise InputError(f"{name} applies only to the {whose} site", remedy="Add --web")
 
 
 def site_options(who: str) -> Any:

@@ -289,7 +289,7 @@ def _scored(
             from harness.transcripts.by_time import by_time
 
             wording, aligned = replace(wording, marks=Marks.NONE), by_time
-        name = rules.name(wording) + ", aligned by time" * rules.by_time
+        name = rules.name(wording) + (", aligned by time" if rules.by_time else "")
         if rules.glm is not None:
             from harness.transcripts.files.mapping_file import MappedSide, read_mapping
 

@@ -186,27 +186,17 @@ def device_names(session: WholeSession) -> list[str]:
 def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
     first = sessions[0]
     for at, one in enumerate(sessions):
-        name, progress, totals = letter(at), one.progress, one.progress.totals
-        warnings = (
-            (
-                progress.finished is not EndReason.COMPLETED,
-                f"{name} is not complete: {totals.finished} of {totals.planned} trials are finished",
-            ),
-            (
-                one.started.scenario_sha256 != first.started.scenario_sha256,
-                f"the scenario of {name} differs from that of A: differences may come from its trials",
-            ),
-            (one.wake.settings != first.wake.settings, f"{name} counts wake events by other settings than A"),
-            (
-                normalisation_of(progress) != normalisation_of(first.progress),
-                f"{name} compares words by another normalisation than A",
-            ),
-            (
-                _is_reviewed(one) != _is_reviewed(first),
-                f"wake events are reviewed in only one of A and {name}, which changes false accepts",
-            ),
-        )
-        yield from (words for applies, words in warnings if applies)
+        name, progress = letter(at), one.progress
+        if progress.finished is not EndReason.COMPLETED:
+            yield f"{name} is not complete: {progress.totals.finished} of {progress.totals.planned} trials are finished"
+        if one.started.scenario_sha256 != first.started.scenario_sha256:
+            yield f"the scenario of {name} differs from that of A: differences may come from its trials"
+        if one.wake.settings != first.wake.settings:
+            yield f"{name} counts wake events by other settings than A"
+        if normalisation_of(progress) != normalisation_of(first.progress):
+            yield f"{name} compares words by another normalisation than A"
+        if _is_reviewed(one) != _is_reviewed(first):
+            yield f"wake events are reviewed in only one of A and {name}, which changes false accepts"
 
 
 def _is_reviewed(session: WholeSession) -> bool:

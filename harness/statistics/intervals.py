@@ -93,12 +93,6 @@ def quantile_ranks(total: int, quantile: float, confidence: float = CONFIDENCE) 
     return int(low) or None, int(high) if high <= total else None
 
 
-def median(values: Sequence[float]) -> float:
-    """The middle of at least one value, as numpy's, which would import masked arrays."""
-    ordered = sorted(values)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-
-
 Interval = tuple[float, float]
 
 
@@ -288,7 +282,9 @@ class LatencyFigures:
 
 def latency_figures(measured: Sequence[Measured], most_error_s: float = MOST_ERROR_S) -> LatencyFigures:
     """Median, 95th and 99th percentile of those whose error is at most most_error_s."""
-    import numpy as np  # here, since shares need no arrays
+    from statistics import median  # here, as numpy, since shares need neither; np.median would import masked arrays
+
+    import numpy as np
 
     durations = [duration for duration in measured if duration.error_s <= most_error_s]
     excluded = len(measured) - len(durations)

@@ -60,7 +60,7 @@ def replays(rows: Rows, night: Any) -> Iterator[str]:
 
 
 def observations_once(rows: Rows, night: Any) -> Iterator[str]:
-    """What a driver told is in the log at most as often."""
+    """What a driver reports is in the log at most as often."""
     arrived = Counter(what for life in night.truth.arrived for what in life)
     counts: Counter[str] = Counter()
     for row in rows.seen:

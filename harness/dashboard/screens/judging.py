@@ -136,7 +136,7 @@ def _answered(step: AidStep) -> Text:
     return Text.assemble(
         f"{plain_text(step.question.topic)}: ",
         (plain_text(step.answer.text), palette.TEXT),
-        ("  (seen by the harness)" * step.filled, palette.QUIET),
+        ("  (seen by the harness)" if step.filled else "", palette.QUIET),
         style=palette.QUIET,
     )
 

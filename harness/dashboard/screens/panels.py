@@ -175,7 +175,7 @@ class LinePrompt(Panel):
     def _tell(self, said: str) -> None:
         """Shows why the text was not taken, or what the keys do."""
         ends = self.query_one(WrittenLine).value.count("\n")
-        keys = f"{counted(ends + 1, 'line')}   " * bool(ends) + "enter send   escape leave"
+        keys = (f"{counted(ends + 1, 'line')}   " if ends else "") + "enter send   escape leave"
         self.query_one("#said", Static).update(Text(said or keys, style=palette.YELLOW if said else palette.QUIET))
 
     def action_send(self) -> None:

@@ -172,7 +172,7 @@ class GuideKeys(Painted):
         return [
             Text.assemble(
                 (f"{self._keys.categories[one]:>{key_width}} ", f"bold {palette.BLUE}"),
-                (f"{letters.get(one, ' ')} " * bool(letters), palette.BLUE),
+                (f"{letters.get(one, ' ')} " if letters else "", palette.BLUE),
                 (f"{LABELS[one]:<{name_width}}", f"bold {palette.TEXT}"),
             )
             for one in Category

@@ -131,7 +131,7 @@ class ResponseTimes(Showing[FirstResponse]):
             (" · ", palette.QUIET),
             (seconds(found.clip.duration_s), palette.TEXT),
             (" long", palette.QUIET),
-            ("  cut" * found.truncated, palette.ORANGE),
+            ("  cut" if found.truncated else "", palette.ORANGE),
             ("\nour transcription: ", palette.QUIET),
             (transcription(found), palette.TEXT),
             style=palette.QUIET,

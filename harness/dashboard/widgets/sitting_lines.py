@@ -28,7 +28,7 @@ class SittingTitle(TextLine):
             text = Text.assemble(
                 ("Settling" if view.adjudicating else "Judging", f"bold {palette.TEXT}"),
                 (f" item {view.position} of {view.count.total}", palette.TEXT),
-                (" again" * view.again, f"bold {palette.VIOLET}"),
+                (" again" if view.again else "", f"bold {palette.VIOLET}"),
                 (f"  {view.item.id}", palette.QUIET),
             )
         else:
@@ -62,7 +62,7 @@ class DraftLine(TextLine):
         parts = [] if draft.confidence is None else [f"{draft.confidence} {SURE[draft.confidence]}"]
         parts += [SUB_FLAG_TEXTS[flag] for flag in draft.sub_flags]
         parts += [f"“{plain_text(draft.comment, 300)}”"] if draft.comment else []
-        self.write(Text.assemble(("with it " * bool(parts), palette.QUIET), (" · ".join(parts), palette.YELLOW)))
+        self.write(Text.assemble(("with it " if parts else "", palette.QUIET), (" · ".join(parts), palette.YELLOW)))
 
 
 class MessageLine(TextLine):

@@ -282,8 +282,9 @@ class Sweep:
         if self._phrase is not None:
             labels = tuple(one for one in labels if compared(one.phrase) == self._phrase)
         self.inv_files += len(labels)
+        named = [(compared(name), of) for name, of in found]
         for phrase, mine in by_phrase(labels):
-            heard = [of for name, of in found if not phrase or compared(name) == phrase]
+            heard = [of for name, of in named if not phrase or name == phrase]
             if not heard:
                 continue
             low, high, ends = map(np.concatenate, zip(*heard, strict=True))

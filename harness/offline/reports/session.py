@@ -175,21 +175,21 @@ def document(
     }
 
 
+def _table_json(kind: TrialKind, counts: Discordance) -> dict[str, object]:
+    apart = counts.apart
+    return {
+        **Table(CONDITIONS[1:], [(kind.value, counts)]).json()[0],
+        "woke_live_less_offline": None if apart is None else [apart.difference, *apart.interval],
+    }
+
+
 def _device_json(found: DeviceComparison) -> dict[str, object]:
     ambient = found.ambient
     counts = ambient.counts
-    tables = {kind: found.counts(kind) for kind in (TrialKind.WAKE, TrialKind.COMMAND)}
     return {
         "device": found.device,
         "through_air": found.through_air,
-        "tables": {
-            kind.value: {
-                **Table(CONDITIONS[1:], [(kind.value, counts_of_kind)]).json()[0],
-                "woke_live_less_offline": None if apart is None else [apart.difference, *apart.interval],
-            }
-            for kind, counts_of_kind in tables.items()
-            for apart in [counts_of_kind.apart]
-        },
+        "tables": {kind.value: _table_json(kind, found.counts(kind)) for kind in (TrialKind.WAKE, TrialKind.COMMAND)},
         "conditions": Table(CONDITIONS, found.conditions).json(),
         "ambient": {
             "segments": ambient.segments,

@@ -6,6 +6,7 @@ As the reports sys, lur, dtl and pra of NIST's sclite. `sections` are those of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from harness.model.frozen import frozen
 from harness.model.numbers import NOTHING, fixed, hundredths, percent, points, probability
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.statistics.confidence import ConfidenceBin, ConfidenceFigures
-from harness.statistics.intervals import Interval, Share, median
+from harness.statistics.intervals import Interval, Share
 from harness.statistics.text import hundredths_interval, percent_interval, points_interval
 from harness.transcripts.entities import EntityErrors
 from harness.transcripts.groups import (
@@ -402,7 +403,7 @@ def aligned(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator
     speaker = f"speaker: {shown(utterance.speaker, max(8, width - 9))}" if utterance.speaker else ""
     figures = f"C {counts.correct}  S {counts.substitutions}  D {counts.deletions}  I {counts.insertions}"
     line = named
-    for part in filter(None, (speaker, figures + "  (no hypothesis)" * utterance.missing)):
+    for part in filter(None, (speaker, figures + ("  (no hypothesis)" if utterance.missing else ""))):
         if width_of(line) + 3 + width_of(part) > width:
             yield line
             line = part

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,7 +19,6 @@ from harness.statistics.intervals import (
     clustered_interval,
     design_effect,
     garwood,
-    median,
     quantile_ranks,
     wilson,
 )
