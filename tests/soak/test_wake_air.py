@@ -67,18 +67,18 @@ def compared(folder: Path, entries: list[Entry]) -> tuple[list[str], int, int]:
         for one in entries
         if isinstance(row := one.record, Observed) and isinstance(row.observation, Overrun)
     )
-    known: dict[str, Offline] = {}
+    offline_by_sha256: dict[str, Offline] = {}
     lines: list[str] = []
     differs = total = certain = 0
     for play in figures.plays(DEVICE):
         if play.kind is not TrialKind.WAKE:
             continue
         sha256, row, settings = play.row.stimulus_sha256, play.row, play.settings
-        if sha256 not in known:
+        if sha256 not in offline_by_sha256:
             sound = read_clip(SessionFolder(folder).clips, clips[sha256])
             window = row.query_start_s - settings.window_before_s, row.query_end_s + settings.window_after_s
-            known[sha256] = offline(sound, *window)
-        truth, hit = known[sha256], play.reading.hit is not None
+            offline_by_sha256[sha256] = offline(sound, *window)
+        truth, hit = offline_by_sha256[sha256], play.reading.hit is not None
         total += 1
         certain += truth.hits in (0, truth.ways)
         if hit is not (truth.hits * 2 > truth.ways) or truth.hits * 2 == truth.ways:
