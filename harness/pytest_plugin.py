@@ -39,8 +39,8 @@ class ScenarioRun:
         from harness.model.record import Entry
         from harness.report.junit import report_of
         from harness.scenario.bench import load_bench
+        from harness.scenario.compatibility import check_together
         from harness.scenario.scenario import load_scenario
-        from harness.scenario.together import check_together
         from harness.session.engine.prepare import planned
 
         scenario, bench = load_scenario(self.scenario), load_bench(self.bench)
@@ -131,8 +131,8 @@ class CaseItem(pytest.Item):
             pytest.skip(str(need))
         except HarnessError as error:
             raise CaseNotPassed(str(error)) from error
-        found = [one for suite in report.suites if suite.name == self.suite for one in suite.cases]
-        self.case = next((one for one in found if one.name == self.name), None) or self._absent()
+        cases = [test_case for suite in report.suites if suite.name == self.suite for test_case in suite.cases]
+        self.case = next((test_case for test_case in cases if test_case.name == self.name), None) or self._absent()
         if self.case.said:
             self.add_report_section("setup", "harness", "\n".join(self.case.said))
         match self.case.reason:

@@ -9,4 +9,4 @@ from harness.cli import group
 
 def harness(*arguments: object) -> Result:
     """What comes of `harness …`."""
-    return CliRunner().invoke(group, [str(one) for one in arguments])
+    return CliRunner().invoke(group, [str(argument) for argument in arguments])

@@ -23,20 +23,20 @@ def words(text: str) -> tuple[str, ...]:
     return normalise(text, Normalisation.PLAIN)
 
 
-def word_error(said: str, heard: str) -> float:
+def word_error(reference: str, heard: str) -> float:
     """Word errors per word that was said."""
-    found = word_counts(words(said), words(heard)).wer
-    assert found is not None, "nothing was said"
-    return found
+    wer = word_counts(words(reference), words(heard)).wer
+    assert wer is not None, "nothing was said"
+    return wer
 
 
-def lost_or_repeated(said: Sequence[str], heard: str) -> list[str]:
+def lost_or_repeated(sentences: Sequence[str], heard: str) -> list[str]:
     """The sentences in whose place half of the words are missing, or before whose end half as many were added.
 
     A word in the place of another is neither: how many are wrong is for `word_error`.
     """
-    of, text = tuple(chain.from_iterable(map(words, said))), words(heard)
-    sentence_of = [number for number, sentence in enumerate(said) for _ in words(sentence)]
+    of, text = tuple(chain.from_iterable(map(words, sentences))), words(heard)
+    sentence_of = [number for number, sentence in enumerate(sentences) for _ in words(sentence)]
     missing, added = Counter[int](), Counter[int]()
     at = 0
     for step in side_by_side(of, text, align(of, text)):
@@ -50,6 +50,6 @@ def lost_or_repeated(said: Sequence[str], heard: str) -> list[str]:
         at += 1
     return [
         sentence
-        for number, sentence in enumerate(said)
+        for number, sentence in enumerate(sentences)
         if 2 * max(missing[number], added[number]) >= len(words(sentence))
     ]

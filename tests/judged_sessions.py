@@ -100,7 +100,10 @@ def judged_responses(folder: Path) -> tuple[JudgedResponse, ...]:
 
 def clips_of(folder: Path) -> dict[str, tuple[int, Clip]]:
     """Attempt and clip of each trial's first response."""
-    return {one.trial.trial.id: (one.response.attempt, one.response.clip) for one in judged_responses(folder)}
+    return {
+        response.trial.trial.id: (response.response.attempt, response.response.clip)
+        for response in judged_responses(folder)
+    }
 
 
 def judged(

@@ -108,7 +108,7 @@ def rating_session(
     talks = talks or (TALKS if effects else TALKS[:WITHOUT_EFFECT])
     folder.mkdir(parents=True)
     shelf = ClipShelf(SessionFolder(folder).clips)
-    clips = {one: _clips(shelf, talks, *sounds.get(one, (RATE_HZ, 0.0))) for one in devices}
+    clips = {device: _clips(shelf, talks, *sounds.get(device, (RATE_HZ, 0.0))) for device in devices}
     made = [(talks[number % len(talks)], devices[number % len(devices)], number + 1) for number in range(count)]
     trials = tuple(_trial(talk, device, number, effects) for talk, device, number in made)
     rows = _Rows()
@@ -190,8 +190,8 @@ class _Rows:
         frozen = replace(clip, start_s=starts_s)
         self.add(ResponseFrozen(trial.id, 1, attempts, frozen, Stamp(starts_s), Stamp(starts_s + clip.duration_s)), 3.0)
         if trial.effect is not None and talk.told is not None:
-            told = StateTold("connection", Stamp(starts_s), talk.id, talk.told)
-            self.add(Observed(told, trial.id, 1, attempts))
+            state = StateTold("connection", Stamp(starts_s), talk.id, talk.told)
+            self.add(Observed(state, trial.id, 1, attempts))
         length = Measured(clip.duration_s, 0.01)
         self.add(
             AttemptFinished(
@@ -221,8 +221,15 @@ class _Rows:
         connection.executemany(
             "INSERT INTO entries (seq, run, at_s, wall_s, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (one.seq, one.run, one.at_s, one.wall_s, one.record.kind, encode(RECORDS, one.record).decode())
-                for one in self._entries
+                (
+                    entry.seq,
+                    entry.run,
+                    entry.at_s,
+                    entry.wall_s,
+                    entry.record.kind,
+                    encode(RECORDS, entry.record).decode(),
+                )
+                for entry in self._entries
             ],
         )
         connection.execute("COMMIT")

@@ -60,19 +60,19 @@ class Seen:
 
     def of(self, *kinds: type[T]) -> list[T]:
         with self._came:
-            return [one for one in self.all if isinstance(one, kinds)]
+            return [observation for observation in self.all if isinstance(observation, kinds)]
 
     def first(self, kind: type[T], limit_s: float = 30.0) -> T:
         """Waits for it."""
         self.wait(lambda: self.of(kind), limit_s, kind.__name__)
         return self.of(kind)[0]
 
-    def wait(self, holds: Callable[[], object], limit_s: float, what: str) -> None:
+    def wait(self, holds: Callable[[], object], limit_s: float, subject: str) -> None:
         deadline = threads.monotonic() + PATIENCE * limit_s
         with self._came:
             while not holds():
                 assert threads.monotonic() < deadline, (
-                    f"not within {PATIENCE * limit_s:.0f} s: {what}; it told {self.all[-8:]}"
+                    f"not within {PATIENCE * limit_s:.0f} s: {subject}; it told {self.all[-8:]}"
                 )
                 self._came.wait(0.02)  # what it waits for may also change without an observation
 
@@ -82,10 +82,10 @@ HELD = 0.9  # 0.99 is measured where nothing else runs (benchmarks/); beside oth
 
 def share_held(seen: Seen, tell: Callable[[], object], count: int = 100) -> float:
     """Share of `count` wake events whose stated time and error cover the moment at which `tell` was called."""
-    said: list[float] = []
+    moments: list[float] = []
     for number in range(1, count + 1):
-        said.append(time.monotonic())
+        moments.append(time.monotonic())
         tell()
         seen.wait(lambda number=number: len(seen.of(Wake)) >= number, 30, "a wake event")  # type: ignore[misc]
-    stamps = [one.at for one in seen.of(Wake)]
-    return sum(abs(at.at_s - when) <= at.error_s for at, when in zip(stamps, said, strict=True)) / count
+    stamps = [wake.at for wake in seen.of(Wake)]
+    return sum(abs(at.at_s - when) <= at.error_s for at, when in zip(stamps, moments, strict=True)) / count

@@ -141,13 +141,13 @@ def run(arguments: list[str], surroundings: Callable[[], object], folder: Path) 
     if child == 0:
         _become(arguments, surroundings, folder)
     deadline_s = time.monotonic() + LIMIT_S
-    while (found := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline_s:
+    while (outcome := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline_s:
         time.sleep(0.002)
-    if found[0] == 0:
+    if outcome[0] == 0:
         os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    said = [(folder / name).read_text("utf-8", errors="replace") for name in ("stdout", "stderr")]
-    return Ended(os.waitstatus_to_exitcode(found[1]) if found[0] else None, *said)
+    outputs = [(folder / name).read_text("utf-8", errors="replace") for name in ("stdout", "stderr")]
+    return Ended(os.waitstatus_to_exitcode(outcome[1]) if outcome[0] else None, *outputs)
 
 
 def _become(arguments: list[str], surroundings: Callable[[], object], folder: Path) -> None:

@@ -102,8 +102,8 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> 
     if not len(shared):
         return Figure(None, why_not=NO_OVERLAP)
     used = shared.any(axis=0)
-    kept = [one for one, is_used in zip(sets, used, strict=True) if is_used]
-    distance = np.array([[masi_distance(one, other) for other in kept] for one in kept])
+    used_sets = [label_set for label_set, is_used in zip(sets, used, strict=True) if is_used]
+    distance = np.array([[masi_distance(label_set, other) for other in used_sets] for label_set in used_sets])
     sorts, many = np.unique(shared[:, used], axis=0, return_counts=True)
     # What each sort of utterance (row: how often it got each set) adds to the pairs that differ, by distance.
     observed = np.einsum("ic,ck,ik->i", sorts, distance, sorts) / (sorts.sum(axis=1) - 1)
@@ -115,9 +115,9 @@ def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES) -> 
         return Figure(1.0, without_disagreement(len(shared), float(_chance(margins[None], distance)[0])))
     random = np.random.default_rng(SEED)
     drawn = random.multinomial(len(shared), many / len(shared), size=resamples)
-    found = _alpha(drawn @ observed, drawn @ sorts, distance)
+    alphas = _alpha(drawn @ observed, drawn @ sorts, distance)
     left_out = _alpha(many @ observed - observed, margins - sorts, distance)
-    interval = bca(value, found, left_out, many)
+    interval = bca(value, alphas, left_out, many)
     return Figure(value, interval, "" if interval else TOO_ALIKE)
 
 
@@ -131,13 +131,17 @@ def set_agreement(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} sets of one annotator and {len(second)} of the other")
     sets = sorted(set(first) | set(second), key=sorted)
-    number = {one: at for at, one in enumerate(sets)}
-    table = np.array([[number[one] for one in given] for given in (first, second)], np.int64).reshape(2, -1)
+    number = {label_set: at for at, label_set in enumerate(sets)}
+    table = np.array([[number[label_set] for label_set in given] for given in (first, second)], np.int64).reshape(2, -1)
     pairs, often = np.unique(table.T, axis=0, return_counts=True)
     equal = int(often[pairs[:, 0] == pairs[:, 1]].sum()) if len(pairs) else 0
     differ = sorted(
-        ((sets[one], sets[other], int(many)) for (one, other), many in zip(pairs, often, strict=True) if one != other),
-        key=lambda found: (-found[2], sorted(found[0]), sorted(found[1])),
+        (
+            (sets[left], sets[other], int(many))
+            for (left, other), many in zip(pairs, often, strict=True)
+            if left != other
+        ),
+        key=lambda cell: (-cell[2], sorted(cell[0]), sorted(cell[1])),
     )
     return SetAgreement(
         shared=len(first),
@@ -145,7 +149,7 @@ def set_agreement(
         jaccard=_mean_jaccard(pairs, often, sets, resamples),
         masi=set_alpha(table, sets, resamples=resamples),
         nominal=agreement(table, max(2, len(sets)), resamples=resamples).alpha,
-        labels=tuple(_of_label(one, pairs, often, sets, resamples) for one in labels),
+        labels=tuple(_of_label(label, pairs, often, sets, resamples) for label in labels),
         confusion=tuple(differ),
     )
 
@@ -160,14 +164,14 @@ def _chance(margins: Counts, distance: Sums) -> Sums:
 def _alpha(observed: Sums, margins: Counts, distance: Sums) -> Sums:
     by_chance = _chance(margins, distance)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = 1 - observed / margins.sum(axis=-1) / by_chance
-    return np.where(by_chance > 1e-12, found, np.nan)
+        alphas = 1 - observed / margins.sum(axis=-1) / by_chance
+    return np.where(by_chance > 1e-12, alphas, np.nan)
 
 
 def _mean_jaccard(pairs: Counts, often: Counts, sets: LabelSets, resamples: int) -> Figure:
     if not len(pairs):
         return Figure(None, why_not=NO_OVERLAP)
-    each = np.array([jaccard(sets[one], sets[other]) for one, other in pairs])
+    each = np.array([jaccard(sets[first], sets[other]) for first, other in pairs])
     total = int(often.sum())
     value = float(often @ each) / total
     drawn = np.random.default_rng(SEED).multinomial(total, often / total, size=resamples) @ each / total
@@ -177,12 +181,12 @@ def _mean_jaccard(pairs: Counts, often: Counts, sets: LabelSets, resamples: int)
 
 
 def _of_label(label: str, pairs: Counts, often: Counts, sets: LabelSets, resamples: int) -> LabelAgreement:
-    has = np.array([label in one for one in sets], bool)
+    has = np.array([label in label_set for label_set in sets], bool)
     cells = np.zeros(4, np.int64)  # both, first, second, neither
     if len(pairs):
         np.add.at(cells, 2 * ~has[pairs[:, 0]] + ~has[pairs[:, 1]], often)
-    both, one, other, neither = map(int, cells)
-    return LabelAgreement(label, both, one, other, neither, _kappa_figure(cells, resamples))
+    both, first, other, neither = map(int, cells)
+    return LabelAgreement(label, both, first, other, neither, _kappa_figure(cells, resamples))
 
 
 def _kappa_figure(cells: Counts, resamples: int) -> Figure:
@@ -204,10 +208,10 @@ def _kappa(cells: Counts) -> Sums:
     both, first, second, neither = (cells[:, at].astype(np.float64) for at in range(4))
     total = both + first + second + neither
     with np.errstate(divide="ignore", invalid="ignore"):
-        one, other = (both + first) / total, (both + second) / total
-        by_chance = one * other + (1 - one) * (1 - other)
-        found = ((both + neither) / total - by_chance) / (1 - by_chance)
-    return np.where(by_chance > 1 - 1e-12, np.nan, found)
+        first_share, other = (both + first) / total, (both + second) / total
+        by_chance = first_share * other + (1 - first_share) * (1 - other)
+        kappas = ((both + neither) / total - by_chance) / (1 - by_chance)
+    return np.where(by_chance > 1 - 1e-12, np.nan, kappas)
 
 
 @frozen
@@ -229,28 +233,28 @@ def slot_agreement(
 ) -> SlotAgreement:
     """From their slots for the same utterances, in the same order. Intervals are bootstrapped over utterances."""
     pairs = list(zip(first, second, strict=True))
-    exact = [len(set(one) & set(other)) for one, other in pairs]
-    near = [_overlapping(one, other) for one, other in pairs]
-    many = [len(one) + len(other) for one, other in pairs]
+    exact = [len(set(left) & set(other)) for left, other in pairs]
+    near = [_overlapping(left, other) for left, other in pairs]
+    many = [len(left) + len(other) for left, other in pairs]
     of = []
     for concept in concepts:
         sides = [[{at for at in side if at.concept == concept} for side in pair] for pair in pairs]
-        both = sum(len(one & other) for one, other in sides)
-        counts = both, sum(len(one) for one, _ in sides) - both, sum(len(other) for _, other in sides) - both
+        both = sum(len(left & other) for left, other in sides)
+        counts = both, sum(len(left) for left, _ in sides) - both, sum(len(other) for _, other in sides) - both
         of += [(concept, *counts)] if any(counts) else []
-    return SlotAgreement(_f1([2 * one for one in exact], many, resamples), _f1(near, many, resamples), tuple(of))
+    return SlotAgreement(_f1([2 * count for count in exact], many, resamples), _f1(near, many, resamples), tuple(of))
 
 
 def _overlapping(first: Slots, second: Slots) -> int:
     """Slots of either that share a word with one of the same concept of the other."""
 
-    def shares(one: Slot, others: Slots) -> bool:
+    def shares(slot: Slot, others: Slots) -> bool:
         return any(
-            one.concept == it.concept and (one.start or 0) < (it.end or 0) and (it.start or 0) < (one.end or 0)
+            slot.concept == it.concept and (slot.start or 0) < (it.end or 0) and (it.start or 0) < (slot.end or 0)
             for it in others
         )
 
-    return sum(shares(one, second) for one in first) + sum(shares(one, first) for one in second)
+    return sum(shares(slot, second) for slot in first) + sum(shares(slot, first) for slot in second)
 
 
 def _f1(right: Sequence[int], many: Sequence[int], resamples: int) -> Figure:
@@ -259,10 +263,10 @@ def _f1(right: Sequence[int], many: Sequence[int], resamples: int) -> Figure:
     counts = np.array([right, many], np.float64)
     drawn = np.random.default_rng(SEED).multinomial(len(many), np.full(len(many), 1 / len(many)), resamples) @ counts.T
     with np.errstate(invalid="ignore"):
-        found = drawn[:, 0] / drawn[:, 1]
+        scores = drawn[:, 0] / drawn[:, 1]
         left_out = (counts[0].sum() - counts[0]) / (counts[1].sum() - counts[1])
     value = float(counts[0].sum() / counts[1].sum())
-    interval = bca(value, found, left_out, np.ones(len(many), np.int64)) if value < 1 else None
+    interval = bca(value, scores, left_out, np.ones(len(many), np.int64)) if value < 1 else None
     return Figure(value, interval, "" if interval else TOO_ALIKE)
 
 
@@ -272,14 +276,14 @@ def span_rows(utterances: Sequence[Utterance], ledger: Ledger) -> Iterator[tuple
     As `Continuum.from_csv` of pygamma-agreement reads it.
     """
     at = 0
-    for one in utterances:
-        given = {name: ledger.slots(one.id, row) for name, row in ledger.independent(one.id).items()}
+    for utterance in utterances:
+        given = {name: ledger.slots(utterance.id, row) for name, row in ledger.independent(utterance.id).items()}
         marked = {name: slots for name, slots in given.items() if slots is not None}
         if len(marked) < 2:
             continue
         for name, slots in marked.items():
             yield from ((name, slot.concept, str(at + (slot.start or 0)), str(at + (slot.end or 0))) for slot in slots)
-        at += len(one.words)
+        at += len(utterance.words)
 
 
 @frozen
@@ -311,9 +315,12 @@ def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collec
     names = [name for name in ledger.annotators if not only or name in only]
     if len(names) < 3:
         return None
-    given = [{name: frozenset(row.intents) for name, row in ledger.independent(one.id).items()} for one in utterances]
-    sets = sorted({one for by_name in given for one in by_name.values()}, key=sorted)
-    number = {one: at for at, one in enumerate(sets)}
+    given = [
+        {name: frozenset(row.intents) for name, row in ledger.independent(utterance.id).items()}
+        for utterance in utterances
+    ]
+    sets = sorted({label_set for by_name in given for label_set in by_name.values()}, key=sorted)
+    number = {label_set: at for at, label_set in enumerate(sets)}
     table = np.array(
         [[number[by_name[name]] if name in by_name else MISSING for by_name in given] for name in names], np.int64
     )
@@ -329,9 +336,9 @@ def pairs_of_annotators(
 
     Labels count as they were given before their annotator saw what is proposed (`Ledger.independent`).
     """
-    given = {one.id: ledger.independent(one.id) for one in utterances}
+    given = {utterance.id: ledger.independent(utterance.id) for utterance in utterances}
     names = [name for name in ledger.annotators if not only or name in only]
-    found = []
+    pairs = []
     for first, second in combinations(names, 2):
         shared = [id_ for id_, choices in given.items() if first in choices and second in choices]
         if not shared:
@@ -339,22 +346,22 @@ def pairs_of_annotators(
         left = [frozenset(given[id_][first].intents) for id_ in shared]
         right = [frozenset(given[id_][second].intents) for id_ in shared]
         marked = {
-            id_: (one, other)
+            id_: (first_slots, other)
             for id_ in shared
-            if (one := ledger.slots(id_, given[id_][first])) is not None
+            if (first_slots := ledger.slots(id_, given[id_][first])) is not None
             and (other := ledger.slots(id_, given[id_][second])) is not None
         }
         slots = None
         if marked:
-            concepts = [one.id for one in label_set.concepts]
-            slots = slot_agreement([one for one, _ in marked.values()], [it for _, it in marked.values()], concepts)
+            concepts = [concept.id for concept in label_set.concepts]
+            slots = slot_agreement([side for side, _ in marked.values()], [it for _, it in marked.values()], concepts)
         differing = tuple(
             id_
-            for id_, one, other in zip(shared, left, right, strict=True)
-            if one != other or (id_ in marked and marked[id_][0] != marked[id_][1])
+            for id_, labels, other in zip(shared, left, right, strict=True)
+            if labels != other or (id_ in marked and marked[id_][0] != marked[id_][1])
         )
-        found.append(PairOfAnnotators(first, second, set_agreement(left, right, label_set.ids), differing, slots))
-    return tuple(sorted(found, key=lambda one: -one.figures.shared))
+        pairs.append(PairOfAnnotators(first, second, set_agreement(left, right, label_set.ids), differing, slots))
+    return tuple(sorted(pairs, key=lambda pair: -pair.figures.shared))
 
 
 LISTED = 15
@@ -389,9 +396,9 @@ def _of_pair(pair: PairOfAnnotators) -> Iterator[Part]:
     yield Table.of(
         columns,
         [
-            (one.label, str(one.both), str(one.first), str(one.second), *_figure(one.kappa))
-            for one in figures.labels
-            if one.both + one.first + one.second
+            (row.label, str(row.both), str(row.first), str(row.second), *_figure(row.kappa))
+            for row in figures.labels
+            if row.both + row.first + row.second
         ],
     )
     yield Notes([("", "1st, 2nd: only that annotator gave it")])
@@ -418,7 +425,7 @@ def differing_lines(
     pairs: Sequence[PairOfAnnotators], utterances: Sequence[Utterance], ledger: Ledger
 ) -> Iterator[str]:
     """The utterances that two gave different labels or slots."""
-    words = {one.id: one.words for one in utterances}
+    words = {utterance.id: utterance.words for utterance in utterances}
     for pair in pairs:
         yield f"{_name(pair.first)} and {_name(pair.second)}: {counted(len(pair.differing), 'utterance')}"
         for id_ in pair.differing:
@@ -437,7 +444,7 @@ def agreement_object(pairs: Sequence[PairOfAnnotators], together: AllAnnotators 
         "alpha_masi": plain(together.masi),
         "alpha_nominal": plain(together.nominal),
     }
-    return {"pairs": [_object(one) for one in pairs], "all": of_all}
+    return {"pairs": [_object(pair) for pair in pairs], "all": of_all}
 
 
 def _object(pair: PairOfAnnotators) -> dict[str, Any]:
@@ -449,10 +456,10 @@ def _object(pair: PairOfAnnotators) -> dict[str, Any]:
         "jaccard": plain(figures.jaccard),
         "alpha_masi": plain(figures.masi),
         "alpha_nominal": plain(figures.nominal),
-        "labels": {one.label: {key: of for key, of in plain(one).items() if key != "label"} for one in figures.labels},
+        "labels": {row.label: {key: of for key, of in plain(row).items() if key != "label"} for row in figures.labels},
         "confusion": [
-            {"first": sorted(one), "second": sorted(other), "utterances": often}
-            for one, other, often in figures.confusion
+            {"first": sorted(left), "second": sorted(other), "utterances": often}
+            for left, other, often in figures.confusion
         ],
         "differing": list(pair.differing),
         "slots": pair.slots

@@ -53,8 +53,8 @@ class AnnotationDesk:
     ) -> None:
         self.annotator, self.adjudicating, self.label_set = work.annotator, work.adjudicating, work.label_set
         self.ids = RowIds(work.annotator)
-        self._text = {one.id: one.text for one in work.utterances}
-        self._words = {one.id: one.words for one in work.utterances}
+        self._text = {utterance.id: utterance.text for utterance in work.utterances}
+        self._words = {utterance.id: utterance.words for utterance in work.utterances}
         self._work = work
         self._wall_s = wall_s
         self._presence = Presence(now_s)
@@ -80,8 +80,8 @@ class AnnotationDesk:
             page=()
             if page is None
             else tuple(
-                PageLine(number, one, self._marked(one), one in page.struck)
-                for number, one in enumerate(page.utterances, 1)
+                PageLine(number, utterance, self._marked(utterance), utterance in page.struck)
+                for number, utterance in enumerate(page.utterances, 1)
             ),
             item=self._item(),
             count=count,
@@ -118,7 +118,7 @@ class AnnotationDesk:
         name, rows = str(uuid.uuid4()), []
         for batch, utterances in by_batch(self._work.ledger, page.utterances):
             for kind, wanted in ((Accepted, False), (Struck, True)):
-                these = tuple(one for one in utterances if (one in page.struck) is wanted)
+                these = tuple(utterance for utterance in utterances if (utterance in page.struck) is wanted)
                 if these:
                     times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
                     rows.append(kind(self.ids.next(), self.annotator, batch, name, page.intents, these, *times))
@@ -147,7 +147,7 @@ class AnnotationDesk:
         Other slots that have one of these words are taken away.
         """
         refusal = self._cannot_mark(start, end)
-        if not refusal and all(one.id != concept for one in self.label_set.concepts):
+        if not refusal and all(known_concept.id != concept for known_concept in self.label_set.concepts):
             refusal = f"there is no concept {concept!r}"
         if refusal or self._hand is None:
             return self._refuse(refusal)
@@ -309,10 +309,10 @@ class AnnotationDesk:
     def _show_again(self, intents: Intents, together: Sequence[Act]) -> None:
         """A page that was taken back, with its strikes, as far as it is still to be done."""
         these = sorted(
-            (one for row in together for one in utterances_of(row)),
+            (utterance for row in together for utterance in utterances_of(row)),
             key=lambda id_: (self._text.get(id_, "").casefold(), id_),
         )
-        struck = {one for row in together if isinstance(row, Struck) for one in row.utterances}
+        struck = {utterance for row in together if isinstance(row, Struck) for utterance in row.utterances}
         self._wanted = AnnotationPhase.REVIEWING
         page = PageDraft(intents, tuple(these), struck).only(self._work.open_of(intents))
         if page is None:
@@ -367,8 +367,8 @@ class AnnotationDesk:
             inputs = tuple(row.id for row in self._work.ledger.choices(hand.utterance).values())
             row = Adjudicated(self.ids.next(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
             return replace(row, slots=self._slots(hand))
-        found = self._work.ledger.proposal(hand.utterance)
-        batch = "" if found is None else found.batch
+        batched = self._work.ledger.proposal(hand.utterance)
+        batch = "" if batched is None else batched.batch
         seen = hand.seen and self._work.proposal(hand.utterance) is not None
         about = self.annotator, hand.utterance, intents, batch, seen, hand.comment, ""
         return Labelled(self.ids.next(), *about, *times, slots=self._slots(hand))
@@ -402,14 +402,16 @@ class AnnotationDesk:
         return LabellingItem(
             utterance=hand.utterance,
             text=self._text.get(hand.utterance, ""),
-            chosen=tuple(one for one in self.label_set.ids if one in hand.chosen),
+            chosen=tuple(label for label in self.label_set.ids if label in hand.chosen),
             saved=hand.saved == (chosen, self._slots(hand), hand.comment),
             proposal=self._work.proposal(hand.utterance) if hand.seen else None,
             struck=ledger.has_struck(hand.utterance, self.annotator),
             refusal=self.label_set.refusal(chosen),
             comment=hand.comment,
             # Sorted, so that the order does not reveal the annotators.
-            inputs=tuple(sorted(inputs, key=lambda one: (one.intents, one.slots, one.comment))),
+            inputs=tuple(
+                sorted(inputs, key=lambda annotation: (annotation.intents, annotation.slots, annotation.comment))
+            ),
             words=words,
             slots=hand.slots,
             proposed_slots=slot_texts(words, self._work.proposed_slots(hand.utterance)) if hand.seen else (),

@@ -39,18 +39,20 @@ def guesses(
 
     The same arguments give the same guesses. PluginError without scikit-learn.
     """
-    known = [(one, intents) for one, intents in learned if one.words and not label_set.refusal(intents)]
+    known = [
+        (utterance, intents) for utterance, intents in learned if utterance.words and not label_set.refusal(intents)
+    ]
     if len({intents for _, intents in known}) < LEAST_SETS or not unlabelled:
         return {}
     classifier = classifier_maker(CLASSIFIER, [])(seed)
-    classifier.fit([one.text for one, _ in known], [intents for _, intents in known], label_set.ids)
-    found = classifier.probabilities([one.text for one in unlabelled])
-    given = given_by(found, may_be_empty=label_set.may_be_empty)
-    certainties: npt.NDArray[np.float64] = np.where(given, found, 1 - found).min(axis=1)
+    classifier.fit([utterance.text for utterance, _ in known], [intents for _, intents in known], label_set.ids)
+    probabilities = classifier.probabilities([utterance.text for utterance in unlabelled])
+    given = given_by(probabilities, may_be_empty=label_set.may_be_empty)
+    certainties: npt.NDArray[np.float64] = np.where(given, probabilities, 1 - probabilities).min(axis=1)
     sets = sets_of(given, label_set.ids)
     return {
-        one.id: Guess(intents, float(certainty))
-        for one, intents, certainty in zip(unlabelled, sets, certainties, strict=True)
+        utterance.id: Guess(intents, float(certainty))
+        for utterance, intents, certainty in zip(unlabelled, sets, certainties, strict=True)
     }
 
 
@@ -59,7 +61,7 @@ def estimated_error(of: Mapping[str, Guess]) -> float | None:
 
     On generated corpora the true share was smaller, by a third to a half: docs/explanation/tri-training.md.
     """
-    return float(np.mean([1 - one.certainty for one in of.values()])) if of else None
+    return float(np.mean([1 - guess.certainty for guess in of.values()])) if of else None
 
 
 @frozen
@@ -79,8 +81,8 @@ def of_project(
 ) -> ProjectGuesses:
     """From the labels of all annotators, also of the first of two."""
     now = outcome(utterances, shares, ledger).standing
-    learned = [(one, intents) for one in utterances if (intents := now[one.id].intents) is not None]
-    unlabelled = [one for one in utterances if one.words and now[one.id].state in UNLABELLED]
+    learned = [(utterance, intents) for utterance in utterances if (intents := now[utterance.id].intents) is not None]
+    unlabelled = [utterance for utterance in utterances if utterance.words and now[utterance.id].state in UNLABELLED]
     return ProjectGuesses(len(learned), guesses(learned, unlabelled, label_set, seed))
 
 
@@ -104,7 +106,7 @@ class Doubts:
 
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project, self._label_set = project, label_set
-        self._utterances = {one.id: one for one in utterances}
+        self._utterances = {utterance.id: utterance for utterance in utterances}
         self._known: dict[str, _KnownDoubts] = {}
 
     def turns(self, annotator: str, ledger: Ledger) -> Mapping[str, int]:
@@ -128,15 +130,19 @@ class Doubts:
         learned = tuple(numbers[: len(numbers) - len(numbers) % self._project.batch])
         if learned != known.learned:
             known.learned = learned
-            found = guesses(
+            guess_by_id = guesses(
                 [(self._utterances[id_], known.labels[id_][1]) for _, id_ in learned],
-                [one for id_, one in self._utterances.items() if id_ not in known.labels and one.words],
+                [
+                    utterance
+                    for id_, utterance in self._utterances.items()
+                    if id_ not in known.labels and utterance.words
+                ],
                 self._label_set,
                 self._project.seed,
             )
-            ordered = sorted(found, key=lambda id_: (found[id_].certainty, id_))
+            ordered = sorted(guess_by_id, key=lambda id_: (guess_by_id[id_].certainty, id_))
             known.turns = {id_: at for at, id_ in enumerate(ordered)}
-            known.error = estimated_error(found)
+            known.error = estimated_error(guess_by_id)
         return known.turns
 
     def error(self, annotator: str) -> float | None:

@@ -115,9 +115,11 @@ class Ledger:
         match row:
             case Proposed():
                 self._batches.append(row)
-                self._touched.extend(one.utterance for one in row.proposals)
-                self._proposals.update((one.utterance, Batched(row.id, self._allowed(one))) for one in row.proposals)
-                self._slots.update(((row.id, one.utterance), one.slots) for one in row.proposals)
+                self._touched.extend(proposal.utterance for proposal in row.proposals)
+                self._proposals.update(
+                    (proposal.utterance, Batched(row.id, self._allowed(proposal))) for proposal in row.proposals
+                )
+                self._slots.update(((row.id, proposal.utterance), proposal.slots) for proposal in row.proposals)
             case Withdrawn():
                 self._withdrawn.update(row.rows)
                 known = [self._order[self._number[id_]] for id_ in row.rows if id_ in self._number]
@@ -168,8 +170,8 @@ class Ledger:
 
     def acts_on(self, utterance: str) -> tuple[Act, ...]:
         """Rows in force on it, in the order of the file."""
-        found = self._acts.get(utterance)
-        return () if found is None else tuple(row for row in found if row.id not in self._withdrawn)
+        acts = self._acts.get(utterance)
+        return () if acts is None else tuple(row for row in acts if row.id not in self._withdrawn)
 
     def is_taken_back(self, utterance: str, annotator: str) -> bool:
         """Whether the annotator has labelled it by hand and taken that back."""
@@ -188,13 +190,13 @@ class Ledger:
 
     def independent(self, utterance: str) -> dict[str, Choice]:
         """The same, but with the labels from before an annotator saw the proposal, for work by hand."""
-        found = self.choices(utterance)
+        choices = self.choices(utterance)
         for row in self.acts_on(utterance):
             if isinstance(row, Labelled) and not row.proposal_shown:
-                latest = found[row.annotator]
+                latest = choices[row.annotator]
                 if isinstance(latest, Labelled) and (latest.proposal_shown or latest.id == row.id):
-                    found[row.annotator] = row
-        return found
+                    choices[row.annotator] = row
+        return choices
 
     def adjudication(self, utterance: str) -> Adjudicated | None:
         """The latest one in force."""
@@ -285,8 +287,8 @@ class ProjectOutcome:
 
 def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> ProjectOutcome:
     """Of a project as it stands."""
-    standing = {one.id: ledger.standing(one.id, shares.wanted(one.id)) for one in utterances}
-    counted = Counter(one.state for one in standing.values())
+    standing = {example.id: ledger.standing(example.id, shares.wanted(example.id)) for example in utterances}
+    counted = Counter(status.state for status in standing.values())
     accepted: Counter[str] = Counter()
     by_hand: Counter[str] = Counter()
     for utterance in standing:
@@ -298,54 +300,64 @@ def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> 
         {state: counted[state] for state in State},
         tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
         len(ledger.batches),
-        sum(shares.wanted(one.id) > 1 for one in utterances),
-        tuple(one for one in standing if ledger.is_changed_since_settled(one)),
+        sum(shares.wanted(example.id) > 1 for example in utterances),
+        tuple(id_ for id_ in standing if ledger.is_changed_since_settled(id_)),
     )
 
 
-def with_proposals(found: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOutcome, frozenset[str]]:
+def with_proposals(progress: ProjectOutcome, ledger: Ledger) -> tuple[ProjectOutcome, frozenset[str]]:
     """The outcome with proposals as labels where nobody has looked at them, and the ids of those."""
     proposed = {
-        id_: LabelStanding(one.state, now.proposal.intents, now.proposal.slots)
-        for id_, one in found.standing.items()
-        if one.state is State.PROPOSED and (now := ledger.proposal(id_)) is not None
+        id_: LabelStanding(status.state, now.proposal.intents, now.proposal.slots)
+        for id_, status in progress.standing.items()
+        if status.state is State.PROPOSED and (now := ledger.proposal(id_)) is not None
     }
-    return replace(found, standing={**found.standing, **proposed}), frozenset(proposed)
+    return replace(progress, standing={**progress.standing, **proposed}), frozenset(proposed)
 
 
 def with_labels(
-    utterances: Sequence[Utterance], found: ProjectOutcome, also: Collection[str] = (), *, marked: bool
+    utterances: Sequence[Utterance], progress: ProjectOutcome, also: Collection[str] = (), *, marked: bool
 ) -> tuple[Utterance, ...]:
     """Utterances with their final labels; those without are left out, but for `also`.
 
     marked: all of them, with a group `state`: what is not final has the labels of the one who has chosen so far, or
     none.
     """
-    labelled = [_with(one, found.standing[one.id]) for one in utterances]
+    labelled = [_with(utterance, progress.standing[utterance.id]) for utterance in utterances]
     if not marked:
-        return tuple(one for one in labelled if found.standing[one.id].state.is_final or one.id in also)
+        return tuple(
+            utterance
+            for utterance in labelled
+            if progress.standing[utterance.id].state.is_final or utterance.id in also
+        )
     return tuple(
         replace(
-            one, groups=(*(group for group in one.groups if group[0] != STATE), (STATE, found.standing[one.id].state))
+            utterance,
+            groups=(
+                *(group for group in utterance.groups if group[0] != STATE),
+                (STATE, progress.standing[utterance.id].state),
+            ),
         )
-        for one in labelled
+        for utterance in labelled
     )
 
 
-def _with(one: Utterance, standing: LabelStanding) -> Utterance:
+def _with(utterance: Utterance, standing: LabelStanding) -> Utterance:
     """With labels that stand; where slots do, they replace those of the data, and their words are their values."""
     if standing.slots is None:
-        return replace(one, intents=standing.intents)
-    tagged = replace(one, intents=standing.intents, tags=tags_of(replace(one, tags=None, slots=standing.slots)))
+        return replace(utterance, intents=standing.intents)
+    tagged = replace(
+        utterance, intents=standing.intents, tags=tags_of(replace(utterance, tags=None, slots=standing.slots))
+    )
     return replace(tagged, slots=slots_of(tagged))
 
 
 STATE = "state"
 
 
-def drawn(seed: int, what: str, utterance: str) -> int:
+def drawn(seed: int, purpose: str, utterance: str) -> int:
     """A number of 64 bits that only these three decide: the same on every machine and in every version."""
-    return int.from_bytes(hashlib.sha256(f"{seed}\0{what}\0{utterance}".encode()).digest()[:8], "big")
+    return int.from_bytes(hashlib.sha256(f"{seed}\0{purpose}\0{utterance}".encode()).digest()[:8], "big")
 
 
 class Shares:
@@ -353,7 +365,7 @@ class Shares:
 
     def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
         self._project = project
-        ids = [one.id for one in utterances]
+        ids = [utterance.id for utterance in utterances]
         double = sorted(ids, key=lambda id_: drawn(project.seed, "double", id_))
         many = round(project.double_share * len(ids)) if project.per_utterance > 1 else 0
         self._double = frozenset(double[:many])

@@ -51,40 +51,42 @@ def import_rows(
     mapping: label of the file → label of the set; others stand as they are. InputProblems for unknown labels and
     concepts, and for those that the rules forbid, each with its place; InputError when nothing fits.
     """
-    known = {one.id for one in utterances}
+    known = {utterance.id for utterance in utterances}
     problems: list[InputError] = []
     rows: list[Labelled] = []
     labelled: set[str] = set()
     same = 0
     now_s = time.time()
-    for one in given:
-        if one.intents is None or one.id not in known:
+    for utterance in given:
+        if utterance.intents is None or utterance.id not in known:
             continue
-        intents = tuple(sorted({mapping.get(label, label) for label in one.intents}))
+        intents = tuple(sorted({mapping.get(label, label) for label in utterance.intents}))
         refusal = label_set.refusal(intents)
         if refusal and not intents:
             continue  # a file has no other way to say that it does not know
         if refusal:
-            problems.append(_problem(one, intents, refusal, label_set, source))
+            problems.append(_problem(utterance, intents, refusal, label_set, source))
             continue
-        slots = _slots_of(one) if label_set.concepts else None
+        slots = _slots_of(utterance) if label_set.concepts else None
         unknown = {slot.concept for slot in slots or ()} - {concept.id for concept in label_set.concepts}
         if unknown:
             known_ones = tuple(concept.id for concept in label_set.concepts)
             remedy = nearest(min(unknown), known_ones, listed="Concepts")
-            what = f"the label set has no concept {min(unknown)!r}"
-            problems.append(InputError(what, place=one.place or Place(source), remedy=remedy))
+            problem = f"the label set has no concept {min(unknown)!r}"
+            problems.append(InputError(problem, place=utterance.place or Place(source), remedy=remedy))
             continue
-        labelled.add(one.id)
-        if before.get(one.id) == (intents, slots):
+        labelled.add(utterance.id)
+        if before.get(utterance.id) == (intents, slots):
             same += 1
         else:
-            row = Labelled(str(uuid.uuid4()), IMPORTED, one.id, intents, source=source, given_wall_s=now_s, slots=slots)
+            row = Labelled(
+                str(uuid.uuid4()), IMPORTED, utterance.id, intents, source=source, given_wall_s=now_s, slots=slots
+            )
             rows.append(row)
     if problems:
         raise InputProblems(_first_of_each(problems))
     if not labelled:
-        first = next((one.id for one in given), "")
+        first = next((utterance.id for utterance in given), "")
         raise InputError(
             f"no id of this file occurs in the data: the first is {first!r}",
             place=Place(source),
@@ -93,8 +95,8 @@ def import_rows(
     return Import(
         tuple(rows),
         same,
-        tuple(one.id for one in given if one.id not in known),
-        tuple(one.id for one in utterances if one.id not in labelled),
+        tuple(utterance.id for utterance in given if utterance.id not in known),
+        tuple(utterance.id for utterance in utterances if utterance.id not in labelled),
     )
 
 
@@ -103,24 +105,28 @@ def import_file(room: AnnotationRoom, path: Path, mapping: Mapping[str, str]) ->
     room.refresh()
     ledger = room.ledger
     before = {
-        one.id: (row.intents, ledger.slots(one.id, row))
-        for one in room.utterances
-        if (row := ledger.choices(one.id).get(IMPORTED)) is not None
+        utterance.id: (row.intents, ledger.slots(utterance.id, row))
+        for utterance in room.utterances
+        if (row := ledger.choices(utterance.id).get(IMPORTED)) is not None
     }
-    found = import_rows(room.utterances, read_corpus(path).utterances, room.label_set, before, mapping, str(path))
-    room.keep(found.rows)
-    return found
+    import_result = import_rows(
+        room.utterances, read_corpus(path).utterances, room.label_set, before, mapping, str(path)
+    )
+    room.keep(import_result.rows)
+    return import_result
 
 
-def _slots_of(one: Utterance) -> Slots | None:
+def _slots_of(utterance: Utterance) -> Slots | None:
     """The slots of an annotated utterance, without values; None if slots are not annotated. InputError."""
-    tags = tags_of(one)
-    return None if tags is None else tuple(replace(slot, value=None) for slot in slots_of(replace(one, tags=tags)))
+    tags = tags_of(utterance)
+    return (
+        None if tags is None else tuple(replace(slot, value=None) for slot in slots_of(replace(utterance, tags=tags)))
+    )
 
 
-def _problem(one: Utterance, intents: Intents, refusal: str, label_set: LabelSet, source: str) -> InputError:
+def _problem(utterance: Utterance, intents: Intents, refusal: str, label_set: LabelSet, source: str) -> InputError:
     unknown = next((label for label in intents if label not in label_set.ids), None)
-    place = one.place or Place(source)
+    place = utterance.place or Place(source)
     if unknown is None:
         remedy = "Change the labels, or the rules of the label set"
         return InputError(f"the label set forbids {joined(intents)}: {refusal}", place=place, remedy=remedy)
@@ -134,8 +140,8 @@ def _problem(one: Utterance, intents: Intents, refusal: str, label_set: LabelSet
 def _first_of_each(problems: Sequence[InputError]) -> list[InputError]:
     """The first occurrence of each problem, since a file may repeat a wrong label many times."""
     first: dict[str, InputError] = {}
-    for one in problems:
-        first.setdefault(one.what, one)
+    for problem in problems:
+        first.setdefault(problem.what, problem)
     return list(first.values())[:MOST_TOLD]
 
 
@@ -172,12 +178,12 @@ def make_project(
         imported.append(import_rows(utterances, utterances, label_set, {}, mapping, "the data"))
     if intents is not None:
         given = read_corpus(intents).utterances
-        before = {row.utterance: (row.intents, row.slots) for one in imported for row in one.rows}
+        before = {row.utterance: (row.intents, row.slots) for import_result in imported for row in import_result.rows}
         imported.append(import_rows(utterances, given, label_set, before, mapping, str(intents)))
     # Labels stand in rows and nowhere else: the copy of the data has none.
-    frozen = tuple(replace(one, intents=None) for one in utterances)
+    frozen = tuple(replace(utterance, intents=None) for utterance in utterances)
     if label_set.concepts:
-        frozen = tuple(replace(one, tags=None, slots=None) for one in frozen)
+        frozen = tuple(replace(utterance, tags=None, slots=None) for utterance in frozen)
     text = jsonl(Corpus("", frozen)).encode("utf-8")
     with disk_errors(f"{labels} cannot be read"):
         label_text = labels.read_bytes()
@@ -209,28 +215,28 @@ def _write(folder: Path, files: Mapping[str, bytes], project: AnnotationProject,
             write_whole(part / name, content)
         write_whole(AnnotationFolder(part).project, project_text(project))
         log = AnnotationLog(part)
-        log.add([row for one in imported for row in one.rows])
+        log.add([row for import_result in imported for row in import_result.rows])
         log.close()
 
 
 def _utterances(data: Sequence[Path], splits: Sequence[str | None]) -> tuple[Utterance, ...]:
     """All of the data, each id once; InputError."""
-    found: dict[str, tuple[Utterance, Path]] = {}
+    by_id: dict[str, tuple[Utterance, Path]] = {}
     for path in data:
         for split in splits:
-            for one in read_corpus(path, split=split).utterances:
-                _, known = found.get(one.id, (one, None))
+            for utterance in read_corpus(path, split=split).utterances:
+                _, known = by_id.get(utterance.id, (utterance, None))
                 if known is not None:
                     raise InputError(
-                        f"the id {one.id!r} is already in {known}",
-                        place=one.place or Place(str(path)),
+                        f"the id {utterance.id!r} is already in {known}",
+                        place=utterance.place or Place(str(path)),
                         remedy="Rename one of the two",
                     )
-                found[one.id] = one, path
-    utterances = tuple(one for one, _ in found.values())
-    if not any(one.words for one in utterances):
-        what = "no utterance has a text to annotate"
-        raise InputError(what, place=Place(str(data[0])), remedy="Name texts with --data, intents with --intents")
+                by_id[utterance.id] = utterance, path
+    utterances = tuple(utterance for utterance, _ in by_id.values())
+    if not any(utterance.words for utterance in utterances):
+        problem = "no utterance has a text to annotate"
+        raise InputError(problem, place=Place(str(data[0])), remedy="Name texts with --data, intents with --intents")
     return utterances
 
 

@@ -84,8 +84,8 @@ def read_project(folder: AnnotationFolder) -> AnnotationProject:
     for name, sha256 in project.files:
         path = folder.path / name
         with disk_errors(f"{path} cannot be read"):
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if found != sha256:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        if digest != sha256:
             raise LogError(
                 f"{path} is not the file that the project was made with",
                 remedy="Restore it, or make a new project for other data",

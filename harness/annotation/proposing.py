@@ -52,11 +52,13 @@ def material(
     to hold out. `split`: hold out the labelled utterances of this split instead. An utterance is held out only if each
     of its labels remains in training. InputError if too few are labelled, or none needs a proposal.
     """
-    texts = [one for one in utterances if one.words]
+    texts = [utterance for utterance in utterances if utterance.words]
     # Labels of a project can be other than what its set allows, if they were imported; nothing is learnt from those.
-    labelled = [replace(one, intents=final[one.id]) for one in texts if one.id in final]
-    labelled = [one for one in labelled if not label_set.refusal(one.intents or ())]
-    unlabelled = tuple(replace(one, intents=None) for one in texts if one.id in open_ and one.id not in final)
+    labelled = [replace(utterance, intents=final[utterance.id]) for utterance in texts if utterance.id in final]
+    labelled = [utterance for utterance in labelled if not label_set.refusal(utterance.intents or ())]
+    unlabelled = tuple(
+        replace(utterance, intents=None) for utterance in texts if utterance.id in open_ and utterance.id not in final
+    )
     if not unlabelled:
         raise InputError("every utterance is labelled", remedy="Show the progress: harness understand annotate status")
     if len(labelled) < LEAST_LABELLED:
@@ -66,15 +68,17 @@ def material(
             remedy="Label some first: harness understand annotate review PROJECT, or import labels: "
             "harness understand annotate import",
         )
-    sets = {one.intents for one in labelled}
+    sets = {utterance.intents for utterance in labelled}
     if len(sets) < LEAST_SETS:
         raise InputError(
             "all labelled utterances have the same labels", remedy="Label utterances with other labels first"
         )
     train, held_out = _divided(labelled, seed, share, split)
     if len(held_out) < LEAST_HELD_OUT:
-        what = f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {LEAST_HELD_OUT} are needed"
-        raise InputError(what, remedy="Give a larger --held-out, or label more utterances")
+        problem = (
+            f"{len(held_out)} of {len(labelled)} labelled utterances are held out, but {LEAST_HELD_OUT} are needed"
+        )
+        raise InputError(problem, remedy="Give a larger --held-out, or label more utterances")
     return Material(tuple(train), tuple(held_out), unlabelled, len(utterances) - len(texts))
 
 
@@ -82,43 +86,45 @@ def _divided(
     labelled: Sequence[Utterance], seed: int, share: float, split: str | None
 ) -> tuple[list[Utterance], list[Utterance]]:
     wanted = len(labelled) if split is not None else round(share * len(labelled))
-    left = Counter(label for one in labelled for label in one.intents or ())
+    left = Counter(label for utterance in labelled for label in utterance.intents or ())
     chosen: set[str] = set()
-    for one in sorted(labelled, key=lambda one: drawn(seed, "held-out", one.id)):
+    for utterance in sorted(labelled, key=lambda utterance: drawn(seed, "held-out", utterance.id)):
         if len(chosen) == wanted:
             break
-        if split is not None and ("split", split) not in one.groups:
+        if split is not None and ("split", split) not in utterance.groups:
             continue
-        if all(left[label] > 1 for label in one.intents or ()):
-            left.subtract(one.intents or ())
-            chosen.add(one.id)
-    return [one for one in labelled if one.id not in chosen], [one for one in labelled if one.id in chosen]
+        if all(left[label] > 1 for label in utterance.intents or ()):
+            left.subtract(utterance.intents or ())
+            chosen.add(utterance.id)
+    return [utterance for utterance in labelled if utterance.id not in chosen], [
+        utterance for utterance in labelled if utterance.id in chosen
+    ]
 
 
-def batch(found: TriTraining, used: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
+def batch(training: TriTraining, used: Material, *, id_: str, classifier: str, wall_s: float) -> Proposed:
     """The votes as rows; the least certain of each kind first. Its facts are what a report says of the training."""
-    ordered = sorted(found.voted, key=lambda one: (one.certainty, one.utterance))
-    right = found.figures.exact
-    kept = found.kept
+    ordered = sorted(training.voted, key=lambda vote: (vote.certainty, vote.utterance))
+    right = training.figures.exact
+    triad = training.kept
     facts = {
         "classifier": classifier,
-        "seed": str(found.rule.seed),
-        "triads": str(found.rule.triads),
-        "kept triad": str(kept.number + 1),
-        "episodes": str(len(kept.episodes) - 1),
-        "ending": kept.ending.value,
+        "seed": str(training.rule.seed),
+        "triads": str(training.rule.triads),
+        "kept triad": str(triad.number + 1),
+        "episodes": str(len(triad.episodes) - 1),
+        "ending": triad.ending.value,
         "trained on": str(len(used.train)),
-        "samples": " ".join(map(str, kept.samples)),
+        "samples": " ".join(map(str, triad.samples)),
         "held out": str(len(used.held_out)),
         "held out, exactly right": f"{right.count} of {right.total}",
-        "threshold": exact(found.rule.threshold),
-        "refused by the label set": str(sum(bool(one.refused) for one in found.voted)),
-        "cpu_s": fixed(found.cpu_s, 1),
+        "threshold": exact(training.rule.threshold),
+        "refused by the label set": str(sum(bool(vote.refused) for vote in training.voted)),
+        "cpu_s": fixed(training.cpu_s, 1),
     }
     return Proposed(
         id_,
         f"{BY}:{classifier}",
-        tuple(LabelProposal(one.utterance, one.intents, one.votes) for one in ordered),
+        tuple(LabelProposal(vote.utterance, vote.intents, vote.votes) for vote in ordered),
         wall_s,
         tuple(facts.items()),
     )
@@ -126,7 +132,7 @@ def batch(found: TriTraining, used: Material, *, id_: str, classifier: str, wall
 
 def batch_of_guesses(of: ProjectGuesses, label_set: LabelSet, seed: int, *, id_: str, wall_s: float) -> Proposed:
     """The guesses of one classifier as rows, the least certain first."""
-    ordered = sorted(of.guesses.items(), key=lambda one: (one[1].certainty, one[0]))
+    ordered = sorted(of.guesses.items(), key=lambda entry: (entry[1].certainty, entry[0]))
     facts = {
         "classifier": CLASSIFIER,
         "seed": str(seed),
@@ -134,8 +140,8 @@ def batch_of_guesses(of: ProjectGuesses, label_set: LabelSet, seed: int, *, id_:
         "estimated error": percent(of.error, 2),
     }
     proposals = tuple(
-        LabelProposal(utterance, None if label_set.refusal(one.intents) else one.intents, (one.intents,))
-        for utterance, one in ordered
+        LabelProposal(utterance, None if label_set.refusal(guess.intents) else guess.intents, (guess.intents,))
+        for utterance, guess in ordered
     )
     return Proposed(id_, f"{ProposalMethod.CLASSIFIER}:{CLASSIFIER}", proposals, wall_s, tuple(facts.items()))
 
@@ -149,20 +155,20 @@ def with_slots(
     PluginError without python-crfsuite.
     """
     learnt = []
-    for one in utterances:
-        now = standing[one.id]
-        if now.slots is not None and now.intents is not None and one.words:
-            tags = tags_of(replace(one, tags=None, slots=now.slots))
-            learnt.append(replace(one, intents=now.intents, tags=tags))
+    for utterance in utterances:
+        now = standing[utterance.id]
+        if now.slots is not None and now.intents is not None and utterance.words:
+            tags = tags_of(replace(utterance, tags=None, slots=now.slots))
+            learnt.append(replace(utterance, intents=now.intents, tags=tags))
     if not concept_tags(learnt):
         return of, 0
     field = SlotField.fit(learnt)
-    known = {one.id: one for one in utterances}
+    known = {utterance.id: utterance for utterance in utterances}
     proposals = []
     for each in of.proposals:
-        one = known[each.utterance]
-        found = slots_of(replace(one, tags=field.tags(one.words, each.intents or ())))
-        proposals.append(replace(each, slots=tuple(replace(slot, value=None) for slot in found)))
+        utterance = known[each.utterance]
+        slots = slots_of(replace(utterance, tags=field.tags(utterance.words, each.intents or ())))
+        proposals.append(replace(each, slots=tuple(replace(slot, value=None) for slot in slots)))
     return replace(of, proposals=tuple(proposals), facts=(*of.facts, ("slots learnt from", str(len(learnt))))), len(
         learnt
     )
@@ -185,48 +191,49 @@ def material_lines(used: Material, classifier: str) -> Iterator[str]:
         yield f"{counted(used.wordless, 'utterance')} without words left out"
 
 
-def episode_line(one: Episode, triads: int) -> str:
+def episode_line(episode: Episode, triads: int) -> str:
     """What an episode came to. triads: how many are tried."""
-    triad = f"triad {one.triad + 1}, " if triads > 1 else ""
-    right = f"{one.exact.count} of {one.exact.total} held-out right, CPU time {seconds(one.cpu_s)}"
-    if not one.number:
+    triad = f"triad {episode.triad + 1}, " if triads > 1 else ""
+    right = f"{episode.exact.count} of {episode.exact.total} held-out right, CPU time {seconds(episode.cpu_s)}"
+    if not episode.number:
         return f"{triad}on the samples only: {right}"
-    taught = " + ".join(map(str, one.taught))
-    return f"{triad}episode {one.number}: taught {taught} texts, {one.changed} changed, {right}"
+    taught = " + ".join(map(str, episode.taught))
+    return f"{triad}episode {episode.number}: taught {taught} texts, {episode.changed} changed, {right}"
 
 
-def training_lines(found: TriTraining) -> Iterator[str]:
+def training_lines(training: TriTraining) -> Iterator[str]:
     """What came of all of it."""
-    figures = found.figures
-    if found.rule.triads > 1:
-        yield f"kept triad {found.kept.number + 1}, the best on the held-out utterances"
-    yield f"ended: {ENDINGS[found.kept.ending]}"
+    figures = training.figures
+    if training.rule.triads > 1:
+        yield f"kept triad {training.kept.number + 1}, the best on the held-out utterances"
+    yield f"ended: {ENDINGS[training.kept.ending]}"
     right = figures.exact
     yield (
         f"held out: EMR {percent(right.value, 2)} ({right.count} of {right.total}, "
-        f"{found.held_out_without_consensus} without consensus, counted as wrong)"
+        f"{training.held_out_without_consensus} without consensus, counted as wrong)"
     )
     yield f"  averaged over utterances: {_averages(figures.samples)}"
     yield f"  averaged over {len(figures.labels)} declared labels: {_averages(figures.macro)}"
-    never = [name for name in figures.never_predicted if name not in found.absent]
+    never = [name for name in figures.never_predicted if name not in training.absent]
     if never:
-        yield f"  never given there: {', '.join(shown(one, 60) for one in never)}"
-    if found.absent:
-        yield f"on no labelled utterance, so never proposed: {', '.join(shown(one, 60) for one in found.absent)}"
-    if found.known_texts:
-        yield f"{found.known_texts} of these have the text of a labelled utterance"
-    if found.shared_texts:
-        yield f"{found.shared_texts} held-out texts are also training texts: results are optimistic"
-    labelled = [one for one in found.voted if one.intents is not None]
-    number = len(found.voted)
+        yield f"  never given there: {', '.join(shown(label, 60) for label in never)}"
+    if training.absent:
+        yield f"on no labelled utterance, so never proposed: {', '.join(shown(label, 60) for label in training.absent)}"
+    if training.known_texts:
+        yield f"{training.known_texts} of these have the text of a labelled utterance"
+    if training.shared_texts:
+        yield f"{training.shared_texts} held-out texts are also training texts: results are optimistic"
+    labelled = [vote for vote in training.voted if vote.intents is not None]
+    number = len(training.voted)
     yield (
         f"proposed for {len(labelled)} of {number} by consensus ({percent(len(labelled) / number, 2)}), "
-        f"all three agree on {sum(one.unanimous for one in labelled)}; without consensus {number - len(labelled)}"
+        f"all three agree on {sum(vote.unanimous for vote in labelled)}; without consensus {number - len(labelled)}"
     )
-    for why, many in Counter(one.refused for one in found.voted if one.refused).most_common(3):
+    for why, many in Counter(vote.refused for vote in training.voted if vote.refused).most_common(3):
         yield f"  of these {many} agree on labels that the label set forbids: {shown(why, 120)}"
-    yield f"CPU time {seconds(found.cpu_s)}"
+    yield f"CPU time {seconds(training.cpu_s)}"
 
 
-def _averages(one: Averages) -> str:
-    return f"precision {percent(one.precision, 2)}, recall {percent(one.recall, 2)}, F1 {percent(one.f1, 2)}"
+def _averages(averages: Averages) -> str:
+    precision, recall, f1 = (percent(share, 2) for share in (averages.precision, averages.recall, averages.f1))
+    return f"precision {precision}, recall {recall}, F1 {f1}"

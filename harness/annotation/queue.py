@@ -79,7 +79,7 @@ class Queues:
     def __init__(self, project: AnnotationProject, label_set: LabelSet, utterances: Sequence[Utterance]) -> None:
         self._project = project
         self._doubts = Doubts(project, label_set, utterances) if project.order is WorkOrder.DOUBT else None
-        self._text = {one.id: one.text for one in utterances}
+        self._text = {utterance.id: utterance.text for utterance in utterances}
         self._by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
         self._turns: dict[str, dict[str, int]] = {}
         self._known: dict[str, _KnownQueue] = {}
@@ -122,11 +122,11 @@ class Queues:
     def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _QueuePart | None]:
         known = self._known.get(annotator)
         if known is None or known.ledger is not ledger:
-            parts = {one: self._part(annotator, one, ledger) for one in self._by_text}
+            parts = {utterance: self._part(annotator, utterance, ledger) for utterance in self._by_text}
             known = self._known[annotator] = _KnownQueue(ledger, parts, ledger.touches)
-        for one in ledger.touched(known.touches):
-            if one in known.parts:
-                known.parts[one] = self._part(annotator, one, ledger)
+        for utterance in ledger.touched(known.touches):
+            if utterance in known.parts:
+                known.parts[utterance] = self._part(annotator, utterance, ledger)
         known.touches = ledger.touches
         return known.parts
 
@@ -166,13 +166,13 @@ class Queues:
         self, annotator: str, utterance: str, reviewed: Act | None, who: Collection[str], ledger: Ledger
     ) -> Intents | None:
         """The proposal that the annotator is to accept or strike; None when it is to be labelled by hand."""
-        found = ledger.proposal(utterance)
-        if found is None or found.proposal.intents is None:
+        batched = ledger.proposal(utterance)
+        if batched is None or batched.proposal.intents is None:
             return None
-        if isinstance(reviewed, Struck) and reviewed.intents == found.proposal.intents:
+        if isinstance(reviewed, Struck) and reviewed.intents == batched.proposal.intents:
             return None
         second = self._project.second is SecondWork.HAND and self.shares.is_second(annotator, utterance, who)
-        return None if second else found.proposal.intents
+        return None if second else batched.proposal.intents
 
     def _ordered(
         self, utterances: list[str], skipped: dict[str, int], annotator: str, doubts: Mapping[str, int] = {}
@@ -183,9 +183,14 @@ class Queues:
         """
         if annotator not in self._turns:
             seed = self._project.seed
-            self._turns[annotator] = {one: drawn(seed, annotator, one) for one in self._text}
+            self._turns[annotator] = {utterance: drawn(seed, annotator, utterance) for utterance in self._text}
         turn = self._turns[annotator]
-        return tuple(sorted(utterances, key=lambda one: (skipped.get(one, -1), doubts.get(one, -1), turn[one])))
+        return tuple(
+            sorted(
+                utterances,
+                key=lambda utterance: (skipped.get(utterance, -1), doubts.get(utterance, -1), turn[utterance]),
+            )
+        )
 
 
 def next_group(groups: Sequence[ProposalGroup], later: Sequence[Intents]) -> ProposalGroup | None:
@@ -200,11 +205,11 @@ def next_group(groups: Sequence[ProposalGroup], later: Sequence[Intents]) -> Pro
 
 def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Utterances by the batch that proposes for them: two batches may propose the same labels."""
-    found: dict[str, list[str]] = defaultdict(list)
+    utterances_by_batch: dict[str, list[str]] = defaultdict(list)
     for utterance in utterances:
         proposed = ledger.proposal(utterance)
-        found["" if proposed is None else proposed.batch].append(utterance)
-    return list(found.items())
+        utterances_by_batch["" if proposed is None else proposed.batch].append(utterance)
+    return list(utterances_by_batch.items())
 
 
 PACE_ACTS = 30

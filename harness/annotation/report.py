@@ -98,11 +98,13 @@ def annotation_report(
     utterances: Sequence[Utterance], rows: Iterable[AnnotationRow], final: Mapping[str, Intents]
 ) -> AnnotationReport:
     """Counts a project. rows: in the order of the file. final: utterance → its final labels."""
-    known = {one.id for one in utterances}
+    known = {utterance.id for utterance in utterances}
     in_file = list({row.id: row for row in rows}.values())
     gone = {id_ for row in in_file if isinstance(row, Withdrawn) for id_ in row.rows}
     batches = [row for row in in_file if isinstance(row, Proposed)]
-    proposals = {one.utterance: one for row in batches for one in row.proposals if one.utterance in known}
+    proposals = {
+        proposal.utterance: proposal for row in batches for proposal in row.proposals if proposal.utterance in known
+    }
     acts: dict[str, list[Act]] = defaultdict(list)
     before: set[str] = set()
     batch_seen = False
@@ -114,8 +116,8 @@ def annotation_report(
                 acts[id_].append(row)
                 if not batch_seen and isinstance(row, Labelled):
                     before.add(id_)
-    fate = {id_: _fate(one, acts[id_]) for id_, one in proposals.items() if one.intents is not None}
-    how = [_how(acts[one.id]) for one in utterances if one.id in final]
+    fate = {id_: _fate(proposal, acts[id_]) for id_, proposal in proposals.items() if proposal.intents is not None}
+    how = [_how(acts[utterance.id]) for utterance in utterances if utterance.id in final]
     fates = Counter(fate.values())
     agreed = {id_ for id_ in fate if set(proposals[id_].votes) == {proposals[id_].intents}}
     standing = [row for row in in_file if row.id not in gone]
@@ -126,7 +128,10 @@ def annotation_report(
         batches=len(batches),
         proposed=len(proposals),
         consensus=len(fate),
-        refused=sum(one.intents is None and len(set(one.votes)) < len(one.votes) for one in proposals.values()),
+        refused=sum(
+            proposal.intents is None and len(set(proposal.votes)) < len(proposal.votes)
+            for proposal in proposals.values()
+        ),
         unanimous=len(agreed),
         unanimous_struck=sum(fate[id_] in ("struck", "overridden") for id_ in agreed),
         accepted=fates["accepted"],
@@ -190,9 +195,9 @@ def _cpu_s(row: Proposed) -> float:
 
 def _by_split(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> dict[str, LabelCounts]:
     by_split: dict[str, list[Utterance]] = defaultdict(list)
-    for one in utterances:
-        labelled = Utterance(one.id, intents=final.get(one.id))
-        by_split[dict(one.groups).get("split", "")].append(labelled)
+    for utterance in utterances:
+        labelled = Utterance(utterance.id, intents=final.get(utterance.id))
+        by_split[dict(utterance.groups).get("split", "")].append(labelled)
     return {split: count_labels(those) for split, those in by_split.items()}
 
 
@@ -240,13 +245,13 @@ def rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
 
 def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
     """All counts; shares as counts, so that they add up."""
-    found: dict[str, Any] = plain(replace(report, splits={}, facts=()))
-    del found["splits"], found["facts"]
+    fields: dict[str, Any] = plain(replace(report, splits={}, facts=()))
+    del fields["splits"], fields["facts"]
     shares = {name: getattr(report, name) for name in ("struck_share", "for_person", "hand_share")}
     return {
-        **found,
+        **fields,
         "without_consensus": report.without_consensus,
-        **{name: {"count": one.count, "of": one.total} for name, one in shares.items()},
+        **{name: {"count": share.count, "of": share.total} for name, share in shares.items()},
         "last_batch": dict(report.facts),
         "splits": {
             split: {
@@ -262,18 +267,18 @@ def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
 
 def as_table(report: AnnotationReport, labels: Sequence[str]) -> list[list[str]]:
     """Rows of (section, split, what, count), a header first."""
-    found = [["section", "split", "what", "count"]]
-    found += [["utterances", "", name.strip(), str(count)] for name, count, _ in rows(report)]
+    table = [["section", "split", "what", "count"]]
+    table += [["utterances", "", name.strip(), str(count)] for name, count, _ in rows(report)]
     for name in ("review_time_s", "hand_time_s", "cpu_s"):
-        found.append(["seconds", "", name, fixed(getattr(report, name), 1)])
+        table.append(["seconds", "", name, fixed(getattr(report, name), 1)])
     for split, counts in report.splits.items():
-        found += [["label", split, label, str(counts.labels.get(label, 0))] for label in labels]
-        found += [["combination", split, joined(of), str(many)] for of, many in sorted(counts.sets.items())]
-    return found
+        table += [["label", split, label, str(counts.labels.get(label, 0))] for label in labels]
+        table += [["combination", split, joined(of), str(many)] for of, many in sorted(counts.sets.items())]
+    return table
 
 
-def _of(count: int, total: int, what: str) -> str:
-    return f"{per_cent(count / total if total else None)} {what}".strip()
+def _of(count: int, total: int, basis: str) -> str:
+    return f"{per_cent(count / total if total else None)} {basis}".strip()
 
 
 def _share(share: Share) -> str:
@@ -298,22 +303,22 @@ MOST_IDS = 3
 
 
 def outcome_lines(
-    project: AnnotationProject, label_set: str, found: ProjectOutcome, guessed: ProjectGuesses | None = None
+    project: AnnotationProject, label_set: str, progress: ProjectOutcome, guessed: ProjectGuesses | None = None
 ) -> Iterator[str]:
     """How far a project is. guessed: what a classifier makes of the rest."""
     labels = plain_text(label_set, 64)
-    yield f"project {plain_text(project.id, 100)}: {counted(found.total, 'utterance')}, label set {labels}"
-    if found.double:
-        yield f"{counted(found.double, 'utterance')} for two annotators"
-    yield f"{found.final} of {found.total} final"
-    for state, many in found.states.items():
+    yield f"project {plain_text(project.id, 100)}: {counted(progress.total, 'utterance')}, label set {labels}"
+    if progress.double:
+        yield f"{counted(progress.double, 'utterance')} for two annotators"
+    yield f"{progress.final} of {progress.total} final"
+    for state, many in progress.states.items():
         if many:
             yield f"{many:>8}  {state.value:<12}{SAID[state]}"
-    if found.changed:
-        yield _changed(found.changed)
-    yield f"batches of proposals: {found.batches}"
-    for one in found.annotators:
-        yield f"{plain_text(one.annotator, 64)}: {one.accepted} accepted, {one.by_hand} by hand"
+    if progress.changed:
+        yield _changed(progress.changed)
+    yield f"batches of proposals: {progress.batches}"
+    for count in progress.annotators:
+        yield f"{plain_text(count.annotator, 64)}: {count.accepted} accepted, {count.by_hand} by hand"
     if guessed is not None and guessed.error is not None:
         rest, error = counted(len(guessed.guesses), "utterance"), percent(guessed.error, 2)
         target = f"target {percent(project.target_error, 2)}"
@@ -324,27 +329,27 @@ def outcome_lines(
 
 
 def _changed(ids: tuple[str, ...]) -> str:
-    shown = ", ".join(plain_text(one, 60) for one in ids[:MOST_IDS]) + ", …" * (len(ids) > MOST_IDS)
+    shown = ", ".join(plain_text(id_, 60) for id_ in ids[:MOST_IDS]) + ", …" * (len(ids) > MOST_IDS)
     was, them = ("was", "it") if len(ids) == 1 else ("were", "them")
-    told = f"{len(ids)} of them {was} labelled differently since: {shown}; the settled labels stay"
+    sentence = f"{len(ids)} of them {was} labelled differently since: {shown}; the settled labels stay"
     again = f"harness understand annotate review PROJECT --adjudicate; press /, type {plain_text(ids[0], 60)}"
-    return f"{'':10}{told}. To settle {them} again: {again}"
+    return f"{'':10}{sentence}. To settle {them} again: {again}"
 
 
 def outcome_object(
-    project: AnnotationProject, label_set: str, found: ProjectOutcome, guessed: ProjectGuesses | None = None
+    project: AnnotationProject, label_set: str, progress: ProjectOutcome, guessed: ProjectGuesses | None = None
 ) -> dict[str, Any]:
     """The same as JSON."""
     return {
         "project": project.id,
         "label_set": label_set,
-        "utterances": found.total,
-        "final": found.final,
-        "double": found.double,
-        "batches": found.batches,
-        "states": {state.value: many for state, many in found.states.items()},
-        "changed_since_settled": list(found.changed),
-        "annotators": plain(found.annotators),
+        "utterances": progress.total,
+        "final": progress.final,
+        "double": progress.double,
+        "batches": progress.batches,
+        "states": {state.value: many for state, many in progress.states.items()},
+        "changed_since_settled": list(progress.changed),
+        "annotators": plain(progress.annotators),
         "estimated_error": None if guessed is None else guessed.error,
         "target_error": project.target_error,
     }

@@ -26,7 +26,7 @@ def words_of(words: Sequence[str], slot: Slot) -> str:
 
 def slot_texts(words: Sequence[str], slots: Slots) -> tuple[str, ...]:
     """Slots as `city: lyon`."""
-    return tuple(f"{one.concept}: {words_of(words, one)}" for one in slots)
+    return tuple(f"{slot.concept}: {words_of(words, slot)}" for slot in slots)
 
 
 def labels_text(intents: Intents, slots: Sequence[str] = ()) -> str:
@@ -36,11 +36,11 @@ def labels_text(intents: Intents, slots: Sequence[str] = ()) -> str:
 
 def marked_text(words: Sequence[str], slots: Slots) -> str:
     """The words with their slots: `a room in [lyon: city]`."""
-    found, at = [], 0
-    for one in slots:
-        found += [*words[at : one.start], f"[{words_of(words, one)}: {one.concept}]"]
-        at = one.end or 0
-    return " ".join([*found, *words[at:]])
+    parts, at = [], 0
+    for slot in slots:
+        parts += [*words[at : slot.start], f"[{words_of(words, slot)}: {slot.concept}]"]
+        at = slot.end or 0
+    return " ".join([*parts, *words[at:]])
 
 
 @frozen
@@ -104,12 +104,16 @@ class LabellingItem:
     @property
     def shared(self) -> set[str]:
         """Labels and slots that all inputs have."""
-        return set.intersection(*({*one.intents, *one.slots} for one in self.inputs)) if self.inputs else set()
+        return (
+            set.intersection(*({*annotation.intents, *annotation.slots} for annotation in self.inputs))
+            if self.inputs
+            else set()
+        )
 
     @property
     def slot_at(self) -> dict[int, Slot]:
         """The slot that each marked word belongs to."""
-        return {at: one for one in self.slots for at in range(one.start or 0, one.end or 0)}
+        return {at: slot for slot in self.slots for at in range(slot.start or 0, slot.end or 0)}
 
 
 @frozen

@@ -70,14 +70,16 @@ def find(
 
     In the order of the data, with the annotator's own labels; for an adjudicator with the final ones.
     """
-    found = []
-    for one in utterances:
-        if one.id != words and not has_words(one.text, words):
+    matches = []
+    for utterance in utterances:
+        if utterance.id != words and not has_words(utterance.text, words):
             continue
-        if may_label_again(ledger, shares, annotator, one.id, adjudicating=adjudicating):
-            stands = what_stands(ledger, annotator, one.id, shares.wanted(one.id), adjudicating=adjudicating)
-            found.append(FoundUtterance(one.id, one.text, None if stands is None else stands[0]))
-    return tuple(found)
+        if may_label_again(ledger, shares, annotator, utterance.id, adjudicating=adjudicating):
+            stands = what_stands(
+                ledger, annotator, utterance.id, shares.wanted(utterance.id), adjudicating=adjudicating
+            )
+            matches.append(FoundUtterance(utterance.id, utterance.text, None if stands is None else stands[0]))
+    return tuple(matches)
 
 
 Keep = Callable[[Sequence[AnnotationRow]], None]
@@ -173,7 +175,7 @@ class Worklist:
 
     def open_of(self, intents: Intents) -> set[str]:
         """Utterances with that proposal that are still to be reviewed."""
-        return {one for group in self.queue.groups if group.intents == intents for one in group.open}
+        return {utterance for group in self.queue.groups if group.intents == intents for utterance in group.open}
 
     def next_page(self, later: Sequence[Intents]) -> PageDraft | None:
         """Of the largest group; later: the groups that were left for the end."""
@@ -207,17 +209,17 @@ class Worklist:
 
     def proposed_slots(self, utterance: str) -> Slots:
         """Slots of the proposal."""
-        found = self.ledger.proposal(utterance)
-        return () if found is None else found.proposal.slots or ()
+        batched = self.ledger.proposal(utterance)
+        return () if batched is None else batched.proposal.slots or ()
 
     def proposal(self, utterance: str) -> Intents | None:
         """What is proposed for it; None without consensus, too."""
-        found = self.ledger.proposal(utterance)
-        return None if found is None else found.proposal.intents
+        batched = self.ledger.proposal(utterance)
+        return None if batched is None else batched.proposal.intents
 
     def _read(self) -> Queue:
         if self._again:
-            left = tuple(one for one in self._again if one not in self._done_again)
+            left = tuple(utterance for utterance in self._again if utterance not in self._done_again)
             total = len(self._again)
             return Queue((), left, AnnotationCount(total, total - len(left), len(left), to_label=len(left)))
         read = self._queues.of_disputed if self.adjudicating else self._queues.of
@@ -234,9 +236,9 @@ class PageDraft:
 
     def only(self, still: Collection[str]) -> PageDraft | None:
         """The same page with what is still to be done; None when nothing is."""
-        if all(one in still for one in self.utterances):
+        if all(utterance in still for utterance in self.utterances):
             return self
-        left = tuple(one for one in self.utterances if one in still)
+        left = tuple(utterance for utterance in self.utterances if utterance in still)
         if not left:
             return None
         return PageDraft(self.intents, left, self.struck & set(left))
@@ -268,5 +270,5 @@ class HandDraft:
     def clear(self, start: int, end: int) -> bool:
         """Takes all slots away that have one of these words; whether there were any."""
         before = self.slots
-        self.slots = tuple(one for one in before if (one.end or 0) <= start or _place(one) >= end)
+        self.slots = tuple(slot for slot in before if (slot.end or 0) <= start or _place(slot) >= end)
         return self.slots != before

@@ -61,10 +61,10 @@ def last_link(connection: sqlite3.Connection, first: Callable[[], bytes] = lambd
 
     first: what the chain begins at; asked only when no row has a hash.
     """
-    found = connection.execute(
+    last_row = connection.execute(
         f"SELECT seq, {COLUMN} FROM entries WHERE {COLUMN} IS NOT NULL ORDER BY seq DESC LIMIT 1"
     ).fetchone()
-    seq, link = found or (0, first())
+    seq, link = last_row or (0, first())
     for row in connection.execute(
         "SELECT seq, run, at_s, wall_s, kind, body FROM entries WHERE seq > ? ORDER BY seq", (seq,)
     ):
@@ -108,17 +108,17 @@ def seal_end(connection: sqlite3.Connection, database: Path) -> None:
 
     Keeps a seal that the rows contradict: it is the evidence that some are missing or were changed.
     """
-    found = connection.execute(f"SELECT seq, {COLUMN} FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
-    if found is None or found[1] is None:
+    last_row = connection.execute(f"SELECT seq, {COLUMN} FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
+    if last_row is None or last_row[1] is None:
         return
-    now = Seal(found[0], bytes(found[1]).hex())
+    now = Seal(last_row[0], bytes(last_row[1]).hex())
     try:
         before = read_seal(database)
     except LogError:
         return  # `check` reports it
     if before is not None:
-        kept = connection.execute(f"SELECT {COLUMN} FROM entries WHERE seq = ?", (before.rows,)).fetchone()
-        if before == now or kept is None or kept[0] is None or bytes(kept[0]).hex() != before.sha256:
+        sealed_row = connection.execute(f"SELECT {COLUMN} FROM entries WHERE seq = ?", (before.rows,)).fetchone()
+        if before == now or sealed_row is None or sealed_row[0] is None or bytes(sealed_row[0]).hex() != before.sha256:
             return
     write_whole(seal_of(database), _SEAL.dump_json(now) + b"\n")
 

@@ -105,12 +105,12 @@ class ChildProcess:
         if self._process.returncode is not None:
             return self._process.returncode
         try:
-            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            exit_state = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:  # another thread has called `end`
             return self._process.wait()
-        if found is None:
+        if exit_state is None:
             return None
-        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+        return exit_state.si_status if exit_state.si_code == os.CLD_EXITED else -exit_state.si_status
 
     @property
     def alive(self) -> bool:
@@ -259,15 +259,15 @@ def describe(pid: int) -> KnownProcess | None:
 
 def save_process(path: Path, started: KnownProcess) -> None:
     """Writes a process to a file, atomically."""
-    told = {"pid": started.pid, "start_ticks": started.start_ticks, "boot_id": started.boot_id}
-    write_whole(path, json.dumps(told).encode())
+    fields = {"pid": started.pid, "start_ticks": started.start_ticks, "boot_id": started.boot_id}
+    write_whole(path, json.dumps(fields).encode())
 
 
 def read_process(path: Path) -> KnownProcess | None:
     """The process in a file; None if the file is missing or damaged."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return KnownProcess(int(told["pid"]), int(told["start_ticks"]), str(told["boot_id"]))
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        return KnownProcess(int(fields["pid"]), int(fields["start_ticks"]), str(fields["boot_id"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -71,10 +71,10 @@ class _Timex(ctypes.Structure):
 
 def kernel_clock() -> tuple[bool | None, float]:
     """Whether the kernel holds its clock for synchronised, and its largest error in s; None: it does not say."""
-    asked = _Timex()
+    timex = _Timex()
     try:
-        if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(asked)) < 0:
+        if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
             return None, 0.0
     except (AttributeError, OSError):
         return None, 0.0
-    return not asked.status & _NOT_SYNCHRONISED, asked.maxerror / 1e6
+    return not timex.status & _NOT_SYNCHRONISED, timex.maxerror / 1e6

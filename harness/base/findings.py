@@ -40,7 +40,7 @@ class Keys(BaseModel):
     @classmethod
     def _note_known_keys(cls, written: Any, info: ValidationInfo) -> Any:
         if info.context is not None:
-            info.context[id(written)] = tuple(one.alias or name for name, one in cls.model_fields.items())
+            info.context[id(written)] = tuple(field.alias or name for name, field in cls.model_fields.items())
         return written
 
 
@@ -66,13 +66,13 @@ class Findings:
             node = child
         return Place(self.file, mark.line, mark.column)
 
-    def add(self, path: KeyPath, what: str, remedy: str, *, key: bool = False) -> None:
+    def add(self, path: KeyPath, problem: str, remedy: str, *, key: bool = False) -> None:
         """Notes a problem with the value (or the key) at a path."""
-        self.add_at(self.place(path, key=key), what, remedy)
+        self.add_at(self.place(path, key=key), problem, remedy)
 
-    def add_at(self, place: Place, what: str, remedy: str) -> None:
-        if not any(known.place == place and known.what == what for known in self.problems):
-            self.problems.append(InputError(what, place=place, remedy=remedy))
+    def add_at(self, place: Place, problem: str, remedy: str) -> None:
+        if not any(known.place == place and known.what == problem for known in self.problems):
+            self.problems.append(InputError(problem, place=place, remedy=remedy))
 
     def refuse_empty(self, node: Node, may: Callable[[KeyPath], bool], path: KeyPath = ()) -> None:
         """Notes every key without a value, except where `may` allows null."""
@@ -86,8 +86,8 @@ class Findings:
         for step, child in children:
             below = (*path, step)
             if child.value is None and not may(below):
-                what = f"the key {step!r} has no value" if isinstance(step, str) else "an entry is empty"
-                self.add(below, what, "Write a value, or remove the line", key=True)
+                problem = f"the key {step!r} has no value" if isinstance(step, str) else "an entry is empty"
+                self.add(below, problem, "Write a value, or remove the line", key=True)
             self.refuse_empty(child, may, below)
 
     def refuse(self) -> None:
@@ -116,9 +116,9 @@ class Findings:
             case _ if detail["input"] is None:
                 self.add(path, f"the key {last!r} has no value", "Write a value, or remove the line", key=True)
             case _:
-                what, remedy = explained(detail)
+                problem, remedy = explained(detail)
                 of_key = last == "[key]"
-                self.add(path[:-1] if of_key else path, what, remedy, key=of_key)
+                self.add(path[:-1] if of_key else path, problem, remedy, key=of_key)
 
 
 def attempt(model: type[KeysT], written: object) -> KeysT | None:
@@ -217,9 +217,9 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 MAX_TEXT = 1000
 
 
-def wrong(what: str, remedy: str) -> PydanticCustomError:
+def wrong(problem: str, remedy: str) -> PydanticCustomError:
     """A problem in our own words, for a validator to raise."""
-    return PydanticCustomError("written", "{what}", {"what": what, "remedy": remedy})
+    return PydanticCustomError("written", "{what}", {"what": problem, "remedy": remedy})
 
 
 def word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
@@ -315,10 +315,10 @@ def _expect(kind: FileKind, tree: Node, file: str) -> None:
     actual = kind_of_tree(tree, file)
     if actual is not kind:
         mark = tree.keys[actual.value]
-        what = f"this is a {actual.value} file, but a {kind.value} file is expected"
+        problem = f"this is a {actual.value} file, but a {kind.value} file is expected"
         swapped = {actual, kind} == {FileKind.SCENARIO, FileKind.BENCH}
         remedy = "Swap the two files: harness run SCENARIO --bench BENCH" if swapped else "Check the path"
-        raise InputError(what, place=Place(file, mark.line, mark.column), remedy=remedy)
+        raise InputError(problem, place=Place(file, mark.line, mark.column), remedy=remedy)
 
 
 def optional(description: str, **limits: Any) -> Any:
@@ -341,11 +341,11 @@ def written_in(
     content = strict_yaml.read_bytes(path)
     tree = strict_yaml.parse(content, str(path))
     _expect(kind, tree, str(path))
-    found = Findings(str(path), tree)
-    found.refuse_empty(tree, may_be_null)
+    findings = Findings(str(path), tree)
+    findings.refuse_empty(tree, may_be_null)
     written = tree.plain()
-    found.check(model, written)
-    return hashlib.sha256(content).hexdigest(), written, found
+    findings.check(model, written)
+    return hashlib.sha256(content).hexdigest(), written, findings
 
 
 def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
@@ -353,6 +353,6 @@ def read_keys(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Fi
 
     InputProblems with every mistake in the keys; InputError if it is not YAML or of another kind.
     """
-    _, written, found = written_in(path, kind, model)
-    found.refuse()
-    return model.model_validate(written), found
+    _, written, findings = written_in(path, kind, model)
+    findings.refuse()
+    return model.model_validate(written), findings

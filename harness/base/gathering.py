@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     """Key → its values; keys and values in the order of the pairs."""
-    found: dict[K, list[V]] = {}
+    values_by_key: dict[K, list[V]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        values_by_key.setdefault(key, []).append(value)
+    return values_by_key

@@ -77,12 +77,12 @@ def lab_state() -> LabState:
     """The running lab, from its state file; LabError if none is running."""
     path = lab_folder() / "lab.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        state = json.loads(path.read_text(encoding="utf-8"))
         return LabState(
-            environment=tuple(sorted(found["environment"].items())),
-            mqtt_host=found["mqtt_host"],
-            mqtt_port=found["mqtt_port"],
-            pids=tuple(sorted(found["pids"].items())),
+            environment=tuple(sorted(state["environment"].items())),
+            mqtt_host=state["mqtt_host"],
+            mqtt_port=state["mqtt_port"],
+            pids=tuple(sorted(state["pids"].items())),
         )
     except FileNotFoundError as error:
         raise LabError("the virtual lab is not running", remedy="Start it: harness admin lab up") from error

@@ -19,20 +19,20 @@ def plain(value: Any, *, sparse: bool = False) -> Any:
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: plain(told, sparse=sparse)
+            field.name: plain(field_value, sparse=sparse)
             for field in dataclasses.fields(value)
-            if (told := getattr(value, field.name)) != field.default or not sparse
+            if (field_value := getattr(value, field.name)) != field.default or not sparse
         }
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(plain(key)): plain(one, sparse=sparse) for key, one in value.items()}
+        return {str(plain(key)): plain(entry, sparse=sparse) for key, entry in value.items()}
     if isinstance(value, (tuple, list)):
-        return [plain(one, sparse=sparse) for one in value]
+        return [plain(entry, sparse=sparse) for entry in value]
     if isinstance(value, (set, frozenset)):
-        return sorted(plain(one, sparse=sparse) for one in value)
+        return sorted(plain(entry, sparse=sparse) for entry in value)
     return value
 
 
@@ -41,37 +41,37 @@ def picked(value: Any, *names: str) -> dict[str, Any]:
     return {name: plain(getattr(value, name)) for name in names}
 
 
-def restored(kind: type[T], told: Any) -> T:
+def restored(kind: type[T], plain_value: Any) -> T:
     """The value of a type from the output of `plain`. ValueError, TypeError or KeyError if that is impossible.
 
     Ignores keys that the type lacks: a later version may have written them.
     """
-    found: T = _restored(kind, told)
-    return found
+    instance: T = _restored(kind, plain_value)
+    return instance
 
 
-def _restored(kind: Any, told: Any) -> Any:
+def _restored(kind: Any, plain_value: Any) -> Any:
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        inner = [one for one in get_args(kind) if one is not type(None)]
-        return None if told is None else _restored(inner[0], told)
+        inner = [member for member in get_args(kind) if member is not type(None)]
+        return None if plain_value is None else _restored(inner[0], plain_value)
     if origin is tuple:
         inside = get_args(kind)
-        if not isinstance(told, list):
-            raise ValueError(f"a list is needed, not {told!r}")
+        if not isinstance(plain_value, list):
+            raise ValueError(f"a list is needed, not {plain_value!r}")
         if len(inside) == 2 and inside[1] is Ellipsis:
-            return tuple(_restored(inside[0], one) for one in told)
-        return tuple(_restored(each, one) for each, one in zip(inside, told, strict=True))
+            return tuple(_restored(inside[0], entry) for entry in plain_value)
+        return tuple(_restored(each, entry) for each, entry in zip(inside, plain_value, strict=True))
     if dataclasses.is_dataclass(kind):
-        if not isinstance(told, Mapping):
-            raise ValueError(f"{kind} is not {told!r}")
+        if not isinstance(plain_value, Mapping):
+            raise ValueError(f"{kind} is not {plain_value!r}")
         hints = get_type_hints(kind)
-        known = [field.name for field in dataclasses.fields(kind) if field.name in told]
-        return kind(**{name: _restored(hints[name], told[name]) for name in known})  # type: ignore[operator]
+        known = [field.name for field in dataclasses.fields(kind) if field.name in plain_value]
+        return kind(**{name: _restored(hints[name], plain_value[name]) for name in known})  # type: ignore[operator]
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(told)
-    if kind is float and isinstance(told, int) and not isinstance(told, bool):
-        return float(told)
-    if not isinstance(told, kind):
-        raise ValueError(f"{told!r} is not of {kind}")
-    return told
+        return kind(plain_value)
+    if kind is float and isinstance(plain_value, int) and not isinstance(plain_value, bool):
+        return float(plain_value)
+    if not isinstance(plain_value, kind):
+        raise ValueError(f"{plain_value!r} is not of {kind}")
+    return plain_value

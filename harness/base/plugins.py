@@ -51,8 +51,8 @@ def _points(group: Group) -> EntryPoints:
 
 @lru_cache(maxsize=32)
 def _found(group: Group, path: tuple[str, ...]) -> EntryPoints:
-    found: EntryPoints = _all_points(path).select(group=group.value)
-    return found
+    points: EntryPoints = _all_points(path).select(group=group.value)
+    return points
 
 
 @lru_cache(maxsize=4)
@@ -76,34 +76,34 @@ def replacement(group: Group, name: str) -> str:
 
 def load(group: Group, name: str, *, place: Place | None = None) -> Any:
     """The class or function of a name; PluginError if there is none or it cannot be imported."""
-    found: EntryPoint | None = next(iter(_points(group).select(name=name)), None)
-    what = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
+    point: EntryPoint | None = next(iter(_points(group).select(name=name)), None)
+    kind = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
     if remedy := replacement(group, name):
-        raise PluginError(f"the {what} {name!r} was removed", place=place, remedy=remedy)
-    if found is None:
+        raise PluginError(f"the {kind} {name!r} was removed", place=place, remedy=remedy)
+    if point is None:
         installed = names(group)
         meant = did_you_mean(name, installed)
         raise PluginError(
-            f"no {what} is called {name!r}", place=place, remedy=f"{meant}Installed: {', '.join(installed) or 'none'}"
+            f"no {kind} is called {name!r}", place=place, remedy=f"{meant}Installed: {', '.join(installed) or 'none'}"
         )
     try:
-        return found.load()
+        return point.load()
     except ImportError as error:
         raise PluginError(
-            f"the {what} {name!r} cannot be loaded: {error}", place=place, remedy="Install the library that is missing"
+            f"the {kind} {name!r} cannot be loaded: {error}", place=place, remedy="Install the library that is missing"
         ) from error
 
 
-def installed(package: str, what: str, extra: str, note: str = "") -> Any:
+def installed(package: str, subject: str, extra: str, note: str = "") -> Any:
     """Imports a third-party package of an extra of ours; PluginError, with the command to install it, if that fails.
 
-    what: as in "the recogniser moonshine". note: about the package, in brackets.
+    subject: as in "the recogniser moonshine". note: about the package, in brackets.
     """
     try:
         return import_module(package)
     except (ImportError, OSError) as error:  # OSError: a library that the package loads
         raise PluginError(
-            f"{what} is not installed", remedy=f"Install it{note}: {pip_install(extra, package)}"
+            f"{subject} is not installed", remedy=f"Install it{note}: {pip_install(extra, package)}"
         ) from error
 
 
@@ -120,20 +120,20 @@ def pip_install(extra: str, module: str = "") -> str:
 
 
 def _libraries(extra: str) -> set[str]:
-    found: set[str] = set()
+    libraries: set[str] = set()
     for line in requires("voice-harness") or ():
         requirement, _, marker = line.partition(";")
         if re.search(rf"extra == ['\"]{extra}['\"]", marker):
             ours = re.match(r"voice[-_.]harness\[(.*)\]", requirement)
             parts = [_libraries(part.strip()) for part in ours[1].split(",")] if ours else [{requirement.strip()}]
-            found.update(*parts)
-    return found
+            libraries.update(*parts)
+    return libraries
 
 
 def checked_settings(known: Sequence[Setting], given: Iterable[tuple[str, str]], plugin: str) -> dict[str, str]:
     """The given settings, the last value of each name; InputError for an unknown name or a wrong value."""
     by_name = {setting.name: setting for setting in known}
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for name, value in given:
         setting = by_name.get(name)
         if setting is None:
@@ -141,24 +141,24 @@ def checked_settings(known: Sequence[Setting], given: Iterable[tuple[str, str]],
             raise InputError(
                 f"{plugin} has no setting {name!r}", remedy=f"{meant}It has: {', '.join(sorted(by_name)) or 'none'}"
             )
-        found[name] = value
-    for name, value in found.items():
+        settings[name] = value
+    for name, value in settings.items():
         _check(by_name[name], value)
-    return found
+    return settings
 
 
 def _check(setting: Setting, value: str) -> None:
     match setting.kind:
         case SettingKind.NUMBER | SettingKind.WHOLE:
             try:
-                found = float(value) if setting.kind is SettingKind.NUMBER else int(value)
+                number = float(value) if setting.kind is SettingKind.NUMBER else int(value)
             except ValueError:
                 raise _wrong(setting, value, f"it must be a {setting.kind.value}") from None
-            if not math.isfinite(found):
+            if not math.isfinite(number):
                 raise _wrong(setting, value, "it must be finite")
-            if setting.low is not None and found < setting.low:
+            if setting.low is not None and number < setting.low:
                 raise _wrong(setting, value, f"it must be at least {exact(setting.low)}")
-            if setting.high is not None and found > setting.high:
+            if setting.high is not None and number > setting.high:
                 raise _wrong(setting, value, f"it must be at most {exact(setting.high)}")
         case SettingKind.CHOICE:
             if value not in setting.choices:

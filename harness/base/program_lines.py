@@ -18,27 +18,27 @@ class ProtocolFault(ValueError):
 
 def object_of(text: str) -> dict[str, Any]:
     try:
-        said = json.loads(text)
+        message = json.loads(text)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        message = None
+    if not isinstance(message, dict):
         raise ProtocolFault(f"wrote a line that is not a JSON object: {short(text)}")
-    return said
+    return message
 
 
-def demand_protocol(said: dict[str, Any], text: str, protocol: int) -> None:
+def demand_protocol(message: dict[str, Any], text: str, protocol: int) -> None:
     """The first line names the protocol that the program speaks."""
-    if said.get("protocol") != protocol:
+    if message.get("protocol") != protocol:
         raise ProtocolFault(
             f"does not begin with a hello of protocol {protocol}, but with {short(text)}"
-            if "protocol" not in said
-            else f"speaks protocol {short(str(said['protocol']))}, not {protocol}"
+            if "protocol" not in message
+            else f"speaks protocol {short(str(message['protocol']))}, not {protocol}"
         )
 
 
-def number_of(said: dict[str, Any], name: str, low: float, high: float) -> float:
+def number_of(message: dict[str, Any], name: str, low: float, high: float) -> float:
     """A number from low to high."""
-    value = said.get(name)
+    value = message.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < GREATEST:
         raise ProtocolFault(f"sent {name} that is not a finite number: {short(json.dumps(value))}")
     if not low <= value <= high:
@@ -46,9 +46,9 @@ def number_of(said: dict[str, Any], name: str, low: float, high: float) -> float
     return float(value)
 
 
-def name_of(said: dict[str, Any], name: str, otherwise: str | None = None) -> str:
+def name_of(message: dict[str, Any], name: str, otherwise: str | None = None) -> str:
     """A name of a hello, at most 200 characters."""
-    value = said.get(name, otherwise)
+    value = message.get(name, otherwise)
     if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME:
         raise ProtocolFault(f"sent a hello without a valid {name}")
     return value

@@ -94,10 +94,10 @@ class ProgramPipe:
         """Complete lines since the last call; does not wait."""
         while not self._ended_output and self._turn(0):
             pass
-        found = [self._text(line) for line in self._lines]
+        lines = [self._text(line) for line in self._lines]
         self._lines.clear()
         self._unread = 0
-        return found
+        return lines
 
     def line(self, limit_s: float, waiting_for: str, remedy: str = "") -> str | None:
         """The next line; None at the end of its output. waiting_for: for the message, as in "has not sent …"."""
@@ -106,9 +106,9 @@ class ProgramPipe:
             self._turn_until(deadline, limit_s, waiting_for, remedy)
         if not self._lines:
             return None
-        found = self._lines.popleft()
-        self._unread -= len(found)
-        return self._text(found)
+        raw_line = self._lines.popleft()
+        self._unread -= len(raw_line)
+        return self._text(raw_line)
 
     def exit_status(self) -> int:
         """Waits until the process exits after its output has ended. Its status; negative for a signal."""
@@ -124,13 +124,13 @@ class ProgramPipe:
         self._last_moments()
         return self.fault(f"{self._end_words()} {before}")
 
-    def fault(self, what: str, remedy: str = "") -> EngineError:
+    def fault(self, problem: str, remedy: str = "") -> EngineError:
         """An error with the command and its last output. Ends the process."""
         self._turn(0)
         words = list(self._said) + ([_readable(self._said_part)] if self._said_part else [])
-        said = f"; its last output: {' | '.join(words)}" if words else ""
+        last_output = f"; its last output: {' | '.join(words)}" if words else ""
         self.end()
-        return EngineError(f"the {self._who} {shown(self.command)} {what}{said}", remedy=remedy)
+        return EngineError(f"the {self._who} {shown(self.command)} {problem}{last_output}", remedy=remedy)
 
     def close(self) -> None:
         """Closes its input, waits briefly for it to exit, then ends it and every process that it started."""

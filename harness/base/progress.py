@@ -15,26 +15,26 @@ Drawing: TypeAlias = Callable[[str, int, int], None]
 _drawing: ContextVar[Drawing | None] = ContextVar("drawing", default=None)
 
 
-def tracked(items: Iterable[T], what: str, total: Callable[[], int] | None = None) -> Iterable[T]:
+def tracked(items: Iterable[T], task: str, total: Callable[[], int] | None = None) -> Iterable[T]:
     """The items; while somebody draws, each is reported before it is worked on.
 
     total: their number, where they do not know it themselves; called only while somebody draws.
     """
     if (drawing := _drawing.get()) is None:
         return items
-    return _reported(items, what, total() if total else length_hint(items), drawing)
+    return _reported(items, task, total() if total else length_hint(items), drawing)
 
 
-def _reported(items: Iterable[T], what: str, total: int, drawing: Drawing) -> Iterator[T]:
+def _reported(items: Iterable[T], task: str, total: int, drawing: Drawing) -> Iterator[T]:
     for number, item in enumerate(items):
-        drawing(what, number, total)
+        drawing(task, number, total)
         yield item
 
 
-def step(what: str) -> None:
+def step(task: str) -> None:
     """Reports the beginning of work that cannot be counted."""
     if (drawing := _drawing.get()) is not None:
-        drawing(what, 0, 0)
+        drawing(task, 0, 0)
 
 
 @contextmanager

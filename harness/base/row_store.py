@@ -75,8 +75,8 @@ class Content(Generic[T]):
         try:
             return encode(self.adapter, record).decode("utf-8")
         except PydanticSerializationError as error:
-            what = f"a {record.kind} row cannot be written as text: {error}"
-            raise LogError(what, remedy="Remove the characters that cannot be stored") from error
+            problem = f"a {record.kind} row cannot be written as text: {error}"
+            raise LogError(problem, remedy="Remove the characters that cannot be stored") from error
 
 
 OF_NO_CLOCK = "has a time that no clock shows"
@@ -298,8 +298,8 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application != content.application_id:
-            what = f"{path} is not a file of {content.whole} (application id {application:#x})"
-            raise LogError(what, remedy="Name another folder, or put the file aside if it does not belong there")
+            problem = f"{path} is not a file of {content.whole} (application id {application:#x})"
+            raise LogError(problem, remedy="Name another folder, or put the file aside if it does not belong there")
         if version != content.version:
             raise LogError(
                 f"{path} is {content.name} of version {version}; this tool reads version {content.version}",
@@ -307,8 +307,8 @@ def demand_ours(connection: sqlite3.Connection, path: Path, content: Content[Any
             )
         for type_, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT 9"):
             if "".join((sql or "").split()) not in _OURS:
-                what = f"{path} holds the {type_} {plain_text(str(name), 80)}, which the harness does not write"
-                raise LogError(what, remedy=_FOREIGN)
+                problem = f"{path} holds the {type_} {plain_text(str(name), 80)}, which the harness does not write"
+                raise LogError(problem, remedy=_FOREIGN)
 
 
 @contextmanager
@@ -363,15 +363,15 @@ def _demand_no_journal(path: Path) -> None:
     give_up_s = threads.monotonic() + 2.0
     while _has_bytes(path, "-journal"):
         if threads.monotonic() > give_up_s:
-            what = f"{path.name}-journal lies beside {path}, and the harness writes none"
-            raise LogError(what, remedy="Move it out of the folder if you know where it comes from")
+            problem = f"{path.name}-journal lies beside {path}, and the harness writes none"
+            raise LogError(problem, remedy="Move it out of the folder if you know where it comes from")
         threads.sleep(0.01)
 
 
 def missing_guards(connection: sqlite3.Connection) -> list[str]:
     """Names of the triggers that keep rows as they are, and that are gone or were changed; sqlite3.Error."""
-    found = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")}
-    return [guard.split()[2] for guard in _GUARDS if guard not in found]
+    triggers = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")}
+    return [guard.split()[2] for guard in _GUARDS if guard not in triggers]
 
 
 def _write_ahead(connection: sqlite3.Connection, wait_s: float) -> str:
@@ -440,7 +440,7 @@ class SharedRows(Generic[T]):
 
         A record that is there already is not written again: its row comes back.
         """
-        found: list[Row] = []
+        rows: list[Row] = []
         with self._lock, explained(self._path):
             self._demand_place()
             self._connection.execute("BEGIN IMMEDIATE")
@@ -452,20 +452,20 @@ class SharedRows(Generic[T]):
                     id_ = self._content.id_of(record)
                     if id_ is not None:
                         if (there := self._known.get(id_, fresh.get(id_))) is not None:
-                            found.append(next(texts(self._connection, self._path, there - 1)))
+                            rows.append(next(texts(self._connection, self._path, there - 1)))
                             continue
                         fresh[id_] = seq + 1
                     body = self._content.text(record)
                     seq += 1
                     row = (seq, 0, threads.monotonic(), threads.wall(), record.kind, body)
                     link = insert(self._connection, row, link)
-                    found.append((*row[:4], body))
+                    rows.append((*row[:4], body))
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-        return found
+        return rows
 
     def close(self) -> None:
         """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""

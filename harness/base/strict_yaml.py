@@ -119,7 +119,7 @@ def read_bytes(path: Path) -> bytes:
 def _nearest_file(path: Path) -> str:
     """A remedy: the file in the same folder with the most similar name."""
     try:
-        there = sorted(one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml"))
+        there = sorted(sibling.name for sibling in path.parent.iterdir() if sibling.suffix in (".yaml", ".yml"))
     except OSError:
         return f"Check the path: the folder {str(path.parent)!r} does not exist either"
     near = difflib.get_close_matches(path.name, there, n=1) or difflib.get_close_matches(
@@ -158,12 +158,14 @@ def _text(content: bytes, file: str) -> str:
             place=_place(before, file),
             remedy="Save the file as UTF-8",
         ) from error
-    if found := _UNSAFE_IN_FILE.search(text):
-        place = _place(text[: found.start()], file)
-        if found[0] == "\t":
+    if unsafe := _UNSAFE_IN_FILE.search(text):
+        place = _place(text[: unsafe.start()], file)
+        if unsafe[0] == "\t":
             raise InputError("a tab is not allowed", place=place, remedy="Use spaces")
         raise InputError(
-            f"the control character U+{ord(found[0]):04X} is not allowed", place=place, remedy="Remove it from the file"
+            f"the control character U+{ord(unsafe[0]):04X} is not allowed",
+            place=place,
+            remedy="Remove it from the file",
         )
     return text
 
@@ -229,8 +231,8 @@ class _Composer:
                 if "second" in cause and mark is not None and ": " not in self._lines[mark.line][: mark.column]:
                     cause, remedy = "this line is indented deeper than the one above, which has a value", _INDENT
                 return InputError(cause.replace("{sign}", sign[1] if sign else "this"), place=place, remedy=remedy)
-        what = f"this is not YAML: {problem}"
-        return InputError(what, place=place, remedy="Check indentation, quotes and brackets here")
+        message = f"this is not YAML: {problem}"
+        return InputError(message, place=place, remedy="Check indentation, quotes and brackets here")
 
     def _node(self, event: yaml.Event, depth: int) -> Node:
         self._nodes += 1
@@ -272,12 +274,12 @@ class _Composer:
                 raise self._error(event, "a merge (<<) is not allowed", "Write the keys out")
             key = self._node(event, depth + 1).value
             if not isinstance(key, str):
-                what = (
+                problem = (
                     f"the key {event.value!r} is not text"
                     if isinstance(event, yaml.ScalarEvent)
                     else "a key is a list or mapping"
                 )
-                raise self._error(event, what, "Put the key in quotes")
+                raise self._error(event, problem, "Put the key in quotes")
             if key in entries:
                 raise self._error(
                     event, f"the key {key!r} is given twice (first in line {keys[key].line})", "Remove one of the two"
@@ -288,9 +290,9 @@ class _Composer:
 
     def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
         text: str = event.value
-        if found := _UNSAFE_IN_VALUE.search(text):
+        if unsafe := _UNSAFE_IN_VALUE.search(text):
             raise self._error(
-                event, f"the control character U+{ord(found[0]):04X} is not allowed in a value", "Remove it"
+                event, f"the control character U+{ord(unsafe[0]):04X} is not allowed in a value", "Remove it"
             )
         if event.style is not None:
             return text
@@ -309,9 +311,9 @@ class _Composer:
             return int(text) if _INT.fullmatch(text) else float(text)
         return text
 
-    def _error(self, event: yaml.Event, what: str, remedy: str) -> InputError:
+    def _error(self, event: yaml.Event, problem: str, remedy: str) -> InputError:
         mark = _mark(event)
-        return InputError(what, place=Place(self._file, mark.line, mark.column), remedy=remedy)
+        return InputError(problem, place=Place(self._file, mark.line, mark.column), remedy=remedy)
 
 
 def _mark(event: yaml.Event) -> Mark:

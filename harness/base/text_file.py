@@ -71,7 +71,7 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
     InputError if the encoding cannot resume after a fault, as UTF-16 cannot.
     """
     decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
-    first, tail, skipping, begun = 1, "", False, False
+    first, tail, skipping, has_begun = 1, "", False, False
     ended = False
     while not ended:
         content = read(BLOCK)
@@ -79,10 +79,10 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
         try:
             text = decoder.decode(content, ended)
         except UnicodeError as error:
-            what = f"from about here on, the file is not {encoding}"
-            raise InputError(what, place=Place(file, first), remedy="Name its encoding: --encoding …") from error
-        if text and not begun:
-            begun, text = True, text.removeprefix(_BYTE_ORDER_MARK)
+            problem = f"from about here on, the file is not {encoding}"
+            raise InputError(problem, place=Place(file, first), remedy="Name its encoding: --encoding …") from error
+        if text and not has_begun:
+            has_begun, text = True, text.removeprefix(_BYTE_ORDER_MARK)
         text = tail + text
         held = "" if ended or not text.endswith("\r") else "\r"  # a line feed may follow
         if "\r" in text:
@@ -108,27 +108,27 @@ def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8"
 
 def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     """The first character in a line that is not text, with its column; None if there is none."""
-    found = _FAULT.search(line)
-    if found is None:
+    fault = _FAULT.search(line)
+    if fault is None:
         return None
-    at = Place(place.file, place.line, found.start() + 1)
-    sign = found[0]
+    at = Place(place.file, place.line, fault.start() + 1)
+    sign = fault[0]
     point = ord(sign)
     if "\udc80" <= sign <= "\udcff":
-        what = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
+        problem = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
         remedy = "Save the file as UTF-8, or name its encoding: --encoding latin-1"
-        if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and found.start() == 0:
+        if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and fault.start() == 0:
             remedy = "The file looks like UTF-16: --encoding utf-16"
     elif sign == "\0":
-        what = "this is a NUL character"
+        problem = "this is a NUL character"
         remedy = "Remove it. If there are many, the file is UTF-16 (--encoding utf-16) or not text"
     else:
-        what = f"this is the {_kind(point)} U+{point:04X}"
+        problem = f"this is the {_kind(point)} U+{point:04X}"
         windows = 0x80 <= point < 0xA0
         remedy = "Remove it; if the file is from Windows: --encoding cp1252" if windows else "Remove it"
         if sign == "\x1a":
             remedy = "Remove it; DOS programs end files with it"
-    return InputError(what, place=at, remedy=remedy)
+    return InputError(problem, place=at, remedy=remedy)
 
 
 def is_comment(line: str) -> bool:
@@ -146,8 +146,8 @@ def _kind(point: int) -> str:
 
 def too_long(place: Place) -> InputError:
     """The error for a line of more than LONGEST_LINE characters."""
-    what = f"the line has more than {LONGEST_LINE:,} characters"
-    return InputError(what, place=place, remedy="Check whether the file has lost its line ends, or is not text")
+    problem = f"the line has more than {LONGEST_LINE:,} characters"
+    return InputError(problem, place=place, remedy="Check whether the file has lost its line ends, or is not text")
 
 
 UTF_8 = "utf-8"
@@ -189,8 +189,8 @@ def read_text_and_faults(
         text = _decoded(content, codec, path)
     faulty, whole = _has_faults(text), _with_line_feeds(text, path)
     lines = enumerate(whole.split("\n"), 1) if faulty else ()
-    found = ((number, fault_in(line, Place(str(path), number), codec)) for number, line in lines)
-    return text if as_written else whole, {number: fault for number, fault in found if fault is not None}
+    faults = ((number, fault_in(line, Place(str(path), number), codec)) for number, line in lines)
+    return text if as_written else whole, {number: fault for number, fault in faults if fault is not None}
 
 
 def _decoded(content: bytes, codec: str, path: Path) -> str:
@@ -198,8 +198,8 @@ def _decoded(content: bytes, codec: str, path: Path) -> str:
         return content.decode(_WITH_MARK if codec == UTF_8 else codec)
     except UnicodeError as error:
         _refuse(content, codec, path)
-        what = f"the file is not {codec}: {error}"
-        raise InputError(what, place=Place(str(path)), remedy="Say what it is: --encoding …") from error
+        problem = f"the file is not {codec}: {error}"
+        raise InputError(problem, place=Place(str(path)), remedy="Say what it is: --encoding …") from error
 
 
 def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False, as_written: bool = False) -> str:
@@ -226,8 +226,8 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise InputError("there is no such file", place=place, remedy="Check the path") from error
     except (OSError, ValueError) as error:
-        what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, place=place, remedy="Check the path and its permissions") from error
+        problem = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(problem, place=place, remedy="Check the path and its permissions") from error
 
 
 def refuse_endless(file: Path | int, name: str) -> None:
@@ -285,9 +285,9 @@ class Problems:
         self._told: list[InputError] = []
         self._untold = 0
 
-    def add(self, line: int, column: int, what: str, remedy: str) -> None:
+    def add(self, line: int, column: int, problem: str, remedy: str) -> None:
         """line and column count from 1; 0 means unknown."""
-        self.take(InputError(what, place=Place(self.file, line, column), remedy=remedy))
+        self.take(InputError(problem, place=Place(self.file, line, column), remedy=remedy))
 
     def take(self, problem: InputError) -> None:
         """Takes a problem that already has its place."""
@@ -299,8 +299,8 @@ class Problems:
     @property
     def told(self) -> tuple[InputError, ...]:
         """Those that are kept, then one error on how many there are beside them."""
-        what = "and 1 more problem" if self._untold == 1 else f"and {self._untold} more problems"
-        return (*self._told, *([InputError(what, place=Place(self.file))] if self._untold else []))
+        summary = "and 1 more problem" if self._untold == 1 else f"and {self._untold} more problems"
+        return (*self._told, *([InputError(summary, place=Place(self.file))] if self._untold else []))
 
     def refuse(self) -> None:
         """Raises InputProblems if there are any."""
@@ -396,10 +396,10 @@ class CsvRows:
             # One cell by the declared separator, which has another one in it.
             if first and len(row) == 1 and (other := next((mark for mark in _SEPARATORS if mark in row[0]), None)):
                 wanted = _SEPARATORS.get(self._separator, repr(self._separator))
-                what = f"the columns are separated by {_SEPARATORS[other]}, not by {wanted}"
+                problem = f"the columns are separated by {_SEPARATORS[other]}, not by {wanted}"
                 written = "sep= and a tab" if other == "\t" else f"sep={other}"
                 remedy = f"Save the file with {wanted}, or write a first line that declares it: {written}"
-                self._problems.add(line, 1, what, remedy)
+                self._problems.add(line, 1, problem, remedy)
                 return
             first = False
             yield line, row
@@ -430,9 +430,9 @@ class CsvRows:
                 row = next(reader)
             except csv.Error as error:
                 spanned = reader.line_num > before or "unexpected end" in str(error)
-                what = "a quote is not closed" if spanned else f"not CSV: {error}"
+                problem = "a quote is not closed" if spanned else f"not CSV: {error}"
                 remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
-                self._problems.add(line, 1, what, remedy)
+                self._problems.add(line, 1, problem, remedy)
             else:
                 yield line, row
             number += reader.line_num - before

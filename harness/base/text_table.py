@@ -75,29 +75,29 @@ def text_table(
     listed = rows if most is None else rows[:most]
     printed = [*listed, *ends]
     widths = [
-        max(width_of(one.title), *(width_of(cells[at]) for cells in printed), 0) for at, one in enumerate(columns)
+        max(width_of(column.title), *(width_of(cells[at]) for cells in printed), 0) for at, column in enumerate(columns)
     ]
-    kept = list(range(1, len(columns)))
+    remaining = list(range(1, len(columns)))
 
     def taken() -> int:
-        return sum(len(GAP) + widths[at] for at in kept)
+        return sum(len(GAP) + widths[at] for at in remaining)
 
     least = _least_label({cells[0] for cells in listed})
-    for at in sorted((at for at in kept if columns[at].gives_way), key=lambda at: -columns[at].gives_way):
+    for at in sorted((at for at in remaining if columns[at].gives_way), key=lambda at: -columns[at].gives_way):
         if least + taken() > width:
-            kept.remove(at)
+            remaining.remove(at)
     most_label = max(least, min(WIDEST_LABEL, width - taken()))
     label = max(width_of(shown(text, most_label)) for text in (columns[0].title, *(cells[0] for cells in printed)))
     rule = "─" * (label + taken())
 
     def line(cells: Sequence[str]) -> str:
         text = padded(shown(cells[0], most_label), label)
-        for at in kept:
+        for at in remaining:
             blank = " " * (widths[at] - width_of(cells[at]))
             text += GAP + (cells[at] + blank if columns[at].left else blank + cells[at])
         return text.rstrip()
 
-    yield line([one.title for one in columns])
+    yield line([column.title for column in columns])
     yield rule
     yield from map(line, listed)
     if len(rows) > len(listed):
@@ -105,14 +105,14 @@ def text_table(
     if ends:
         yield rule
         yield from map(line, ends)
-    if gone := [one.title for at, one in enumerate(columns) if at and at not in kept]:
+    if gone := [column.title for at, column in enumerate(columns) if at and at not in remaining]:
         yield f"(no room for: {', '.join(gone)})"
 
 
 def _least_label(labels: set[str]) -> int:
     """Columns that labels need so that no two of them look the same."""
     widths = range(LEAST_LABEL, WIDEST_LABEL)
-    return next((at for at in widths if len({shown(one, at) for one in labels}) == len(labels)), WIDEST_LABEL)
+    return next((at for at in widths if len({shown(label, at) for label in labels}) == len(labels)), WIDEST_LABEL)
 
 
 NOTES = 21
@@ -123,14 +123,14 @@ _PARTS = re.compile(r" (?=\()|(?<=;) ")
 def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
     """A name and its text, which wraps at `width` columns, before brackets and after semicolons; else at blanks."""
     line = padded(name, at)
-    begun = False
+    has_begun = False
     pieces = ([part] if at + width_of(part) <= width else part.split(" ") for part in _PARTS.split(text))
     for part in chain.from_iterable(pieces):
-        if begun and width_of(line) + 1 + width_of(part) > width:
+        if has_begun and width_of(line) + 1 + width_of(part) > width:
             yield line
-            line, begun = " " * at, False
-        line += f" {part}" if begun else part
-        begun = True
+            line, has_begun = " " * at, False
+        line += f" {part}" if has_begun else part
+        has_begun = True
     yield line
 
 
@@ -155,8 +155,8 @@ def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]
     """`first`, then numbers of one unit by size, then the rest by letters and the numbers among them; "" last."""
     head = [label for label in first if label in labels]
     rest = [label for label in labels if label and label not in first]
-    numbers = {label: found for label in rest if (found := _NUMBER.fullmatch(label))}
-    if len({found[2] for found in numbers.values()}) > 1:
+    numbers = {label: number for label in rest if (number := _NUMBER.fullmatch(label))}
+    if len({match[2] for match in numbers.values()}) > 1:
         numbers.clear()
     by_size = sorted(numbers, key=lambda label: (float(numbers[label][1].replace("−", "-")), label))
     by_letters = sorted((label for label in rest if label not in numbers), key=_by_letters)

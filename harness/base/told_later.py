@@ -23,7 +23,7 @@ class ToldLater(Sequence[T]):
     def __getitem__(self, index: slice) -> Sequence[T]: ...
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
         if isinstance(index, slice):
-            return [self._at(one) for one in range(self._length)[index]]
+            return [self._at(position) for position in range(self._length)[index]]
         return self._at(range(self._length)[index])
 
     def __iter__(self) -> Iterator[T]:

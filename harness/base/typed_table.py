@@ -103,7 +103,7 @@ def _cell(value: Value, decimals: int | None) -> str:
         case bool():
             return "true" if value else "false"
         case tuple():
-            plain = not any(";" in one or one.startswith("[") or one != one.strip() or not one for one in value)
+            plain = not any(";" in part or part.startswith("[") or part != part.strip() or not part for part in value)
             return ";".join(value) if plain else json.dumps(list(value), ensure_ascii=False)
         case float():
             return repr(value) if decimals is None else f"{value:.{decimals}f}"

@@ -25,14 +25,16 @@ MAKE_ROOM = f"{MORE_ROOM}; what was acknowledged is safe"
 
 
 @contextmanager
-def disk_errors(what: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
+def disk_errors(problem: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
     """Turns OSError into LogFull or LogError. remedy: for a full disk."""
     try:
         yield
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise LogFull(f"{what}: {error.strerror}", remedy=remedy) from error
-        raise LogError(f"{what}: {error.strerror or error}", remedy="Check the folder and its permissions") from error
+            raise LogFull(f"{problem}: {error.strerror}", remedy=remedy) from error
+        raise LogError(
+            f"{problem}: {error.strerror or error}", remedy="Check the folder and its permissions"
+        ) from error
 
 
 def part_name(target: Path) -> Path:
@@ -110,10 +112,10 @@ def whole_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
 
 def _meant_by(target: Path) -> Path:
     """The target of a link; OSError for links in a circle."""
-    found = Path(os.path.realpath(target))
-    if found.is_symlink():
+    path = Path(os.path.realpath(target))
+    if path.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return found
+    return path
 
 
 def write_whole(target: Path, content: bytes) -> None:

@@ -19,17 +19,19 @@ _NOT_KEPT = re.compile("[\0\ud800-\udfff]")
 _JOINERS = str.maketrans("", "", "\u200c\u200d")
 
 
-def written(text: str, what: str = "the comment") -> str:
+def written(text: str, subject: str = "the comment") -> str:
     """The text to keep; "" if it is blank. InputError: too long, or it holds what no file can keep.
 
-    what: names the text in the error.
+    subject: names the text in the error.
     """
-    kept = composed(text)
-    if len(kept) > LONGEST_WRITTEN:
-        raise InputError(f"{what} has {len(kept):,} characters; the limit is {LONGEST_WRITTEN:,}", remedy="Shorten it")
-    if _NOT_KEPT.search(kept):
-        raise InputError(f"{what} holds a NUL or half a character", remedy="Remove it")
-    return "" if not kept or kept.isspace() else kept
+    clean_text = composed(text)
+    if len(clean_text) > LONGEST_WRITTEN:
+        raise InputError(
+            f"{subject} has {len(clean_text):,} characters; the limit is {LONGEST_WRITTEN:,}", remedy="Shorten it"
+        )
+    if _NOT_KEPT.search(clean_text):
+        raise InputError(f"{subject} holds a NUL or half a character", remedy="Remove it")
+    return "" if not clean_text or clean_text.isspace() else clean_text
 
 
 def composed(text: str) -> str:
@@ -37,19 +39,19 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def needed(text: str, what: str) -> str:
+def needed(text: str, subject: str) -> str:
     """`written`, for a text that must not be blank."""
-    kept = written(text, what)
-    if not kept:
-        raise InputError(f"{what} is empty", remedy="Write something")
-    return kept
+    clean_text = written(text, subject)
+    if not clean_text:
+        raise InputError(f"{subject} is empty", remedy="Write something")
+    return clean_text
 
 
-def person_name(text: str, what: str) -> str:
-    """The name of a person as it is kept, without blanks around it; InputError. what: such as "rater name"."""
+def person_name(text: str, subject: str) -> str:
+    """The name of a person as it is kept, without blanks around it; InputError. subject: such as "rater name"."""
     name = unicodedata.normalize("NFC", text).strip()
     if not name or len(name) > LONGEST_NAME or not name.translate(_JOINERS).isprintable():
-        raise InputError(f"{text!r} is not a valid {what}", remedy=f"Write 1 to {LONGEST_NAME} printable characters")
+        raise InputError(f"{text!r} is not a valid {subject}", remedy=f"Write 1 to {LONGEST_NAME} printable characters")
     return name
 
 
@@ -65,10 +67,10 @@ def known_name(name: str, known: Iterable[str]) -> str:
     return next((other for other in known if name_key(other) == key), name)
 
 
-def refuse_same_names(names: Sequence[str], what: str) -> None:
+def refuse_same_names(names: Sequence[str], subject: str) -> None:
     """InputError if two of the names are one name in different spellings."""
     met: dict[str, str] = {}
     for name in names:
         other = met.setdefault(name_key(name), name)
         if other != name:
-            raise InputError(f"{other!r} and {name!r} are the same {what}", remedy="Use one spelling")
+            raise InputError(f"{other!r} and {name!r} are the same {subject}", remedy="Use one spelling")

@@ -150,19 +150,19 @@ def orderly_end() -> Iterator[None]:
     under `nohup`, stays ignored.
     """
     mine = threading.current_thread() is threading.main_thread()
-    taken = [one for one in ASKED_TO_END if mine and signal.getsignal(one) is signal.SIG_DFL]
-    for one in taken:
-        signal.signal(one, _leave)
+    taken = [signum for signum in ASKED_TO_END if mine and signal.getsignal(signum) is signal.SIG_DFL]
+    for signum in taken:
+        signal.signal(signum, _leave)
     try:
         yield
     finally:
-        for one in taken:
-            signal.signal(one, signal.SIG_DFL)
+        for signum in taken:
+            signal.signal(signum, signal.SIG_DFL)
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    for one in ASKED_TO_END:  # a second signal must not interrupt the clean-up
-        signal.signal(one, signal.SIG_IGN)
+    for signum in ASKED_TO_END:  # a second signal must not interrupt the clean-up
+        signal.signal(signum, signal.SIG_IGN)
     sys.exit(leave_soon(number))
 
 
@@ -386,16 +386,16 @@ def _fault_of_host(error: BaseException) -> HarnessError | None:
     if not isinstance(error, OSError):  # an import, SQLite: a descriptor was missing below
         cause = error.__cause__ or error.__context__
         return None if cause is None else _fault_of_host(cause)
-    what = error.strerror or str(error)
+    problem = error.strerror or str(error)
     place = Place(str(error.filename)) if error.filename else None
     match error.errno:
         case errno.EMFILE | errno.ENFILE:
-            return HarnessError(what, remedy="Raise the limit of open files: ulimit -n 1024")
+            return HarnessError(problem, remedy="Raise the limit of open files: ulimit -n 1024")
         case errno.ENAMETOOLONG | errno.ELOOP:
-            return InputError(what, place=place, remedy="Name another file")
+            return InputError(problem, place=place, remedy="Name another file")
         case errno.ENOENT if not _has_folder():
             return HarnessError("the working folder was removed", remedy="Change to another")
-    return HarnessError(what, place=place)
+    return HarnessError(problem, place=place)
 
 
 def _has_folder() -> bool:

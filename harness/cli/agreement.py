@@ -40,13 +40,13 @@ def command(
     choose_one(disagreements=disputed, json=printed.as_json, csv=printed.as_csv)
     sessions = rated_sessions(asked)
     with drawn_progress():
-        found = read_sessions(sessions.folders)
+        judged_sessions = read_sessions(sessions.folders)
     if asked.round_id is not None:
-        demand_known(asked.round_id, {row.round for one in found for row in one.rows}, "round")
-    found = with_rows_of(found, sessions.round_id, with_programs=asked.with_programs)
+        demand_known(asked.round_id, {row.round for session in judged_sessions for row in session.rows}, "round")
+    judged_sessions = with_rows_of(judged_sessions, sessions.round_id, with_programs=asked.with_programs)
     # Without a round file, rows of exercises belong to the built-in ones.
     round_ = sessions.round or RatingRound(exercises=BUILT_IN_EXERCISES)
-    figures = agreement_figures(found, round_.gold, round_.exercises)
+    figures = agreement_figures(judged_sessions, round_.gold, round_.exercises)
     if printed.as_json:
         standard_output().write(json.dumps(report.as_json(figures), ensure_ascii=True) + "\n")
     elif printed.as_csv:

@@ -53,15 +53,15 @@ def pack(
 
     if out is not None and len(sessions) > 1:
         raise InputError("-o names one file, and several sessions are given", remedy="Leave -o out, or pack one by one")
-    folders = [session_folder(one) for one in sessions]
-    targets = [out or Path(f"{one.resolve().name}{TAR}") for one in folders]
+    folders = [session_folder(session) for session in sessions]
+    targets = [out or Path(f"{folder.resolve().name}{TAR}") for folder in folders]
     if len(set(targets)) < len(targets):
         raise InputError("two sessions have the same name", remedy="Pack them one by one, with -o")
     for folder, target in zip(folders, targets, strict=True):
         with drawn_progress():
-            manifest, found = packed(folder, target)
+            manifest, findings = packed(folder, target)
         click.echo(f"{plain_text(str(target))}: {_content(manifest)}, {target.stat().st_size} bytes")
-        _tell(found)
+        _tell(findings)
         for part in parts_of(target):
             click.echo(
                 f"note   {plain_text(str(part))} is an incomplete archive. Remove it, "
@@ -97,19 +97,19 @@ def unpack(
 
     target = out or Path(archive.name.removesuffix(suffix_of(archive)))
     with drawn_progress():
-        manifest, found = unpacked(archive, target, UnpackLimits(max_size, max_ratio))
+        manifest, findings = unpacked(archive, target, UnpackLimits(max_size, max_ratio))
     click.echo(f"{plain_text(str(target))}: {_content(manifest)}, packed by version {plain_text(manifest.harness, 40)}")
-    _tell(found)
+    _tell(findings)
 
 
 def _content(manifest: PackManifest) -> str:
     return f"{counted(manifest.rows, 'row')}, {counted(manifest.clips, 'clip')}, {counted(len(manifest.files), 'file')}"
 
 
-def _tell(found: LogFindings) -> None:
-    for note in found.notes:
+def _tell(findings: LogFindings) -> None:
+    for note in findings.notes:
         click.echo(f"note   {plain_text(note, 400)}")
-    for name, end in found.ends:
+    for name, end in findings.ends:
         click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
-    if not found.sealed:
+    if not findings.sealed:
         click.echo("note   not sealed: nothing shows whether every row is as it was written")

@@ -37,8 +37,8 @@ class _Decibels(click.FloatRange):
     """A FloatRange without NaN, which compares as if it were in every range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = float(super().convert(value, param, ctx))
-        return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(found) else found
+        level = float(super().convert(value, param, ctx))
+        return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(level) else level
 
 
 def _place(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -116,8 +116,8 @@ def command(
             if meter is not None:
                 reading = _read_meter(meter, meter_baud, meter_ask)
             if reading is None:
-                asked = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
-                reading = click.prompt(asked, type=_Decibels(QUIETEST_SPL, LOUDEST_SPL))
+                prompt = "Level of the calibrator, dB" if calibrator else f"Reading of the meter, dB({weighting})"
+                reading = click.prompt(prompt, type=_Decibels(QUIETEST_SPL, LOUDEST_SPL))
             if records and playing is None:
                 level = sound.recorded_dbfs()
     today = datetime.now().astimezone().date()
@@ -147,10 +147,10 @@ def _read_meter(port: str, baud: int, ask: str) -> float:
     from harness.sound.calibration import LOUDEST_SPL, QUIETEST_SPL
 
     time.sleep(SETTLE_S)
-    found = readings(SerialCommandOptions(port=port, baud=baud), ask, METER_S, QUIETEST_SPL, LOUDEST_SPL)
-    level = round(statistics.median(found), 1)
-    span = f"from {fixed(min(found), 1)} to {fixed(max(found), 1)} dB"
-    click.echo(f"Meter: {fixed(level, 1)} dB, the median of {len(found)} {span}")
+    levels = readings(SerialCommandOptions(port=port, baud=baud), ask, METER_S, QUIETEST_SPL, LOUDEST_SPL)
+    level = round(statistics.median(levels), 1)
+    span = f"from {fixed(min(levels), 1)} to {fixed(max(levels), 1)} dB"
+    click.echo(f"Meter: {fixed(level, 1)} dB, the median of {len(levels)} {span}")
     return level
 
 
@@ -163,16 +163,16 @@ def _equalise(bench: Bench, part: Equipment, level: float) -> None:
         source = f"Playing pink noise of {exact(level)} dBFS through {part.id} for {exact(EQUALISE_S)} s."
         click.echo(plain_text(source, 400))
         recorded, played, quiet = sound.recorded_with_played()
-    found = response(recorded, played, quiet)
-    for centre, heard in zip(CENTRES_HZ, found, strict=True):
+    response_db = response(recorded, played, quiet)
+    for centre, heard in zip(CENTRES_HZ, response_db, strict=True):
         words = "not measured: too little above the noise" if math.isnan(heard) else f"{signed(heard, 1):>6} dB"
         click.echo(f"{centre:>6} Hz  {words}")
-    if all(math.isnan(heard) for heard in found):
+    if all(math.isnan(heard) for heard in response_db):
         raise SoundError(f"{bench.microphone.id} does not hear {part.id}", remedy="Raise --level-dbfs or the volume")
     if getattr(part.options, "equaliser", ""):
         click.echo("The equaliser of the bench is part of this response. To measure without it, remove the key.")
         return
-    click.echo(plain_text(f'Write in the bench, below {part.id}: equaliser: "{inverse(found)}"', 600))
+    click.echo(plain_text(f'Write in the bench, below {part.id}: equaliser: "{inverse(response_db)}"', 600))
 
 
 def _part(bench: Bench, name: str | None) -> Equipment:
@@ -183,12 +183,12 @@ def _part(bench: Bench, name: str | None) -> Equipment:
 
 
 def _speaker(bench: Bench, name: str | None) -> Equipment:
-    names = [one.id for one in bench.loudspeakers]
+    names = [loudspeaker.id for loudspeaker in bench.loudspeakers]
     if not names:
         raise InputError(f"the bench {bench.id!r} has no loudspeaker", remedy="Add one, or choose another bench")
     if name is not None and name not in names:
         raise InputError(f"the bench has no loudspeaker {name!r}", remedy=f"Loudspeakers: {', '.join(names)}")
-    return next(one for one in bench.loudspeakers if name in (None, one.id))
+    return next(loudspeaker for loudspeaker in bench.loudspeakers if name in (None, loudspeaker.id))
 
 
 class _CalibrationSound:
@@ -216,8 +216,8 @@ class _CalibrationSound:
             match seen:
                 case StimulusStarted():
                     started.append(seen)
-                case LinkLost(what=what):
-                    self._faults.append(what)
+                case LinkLost(what=fault):
+                    self._faults.append(fault)
                 case _:
                     pass
 
@@ -256,13 +256,13 @@ class _CalibrationSound:
         """RMS level of the last RECORD_S at the microphone. InputError if that is silence."""
         from harness.sound.level import rms_dbfs
 
-        found = rms_dbfs(self._recorded(RECORD_S)[0].samples)
-        if found < QUIETEST_DBFS:
+        level_dbfs = rms_dbfs(self._recorded(RECORD_S)[0].samples)
+        if level_dbfs < QUIETEST_DBFS:
             raise InputError(
-                f"the microphone heard {fixed(found, 1)} dBFS, which is silence",
+                f"the microphone heard {fixed(level_dbfs, 1)} dBFS, which is silence",
                 remedy="; ".join(self._faults) or "Raise its gain, and check what it is connected to",
             )
-        return round(found, 2)
+        return round(level_dbfs, 2)
 
     def recorded_with_played(self) -> tuple[Waveform, Waveform, Waveform]:
         """EQUALISE_S at the microphone, what was played at that time, and QUIET_S after it has stopped."""
@@ -284,8 +284,8 @@ class _CalibrationSound:
         clock = clock_of(self._bench)
         begun_s = clock.now_s() + RAMP_S
         time.sleep(clock.real_s(RAMP_S + duration_s))
-        found: tuple[Waveform, float] = self._ear.cut(begun_s, begun_s + duration_s)
-        return found
+        recording: tuple[Waveform, float] = self._ear.cut(begun_s, begun_s + duration_s)
+        return recording
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()

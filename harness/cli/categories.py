@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[By, By], ...] | None:
-    found: list[tuple[By, By]] = []
+    pairs: list[tuple[By, By]] = []
     for value in values:
         names = value.split(",")
         if len(names) != 2 or names[0] == names[1] or not all(name in PARTINGS for name in names):
             known = ", ".join(PARTINGS)
             raise click.BadParameter(f"{value!r} is not two of {known}. Write device,class", ctx, param)
-        found.append((PARTINGS[names[0]], PARTINGS[names[1]]))
-    return tuple(found) or None
+        pairs.append((PARTINGS[names[0]], PARTINGS[names[1]]))
+    return tuple(pairs) or None
 
 
 def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
@@ -58,7 +58,7 @@ def command(
     on: Figure = option(
         "Category to compare and cross.",
         default=Category.CORRECT,
-        type=click.Choice([one.value for one in (*Category, *Derived)]),
+        type=click.Choice([category.value for category in (*Category, *Derived)]),
         callback=_figure,
     ),
     raters: tuple[str, ...] = many("Count only this rater's judgments, without adjudications; repeatable.", "--rater"),
@@ -92,18 +92,18 @@ def command(
 
     sessions = rated_sessions(asked)
     with drawn_progress():
-        found = read_sessions(sessions.folders)
-    rows = [row for one in found for row in one.rows]
+        judged_sessions = read_sessions(sessions.folders)
+    rows = [row for session in judged_sessions for row in session.rows]
     names = sorted({row.rater for row in rows})
     raters = tuple(known_name(rater, names) for rater in raters)
     for rater in raters:
         demand_known(rater, set(names), "rater")
     if asked.round_id is not None:
         demand_known(asked.round_id, {row.round for row in rows}, "round")
-    ids = tuple(one.session_id for one in found)
-    trials = rated_trials(with_rows_of(found, sessions.round_id, raters, with_programs=asked.with_programs))
+    ids = tuple(session.session_id for session in judged_sessions)
+    trials = rated_trials(with_rows_of(judged_sessions, sessions.round_id, raters, with_programs=asked.with_programs))
     for side in compare or ():
-        demand_known(side, {one.trial.device for one in trials}.union(ids), "device or session")
+        demand_known(side, {rated_trial.trial.device for rated_trial in trials}.union(ids), "device or session")
     by = tuple(PARTINGS[name] for name in dict.fromkeys(partings)) or None
     report = report_of(trials, Selection(raters, sessions.round_id, on, by, crosses, compare), ids)
     if html_target is not None:

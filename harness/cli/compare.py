@@ -49,30 +49,30 @@ def command(
         if csv_target is not None:
             raise InputError("--csv applies only to evaluations", remedy="For sessions: --json")
         choose_one(json=as_json, markdown=markdown == STREAM)
-        _sessions([str(one) for one in (first, second, *more)], cluster_by, as_json, html, markdown)
+        _sessions([str(path) for path in (first, second, *more)], cluster_by, as_json, html, markdown)
         return
     if more or html is not None or markdown is not None:
-        what = "a third name" if more else "--html" if html is not None else "--markdown"
-        raise InputError(f"{what} applies only to sessions", remedy="Name two logs, or the folders of sessions")
+        subject = "a third name" if more else "--html" if html is not None else "--markdown"
+        raise InputError(f"{subject} applies only to sessions", remedy="Name two logs, or the folders of sessions")
     from harness.offline.figures.comparison import Clusters, compare
     from harness.offline.reports.comparison import as_json as comparison_json
     from harness.offline.reports.comparison import differing_csv, journal_of, lines, read_evaluated
 
     if csv_target is not None:
-        refuse_overwriting(csv_target, [str(one) for log in (first, second) for one in (log, journal_of(log))])
+        refuse_overwriting(csv_target, [str(path) for log in (first, second) for path in (log, journal_of(log))])
     clusters = Clusters(cluster_by) if cluster_by else None
-    with readable(str(first)) as one, readable(str(second)) as other:
-        found = compare(*(read_evaluated(side.path, clusters, side.name) for side in (one, other)))
+    with readable(str(first)) as first_log, readable(str(second)) as other:
+        comparison = compare(*(read_evaluated(side.path, clusters, side.name) for side in (first_log, other)))
         if csv_target is not None and csv_target == STREAM:
-            click.echo("".join(differing_csv(found)), nl=False)
+            click.echo("".join(differing_csv(comparison)), nl=False)
             return
         if csv_target is not None:
             with WholeFile(csv_target) as file:
-                for row in differing_csv(found):
+                for row in differing_csv(comparison):
                     file.write(row.encode("utf-8", "surrogateescape"))
                 file.keep()
-        told = [json.dumps(comparison_json(found))] if as_json else list(lines(found))
-    click.echo("\n".join(told))
+        output = [json.dumps(comparison_json(comparison))] if as_json else list(lines(comparison))
+    click.echo("\n".join(output))
 
 
 def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Path | None, markdown: str | None) -> None:
@@ -83,19 +83,19 @@ def _sessions(named: list[str], cluster_by: str | None, as_json: bool, html: Pat
     from harness.report.comparison import compare_sessions
     from harness.statistics.comparison import DifferenceVerdict
 
-    folders = [session_folder(one) for one in named]
+    folders = [session_folder(name) for name in named]
     with drawn_progress():
-        found = compare_sessions(folders, Clusters(cluster_by) if cluster_by else None)
-    facts = comparison_page.differing_facts(found, folders)
+        comparison = compare_sessions(folders, Clusters(cluster_by) if cluster_by else None)
+    facts = comparison_page.differing_facts(comparison, folders)
     if html is not None:
-        comparison_page.write_page(found, facts, html)
+        comparison_page.write_page(comparison, facts, html)
     if markdown is not None and markdown != STREAM:
-        write_whole(Path(markdown), comparison_page.markdown(found, facts).encode("utf-8"))
+        write_whole(Path(markdown), comparison_page.markdown(comparison, facts).encode("utf-8"))
     if markdown == STREAM:
-        print_lines([comparison_page.markdown(found, facts)])
+        print_lines([comparison_page.markdown(comparison, facts)])
     elif as_json:
-        print_lines([json.dumps(comparison_page.as_json(found, facts))])
+        print_lines([json.dumps(comparison_page.as_json(comparison, facts))])
     else:
-        print_lines(comparison_page.lines(found, facts, width()))
-    if found.of(DifferenceVerdict.WORSE):
+        print_lines(comparison_page.lines(comparison, facts, width()))
+    if comparison.of(DifferenceVerdict.WORSE):
         sys.exit(WORSE)

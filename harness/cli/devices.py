@@ -82,11 +82,11 @@ def _print(profiles: list[DeviceProfile]) -> None:
     from harness.base.text_table import Column, text_table
 
     rows = []
-    for one in profiles:
-        letters = "".join(kind[0].upper() if kind in one.reports else "-" for kind in _KINDS)
-        phrases = ", ".join(one.wake_phrases) or "none"
-        transport = f"{one.transport}+sound" if one.audio else one.transport
-        rows.append((one.id, transport, letters, plain_text(phrases), plain_text(one.title)))
+    for profile in profiles:
+        letters = "".join(kind[0].upper() if kind in profile.reports else "-" for kind in _KINDS)
+        phrases = ", ".join(profile.wake_phrases) or "none"
+        transport = f"{profile.transport}+sound" if profile.audio else profile.transport
+        rows.append((profile.id, transport, letters, plain_text(phrases), plain_text(profile.title)))
     columns = [Column(title, left=True) for title in ("id", "transport", "reports", "wake phrases", "title")]
     for line in text_table(columns, rows, 1000):
         click.echo(line)
@@ -129,11 +129,12 @@ class DeviceReach:
         """Keys of a connection; {} without one that locates a device. InputError for a --set without a value."""
         named = {name: getattr(self, name) for name in ("port", "baud", "address", "username", "password_env")}
         given: dict[str, object] = {name: value for name, value in named.items() if value}
-        for one in self.keys:
-            key, equals, value = one.partition("=")
+        for assignment in self.keys:
+            key, equals, value = assignment.partition("=")
             if not equals:
                 raise InputError(
-                    f"--set {one!r} has no value", remedy="Write --set KEY=VALUE, with a key of the bench's connection"
+                    f"--set {assignment!r} has no value",
+                    remedy="Write --set KEY=VALUE, with a key of the bench's connection",
                 )
             given[key] = value
         return {} if given.keys() <= {"baud", "username", "password_env"} else given
@@ -186,9 +187,9 @@ def test(
             loaded = [load_profile(path.name, beside=path.parent) for path in paths]
     else:
         loaded = [load_profile(str(profile), beside=Path())]
-    wrong = [one for one in loaded if not _samples(one)]
+    wrong = [loaded_profile for loaded_profile in loaded if not _samples(loaded_profile)]
     if every:
-        samples = sum(len(one.samples) for one in loaded)
+        samples = sum(len(loaded_profile.samples) for loaded_profile in loaded)
         click.echo(f"{counted(len(loaded), 'profile')}, {counted(samples, 'sample')}, {len(wrong)} failed")
     silent = False
     if (source := reach.source(loaded[0])) is not None:
@@ -207,18 +208,18 @@ def _samples(profile: DeviceProfile) -> bool:
     from harness.devices.profiles.samples import check_samples
 
     results = check_samples(profile)
-    right = sum(not one.wrong for one in results)
+    right = sum(not check.wrong for check in results)
     if not results:
         click.echo(f"{profile.id}: no samples")
         return True
     click.echo(f"{profile.id}: {right} of {len(results)} samples pass")
-    for one in results:
-        if one.wrong:
-            click.echo(plain_text(f"  {profile.path}:{one.sample.line}:", LONGEST))
-            lines = [data.decode(errors="backslashreplace").rstrip("\n") for data in one.sample.lines]
-            for line in [one.sample.topic] if one.sample.topic else lines:
+    for check in results:
+        if check.wrong:
+            click.echo(plain_text(f"  {profile.path}:{check.sample.line}:", LONGEST))
+            lines = [data.decode(errors="backslashreplace").rstrip("\n") for data in check.sample.lines]
+            for line in [check.sample.topic] if check.sample.topic else lines:
                 click.echo("     input " + plain_text(line, LONGEST))
-            for line in one.wrong:
+            for line in check.wrong:
                 click.echo("    " + plain_text(line, LONGEST))
     return right == len(results)
 
@@ -381,11 +382,11 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
 
     with contextlib.suppress(BrokenPipeError):
         with contextlib.suppress(KeyboardInterrupt):
-            for one in _followed(watched, source):
-                if isinstance(one, str):
-                    note(one)
+            for update in _followed(watched, source):
+                if isinstance(update, str):
+                    note(update)
                 else:
-                    show(one)
+                    show(update)
                 stream.flush()
         show(watched.rest())
         note(watched.counts)

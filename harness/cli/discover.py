@@ -43,44 +43,47 @@ def discover(
     from harness.devices.discovery import announced, serial_ports
 
     network = announced(seconds)
-    found = [*network, *serial_ports()]
+    devices = [*network, *serial_ports()]
     if as_json:
         fields = ("kind", "name", "address", "model", "version", "encrypted")
-        rows = [picked(one, *fields) | {"command": init_command(one)} for one in found]
+        rows = [picked(device, *fields) | {"command": init_command(device)} for device in devices]
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
-    elif found:
-        _print(found)
+    elif devices:
+        _print(devices)
     if not network:
         click.echo(_NONE.format(seconds=seconds), err=True)
-    sys.exit(0 if found else 1)
+    sys.exit(0 if devices else 1)
 
 
-def _print(found: list[FoundDevice]) -> None:
+def _print(devices: list[FoundDevice]) -> None:
     from harness.base.text_table import Column, text_table
 
     columns = [Column(title, left=True) for title in ("name", "kind", "address", "model", "version")]
     rows = [
-        tuple(shown(text, WIDEST) or "-" for text in (one.name, one.kind, one.address, one.model, one.version))
-        for one in found
+        tuple(
+            shown(text, WIDEST) or "-"
+            for text in (device.name, device.kind, device.address, device.model, device.version)
+        )
+        for device in devices
     ]
     for line in text_table(columns, rows, 1000):
         click.echo(line)
-    commands = [command for one in found if (command := init_command(one))]
+    commands = [command for device in devices if (command := init_command(device))]
     if commands:
         click.echo("\nSet one up:")
     for command in commands:
         click.echo(f"  {command}")
 
 
-def init_command(one: FoundDevice) -> str:
+def init_command(device: FoundDevice) -> str:
     """The command that writes a bench for a device, safe in a shell; "" when there is none for this kind."""
-    option = next((by.option for kind, by in DEVICES.items() if kind.value == one.kind), "")
-    if not option or not one.address or not one.address.isprintable():
+    option = next((by.option for kind, by in DEVICES.items() if kind.value == device.kind), "")
+    if not option or not device.address or not device.address.isprintable():
         return ""
-    words = ["harness", "init", f"--{option.replace('_', '-')}", one.address]
-    if one.encrypted and one.kind == BenchKind.ESPHOME:
+    words = ["harness", "init", f"--{option.replace('_', '-')}", device.address]
+    if device.encrypted and device.kind == BenchKind.ESPHOME:
         words += ["--key-env", KEY_ENV]
-    name = re.sub(r"[^a-z0-9]+", "_", one.name.lower()).strip("_")[:WIDEST].rstrip("_")
+    name = re.sub(r"[^a-z0-9]+", "_", device.name.lower()).strip("_")[:WIDEST].rstrip("_")
     if NAME.fullmatch(name) and name not in TAKEN:
         words += ["--board", name, name]
     return shlex.join(words)

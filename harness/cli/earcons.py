@@ -54,7 +54,7 @@ def learn_earcon(
     if (start is None) != (end is None) or (start is not None and end is not None and end <= start):
         raise InputError("--start and --end do not name a span", remedy="Give both, the end after the start")
     bench = load_bench(bench_file) if bench_file is not None else None
-    names = [one.id for one in bench.devices] if bench is not None else []
+    names = [bench_device.id for bench_device in bench.devices] if bench is not None else []
     if bench is not None and device is not None and device not in names:
         raise InputError(f"the bench has no device {device!r}", remedy=f"Devices: {', '.join(names)}")
     name = device or next(iter(names), "")
@@ -108,7 +108,7 @@ def _recorded(microphone: str, sound_server: str, seconds: float) -> Waveform:
 
     ring = Ring(seconds + 5)
     faults: list[str] = []
-    capture = Capture(microphone, sound_server, on_block=ring.put, on_fault=lambda at, what: faults.append(what))
+    capture = Capture(microphone, sound_server, on_block=ring.put, on_fault=lambda at, fault: faults.append(fault))
     capture.open()
     try:
         begins_s = time.monotonic()

@@ -35,23 +35,23 @@ def described(item: EffectItem, now_wall_s: float, *, of_several: bool = False) 
     from harness.model.stimulus import SpokenText
 
     check, trial = item.evidence.check, item.trial
-    asked = trial.recipe.query.text if isinstance(trial.recipe.query, SpokenText) else trial.reference
+    query = trial.recipe.query.text if isinstance(trial.recipe.query, SpokenText) else trial.reference
     its = f" of {plain_text(item.session_id, 80)}" if of_several else ""
-    found = [
+    lines = [
         f"{plain_text(trial.id, 80)}{its}  {when(item, now_wall_s)}",
-        f"  asked   “{plain_text(asked, 200)}” of {plain_text(trial.device, 40)}",
+        f"  asked   “{plain_text(query, 200)}” of {plain_text(trial.device, 40)}",
     ]
     if check.wanted:
-        found.append(f"  wanted  {plain_text(check.wanted, 200)}")
+        lines.append(f"  wanted  {plain_text(check.wanted, 200)}")
     if item.said:
-        found.append(f"  it said “{plain_text(item.said, 200)}” (our transcription)")
+        lines.append(f"  it said “{plain_text(item.said, 200)}” (our transcription)")
     if item.held_by:
-        found.append(f"  held by {plain_text(', '.join(item.held_by), 120)}")
+        lines.append(f"  held by {plain_text(', '.join(item.held_by), 120)}")
     if item.evidence.said:
-        found.append(f"  known   {plain_text(item.evidence.said, 300)}")
+        lines.append(f"  known   {plain_text(item.evidence.said, 300)}")
     if check.question:
-        found.append(f"  →       {plain_text(check.question, 200)}")
-    return found
+        lines.append(f"  →       {plain_text(check.question, 200)}")
+    return lines
 
 
 def when(item: EffectItem, now_wall_s: float) -> str:
@@ -118,7 +118,7 @@ def command(
         raise InputError("--comment needs --answer", remedy="Write --answer TRIAL WORD --comment TEXT")
     name = person_name(by, "observer name") if by is not None else user_name()
     detail = written(detail, "--comment")
-    folders = [session_folder(one) for one in sessions]
+    folders = [session_folder(session) for session in sessions]
     if answer is not None:
         print_lines([_answered(_named(folders, answer[0]), EffectWord(answer[1]), detail, name)])
         return
@@ -126,16 +126,16 @@ def command(
     if watch:
         _watch(folders, name, asks)
     elif as_json:
-        found = [_object(one) for one in _items(folders) if every or one.is_open]
-        print_lines([json.dumps({"effects": found}, indent=2)])
+        effects = [_object(effect) for effect in _items(folders) if every or effect.is_open]
+        print_lines([json.dumps({"effects": effects}, indent=2)])
     else:
         items, now_s, several = _items(folders), time.time(), len(folders) > 1
-        listed = [one for one in items if every or one.is_open]
-        shown = [line for one in listed for line in ("", *described(one, now_s, of_several=several))]
+        listed = [effect for effect in items if every or effect.is_open]
+        shown = [line for effect in listed for line in ("", *described(effect, now_s, of_several=several))]
         print_lines([_head(items, now_s), *shown])
         if asks:
-            _ask([one for one in listed if every or one.is_due(now_s)], name)
-    if any(one.is_open for one in _items(folders)):
+            _ask([effect for effect in listed if every or effect.is_due(now_s)], name)
+    if any(effect.is_open for effect in _items(folders)):
         sys.exit(STILL_OPEN)
 
 
@@ -144,26 +144,27 @@ def _items(folders: Sequence[Path]) -> list[EffectItem]:
 
 
 def _head(items: Sequence[EffectItem], now_s: float) -> str:
-    left = [one for one in items if one.is_open]
+    left = [effect for effect in items if effect.is_open]
     if not items:
         return "The session checks no effect and holds no response."
     if not left:
         return f"{counted(len(items), 'effect')}, all known."
-    return f"{counted(len(items), 'effect')}: {len(left)} open, {sum(one.is_due(now_s) for one in left)} of them due."
+    due = sum(effect.is_due(now_s) for effect in left)
+    return f"{counted(len(items), 'effect')}: {len(left)} open, {due} of them due."
 
 
 def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
     """The effect of that trial; InputError when there is none, or more than one session has it."""
     items = _items(folders)
-    found = [one for one in items if one.trial.id == trial_id]
-    if not found:
+    matches = [effect for effect in items if effect.trial.id == trial_id]
+    if not matches:
         raise InputError(
             f"no answered trial {plain_text(trial_id, 80)!r} has an effect",
-            remedy=nearest(trial_id, [one.trial.id for one in items], listed="Trials with an effect"),
+            remedy=nearest(trial_id, [effect.trial.id for effect in items], listed="Trials with an effect"),
         )
-    if len(found) > 1:
-        raise InputError(f"{len(found)} sessions have a trial {trial_id!r}", remedy="Name one session only")
-    return found[0]
+    if len(matches) > 1:
+        raise InputError(f"{len(matches)} sessions have a trial {trial_id!r}", remedy="Name one session only")
+    return matches[0]
 
 
 def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
@@ -190,7 +191,7 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
     from harness.cli.plain import HOW_EFFECT, parse_effect
 
     keys = f"{HOW_EFFECT}; s skips, q ends"
-    several = len({one.folder for one in items}) > 1
+    several = len({effect.folder for effect in items}) > 1
     for number, item in enumerate(items, start=1):
         print_lines(["", f"{number} of {len(items)}", *described(item, time.time(), of_several=several), keys])
         while True:
@@ -205,11 +206,11 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
                 print_lines([keys])
                 continue
             try:
-                found, seen = answer[0], written(answer[1], "the answer")
+                verdict, seen = answer[0], written(answer[1], "the answer")
             except InputError as error:
                 print_lines([str(error)])
                 continue
-            print_lines([_answered(item, found, seen, by)])
+            print_lines([_answered(item, verdict, seen, by)])
             break
     return True
 
@@ -224,28 +225,28 @@ def effects_of(folder: Path) -> SessionEffects:
 def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
     """Waits until nothing more can become due, or the user quits."""
     met: set[tuple[Path, str, int, int]] = set()
-    told = ""
+    last_notice = ""
     while True:
-        found = [effects_of(folder) for folder in folders]
+        sessions = [effects_of(folder) for folder in folders]
         now_s = time.time()
-        fresh = [one for one in _open(found) if _key(one) not in met]
-        ready = [one for one in fresh if one.is_due(now_s)]
+        fresh = [effect for effect in _open(sessions) if _key(effect) not in met]
+        ready = [effect for effect in fresh if effect.is_due(now_s)]
         if ready:
-            met |= {_key(one) for one in ready}
+            met |= {_key(effect) for effect in ready}
             stream = standard_output()
             stream.write("\a" if asks else "")
             if asks and not _ask(ready, by):
                 return
             if not asks:
-                print_lines([line for one in ready for line in ("", *described(one, now_s))])
+                print_lines([line for effect in ready for line in ("", *described(effect, now_s))])
             continue
-        if not fresh and all(one.ended for one in found):
+        if not fresh and all(session.ended for session in sessions):
             return
         waits = _next(fresh, now_s)
-        if waits != told:
-            told = waits
+        if waits != last_notice:
+            last_notice = waits
             print_lines([waits])
-        due_s = min((one.evidence.due_wall_s or now_s for one in fresh), default=now_s + LOOK_S)
+        due_s = min((effect.evidence.due_wall_s or now_s for effect in fresh), default=now_s + LOOK_S)
         time.sleep(max(0.05, min(LOOK_S, due_s - now_s)))
 
 
@@ -253,13 +254,13 @@ def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
 
     if not fresh:
         return "nothing is open; waiting for the session"
-    first = min(fresh, key=lambda one: one.evidence.due_wall_s or 0.0)
+    first = min(fresh, key=lambda effect: effect.evidence.due_wall_s or 0.0)
     at = when(first, now_s).partition(", in")[0]
     return f"next: {plain_text(first.trial.id, 80)} {at}"
 
 
-def _open(found: Sequence[SessionEffects]) -> list[EffectItem]:
-    return [item for one in found for item in one.items if item.is_open]
+def _open(sessions: Sequence[SessionEffects]) -> list[EffectItem]:
+    return [item for session in sessions for item in session.items if item.is_open]
 
 
 def _key(item: EffectItem) -> tuple[Path, str, int, int]:

@@ -66,9 +66,9 @@ def command(
     else:
         with drawn_progress():
             named = tracked(entry.models if _by_model(entry) else (), "Loading models")
-            models = [load_or_say(f"{entry.name}:{one.name}") for one in named]
+            models = [load_or_say(f"{entry.name}:{listed_model.name}") for listed_model in named]
     if as_json:
-        content = _engine_json(entry) | {"loaded": [_loaded_json(one) for one in models]}
+        content = _engine_json(entry) | {"loaded": [_loaded_json(loaded_engine) for loaded_engine in models]}
         click.echo(json.dumps(content, ensure_ascii=False, indent=2))
     else:
         _in_full(entry, models)
@@ -80,7 +80,7 @@ def _by_model(entry: CataloguedEngine) -> bool:
 
     if entry.kind is not EngineKind.WAKE or entry.operating_points:
         return False
-    return any(one.name == OPERATING_POINT.name for one in entry.settings)
+    return any(setting.name == OPERATING_POINT.name for setting in entry.settings)
 
 
 def _overview(entries: Iterable[CataloguedEngine]) -> Table:
@@ -91,8 +91,8 @@ def _overview(entries: Iterable[CataloguedEngine]) -> Table:
         if entry.missing:
             _row(table, entry.name, _kind(entry), *["not here", "–"][: len(middle)], entry.missing, "–")
             continue
-        named = [one.name if _says(one.name, one.phrases) else f"{one.name} ({', '.join(one.phrases)})"
-                 for one in entry.models]  # fmt: skip
+        named = [model.name if _says(model.name, model.phrases) else f"{model.name} ({', '.join(model.phrases)})"
+                 for model in entry.models]  # fmt: skip
         licences = "; ".join(entry.licences)
         middle = [] if narrow else [entry.version, _points_of(entry)]
         _row(table, entry.name, _kind(entry), *middle, ", ".join(named) or "–", licences or "–")
@@ -118,8 +118,8 @@ def _in_full(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:
             ("licence", "; ".join(entry.licences) or "–")])  # fmt: skip
     click.echo()
     table = _table("model", "phrases", "licence", "what")
-    for one in entry.models:
-        _row(table, one.name, ", ".join(one.phrases) or "–", one.licence, one.what)
+    for model in entry.models:
+        _row(table, model.name, ", ".join(model.phrases) or "–", model.licence, model.what)
     _print(table)
     click.echo()
     table = _table("setting", "default", "range", "what")
@@ -127,28 +127,28 @@ def _in_full(entry: CataloguedEngine, models: Sequence[LoadedEngine]) -> None:
         default = setting.default or ("none" if setting.kind is SettingKind.FILE else "the model's own")
         _row(table, setting.name, default, _range(setting), setting.what)
     _print(table)
-    by_model = [one for one in models if one.facts is not None and one.facts.operating_points]
+    by_model = [engine for engine in models if engine.facts is not None and engine.facts.operating_points]
     if entry.operating_points and not by_model:
         click.echo()
         _print(_points(["threshold"], [entry.operating_points]))
     if by_model:
         click.echo()
-        points = [one.facts.operating_points for one in by_model if one.facts is not None]
-        _print(_points([one.model.partition(":")[2] for one in by_model], points))
-    for found in models:
-        if found.missing:
-            click.echo(f"\n{_plain(found.model)} cannot be loaded: {_plain(found.missing)}")
+        points = [engine.facts.operating_points for engine in by_model if engine.facts is not None]
+        _print(_points([engine.model.partition(":")[2] for engine in by_model], points))
+    for engine in models:
+        if engine.missing:
+            click.echo(f"\n{_plain(engine.model)} cannot be loaded: {_plain(engine.missing)}")
         elif len(models) == 1:
             click.echo()
-            _loaded_lines(found)
+            _loaded_lines(engine)
 
 
-def _loaded_lines(one: LoadedEngine) -> None:
-    facts = one.facts
+def _loaded_lines(engine: LoadedEngine) -> None:
+    facts = engine.facts
     if facts is None:
         return
     lines = [
-        ("task", one.model),
+        ("task", engine.model),
         ("loaded", facts.version),
         ("kind", facts.kind.value),
         ("rate", f"{facts.rate_hz} Hz"),
@@ -195,20 +195,20 @@ def _kind(entry: CataloguedEngine) -> str:
 
 
 def _engine_json(entry: CataloguedEngine) -> dict[str, Any]:
-    told: dict[str, Any] = plain(entry)
-    for setting in told["settings"]:
+    fields: dict[str, Any] = plain(entry)
+    for setting in fields["settings"]:
         del setting["scores"]
-    return told | {"missing": entry.missing or None}
+    return fields | {"missing": entry.missing or None}
 
 
-def _loaded_json(one: LoadedEngine) -> dict[str, Any]:
-    facts = one.facts
+def _loaded_json(engine: LoadedEngine) -> dict[str, Any]:
+    facts = engine.facts
     if facts is None:
-        return {"task": one.model, "missing": one.missing}
-    told: dict[str, Any] = {"task": one.model} | plain(facts)
-    rule = told.pop("rule")
-    del told["settings"]
-    return told | {"threshold": rule and rule["threshold"]}
+        return {"task": engine.model, "missing": engine.missing}
+    fields: dict[str, Any] = {"task": engine.model} | plain(facts)
+    rule = fields.pop("rule")
+    del fields["settings"]
+    return fields | {"threshold": rule and rule["threshold"]}
 
 
 def _table(*titles: str) -> Table:

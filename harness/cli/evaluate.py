@@ -50,10 +50,10 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     """A shard of the lists: 2/8."""
     if value is None:
         return None
-    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise click.BadParameter(f"{value!r} is not a shard. Write 1/8 for the first of eight", ctx, param)
-    return Shard(int(found[1]), int(found[2]))
+    return Shard(int(match[1]), int(match[2]))
 
 
 def _lists(help: str, *names: str, former: Sequence[str] = ()) -> Any:
@@ -67,15 +67,15 @@ def _least_0(help: str, *names: str, open_end: bool = False, most: float | None 
 
 def _columns(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Columns to group by; several separated by commas are crossed."""
-    found = [tuple(name.strip() for name in value.split(",")) for value in values]
-    for names in found:
+    groupings = [tuple(name.strip() for name in value.split(",")) for value in values]
+    for names in groupings:
         if not all(names) or len(set(names)) < len(names):
             raise click.BadParameter(
                 f"{','.join(names)!r} is not a list of columns. Write COLUMN, or COLUMN,COLUMN to cross them",
                 ctx,
                 param,
             )
-    return tuple(found)
+    return tuple(groupings)
 
 
 _PLACE = (
@@ -289,7 +289,7 @@ def _refuse_stray(names: Sequence[str]) -> None:
     """InputError for names that belong to no option, as of a pattern that the shell has expanded."""
     if not names:
         return
-    folder = os.path.commonpath([os.path.dirname(os.path.abspath(one)) for one in names])
+    folder = os.path.commonpath([os.path.dirname(os.path.abspath(name)) for name in names])
     near = shown(os.path.relpath(folder), 100)
     raise InputError(
         f"{shown(names[0], 100)} belongs to no option" + (f", nor do {len(names) - 1} more" if names[1:] else ""),

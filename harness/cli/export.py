@@ -77,7 +77,7 @@ def command(
 
     others = (junit_target, metrics_target, csv_target, parquet_target, events_target)
     printed = as_json or STDOUT in (target, *others)
-    if [as_json, *(one == STDOUT for one in (target, *others))].count(True) > 1:
+    if [as_json, *(output == STDOUT for output in (target, *others))].count(True) > 1:
         raise InputError("only one output can go to standard output", remedy="Give the others a file name")
     if parquet_target == STDOUT:
         raise InputError("Parquet cannot go to standard output", remedy="Name a file")
@@ -102,13 +102,13 @@ def command(
     if not (logs or as_json):
         return
     with drawn_progress():
-        found = read_session(folder)
-    for name, count in found.wake.unaccounted().items():
+        figures = read_session(folder)
+    for name, count in figures.wake.unaccounted().items():
         raise HarnessError(
             f"the wake events of {name} do not add up: its results lack {count}",
             remedy="Please report this; nothing was written",
         )
-    devices = () if as_json and target is None and not found.devices and device is None else found.demand(device)
+    devices = () if as_json and target is None and not figures.devices and device is None else figures.demand(device)
     if logs:
         if target and len(devices) > 1:
             raise InputError(
@@ -117,7 +117,7 @@ def command(
             )
         command_line = shlex.join(["harness", *sys.argv[1:]])
         for name in devices:
-            log = wake_log(found, name, reviewed=reviewed, command_line=command_line, words=words)
+            log = wake_log(figures, name, reviewed=reviewed, command_line=command_line, words=words)
             text = write(log)
             if wrong := differences(read(text)):
                 raise HarnessError(
@@ -127,15 +127,15 @@ def command(
             if target == STDOUT:
                 sys.stdout.write(text)
                 continue
-            path = Path(target) if target else Path(f"{_file_name(found.started.session_id)}.{_file_name(name)}.log")
+            path = Path(target) if target else Path(f"{_file_name(figures.started.session_id)}.{_file_name(name)}.log")
             _write(path, text)
             click.echo(f'Writing log to "{plain_text(str(path))}"', err=as_json)
             click.echo(summary(log), err=as_json)
         if target != STDOUT:
-            for line in pairs_with_trials(comparisons(found.wake, every_pair=True)):
+            for line in pairs_with_trials(comparisons(figures.wake, every_pair=True)):
                 click.echo(line, err=as_json)
     if as_json:
-        click.echo(json.dumps(figures_as_json(found, devices, reviewed=reviewed), ensure_ascii=True))
+        click.echo(json.dumps(figures_as_json(figures, devices, reviewed=reviewed), ensure_ascii=True))
 
 
 def _junit(folder: Path, target: str, *, quiet: bool) -> None:
@@ -171,12 +171,12 @@ def _trials(folder: Path, csv_target: str | None, parquet_target: str | None, *,
 
     if parquet_target is not None:
         demand_parquet()
-    found = figures_of(folder)
-    table = trial_table(*found)
+    figures = figures_of(folder)
+    table = trial_table(*figures)
     if csv_target == STDOUT:
-        print_file(trials_csv(*found))
+        print_file(trials_csv(*figures))
     elif csv_target is not None:
-        write_whole(Path(csv_target), trials_csv(*found))
+        write_whole(Path(csv_target), trials_csv(*figures))
     if parquet_target is not None:
         write_whole(Path(parquet_target), parquet_of(table, TRIALS_SCHEMA))
     for target in (csv_target, parquet_target):
@@ -189,12 +189,15 @@ def _events(folder: Path, target: str, *, quiet: bool) -> None:
     from harness.session.log.reader import LogReader, rows_beside
 
     with LogReader(folder) as reader:
-        entries = [*(("log", one) for one in reader.entries()), *(("judgments", one) for one in rows_beside(folder))]
+        entries = [
+            *(("log", entry) for entry in reader.entries()),
+            *(("judgments", entry) for entry in rows_beside(folder)),
+        ]
     head = {"schema": EVENTS_SCHEMA, "session": folder.resolve().name, "rows": len(entries)}
     lines = [json.dumps(head)]
-    for file, one in entries:
-        row = {"file": file, "seq": one.seq, "run": one.run, "at_s": one.at_s, "wall_s": one.wall_s}
-        lines.append(json.dumps(row | RECORDS.dump_python(one.record, mode="json")))
+    for file, entry in entries:
+        row = {"file": file, "seq": entry.seq, "run": entry.run, "at_s": entry.at_s, "wall_s": entry.wall_s}
+        lines.append(json.dumps(row | RECORDS.dump_python(entry.record, mode="json")))
     written = "".join(line + "\n" for line in lines).encode()
     if target == STDOUT:
         print_file(written)
@@ -209,8 +212,8 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
     from harness.session.figures.trials import heard_in
 
     progress, wake = figures_of(session)
-    heard = [one for one in heard_in(progress.trials, wake) if device in (None, one.device)]
-    if not any(one.first.heard is not None for one in heard):
+    heard = [trial for trial in heard_in(progress.trials, wake) if device in (None, trial.device)]
+    if not any(trial.first.heard is not None for trial in heard):
         who = "no device" if device is None else f"no device called {plain_text(device, 80)!r}"
         raise InputError(
             f"{who} reported what it heard in this session",

@@ -92,20 +92,20 @@ def _located(text: str, port: int) -> str:
 
 
 _FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-DEVICES: Mapping[BenchKind, DeviceKind] = {BenchKind(name): DeviceKind(**told) for name, told in _FILE.items()}
+DEVICES: Mapping[BenchKind, DeviceKind] = {BenchKind(name): DeviceKind(**fields) for name, fields in _FILE.items()}
 """The kinds whose device has a connection, in the order of the question."""
-NAMES = {BenchKind.SOUND: "assistant"} | {kind: one.name for kind, one in DEVICES.items()}
+NAMES = {BenchKind.SOUND: "assistant"} | {kind: device.name for kind, device in DEVICES.items()}
 """Default name of the device under test; the virtual lab brings its own device."""
 NEEDS: dict[str, tuple[BenchKind, ...]] = {
     "board": tuple(NAMES),
     "phrase": tuple(NAMES),
     "key_env": (BenchKind.ESPHOME,),
-} | {one.option: (kind,) for kind, one in DEVICES.items()}
+} | {device.option: (kind,) for kind, device in DEVICES.items()}
 """The kinds of bench that each option applies to."""
 _ASKED = {
     BenchKind.VIRTUAL_LAB: "virtual lab: simulated rooms and a reference assistant, no hardware",
     BenchKind.SOUND: "loudspeaker and microphone, in front of any voice assistant",
-} | {kind: one.kind for kind, one in DEVICES.items()}
+} | {kind: device.kind for kind, device in DEVICES.items()}
 
 
 @frozen
@@ -158,22 +158,22 @@ class Setup:
             case BenchKind.SOUND:
                 starters = {f"{self.board}.yaml": "sound", "bench.yaml": "sound_bench", "scenario.yaml": "scenario"}
             case _:
-                one = DEVICES[self.kind]
+                device = DEVICES[self.kind]
                 starters = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}
                 advice = self.advice if self.advice is not None and self.advice.profile else None
-                shipped = advice.profile if advice else one.shipped
+                shipped = advice.profile if advice else device.shipped
                 profile = f"{shipped}\n    wake_phrases: [{self.phrase}]            # what wakes your device"
-                if not one.shipped:
-                    starters = {f"{self.board}.yaml": one.starter} | starters
+                if not device.shipped:
+                    starters = {f"{self.board}.yaml": device.starter} | starters
                     profile = f"{self.board}                       # {self.board}.yaml in this folder"
                 keys = ", ".join(f"{key}: {_quoted(value)}" for key, value in self._keys().items())
-                values |= {"PROFILE": profile, "REACHED": advice.reached if advice else one.reached}
-                values |= {"HINT": advice.why if advice else one.hint}
+                values |= {"PROFILE": profile, "REACHED": advice.reached if advice else device.reached}
+                values |= {"HINT": advice.why if advice else device.hint}
                 values |= {"CONNECTION": f"{{{keys}}}", "MONITOR": self._monitor(f"{self.board}.yaml")}
         placeholder = re.compile(rf"\b(?:{'|'.join(values)})\b")
         return {
             name: placeholder.sub(
-                lambda found: values[found[0]],
+                lambda hit: values[hit[0]],
                 Path(__file__).with_name("starters").joinpath(f"{starter}.yaml").read_text(encoding="utf-8"),
             )
             for name, starter in starters.items()
@@ -225,7 +225,10 @@ def command(
         metavar="WORDS",
     ),
     places: dict[str, str] = together(
-        **{one.option: option(one.help, metavar=one.metavar, default=one.default) for one in DEVICES.values()}
+        **{
+            device.option: option(device.help, metavar=device.metavar, default=device.default)
+            for device in DEVICES.values()
+        }
     ),
     key_env: str = option("With --esphome: environment variable with the encryption key.", default="", metavar="NAME"),
 ) -> None:
@@ -284,23 +287,23 @@ def _ask_device(setup: Setup) -> Setup:
     """The setup with what the device reports: the usual phrase of its kind if it is among those, else the first."""
     usual = replace(setup, phrase=(DEVICES[setup.kind].phrase if setup.kind in DEVICES else "") or PHRASE)
     try:
-        asked = usual.asked()
+        device_setup = usual.asked()
     except HarnessError as error:
         click.echo(plain_text(f"note: {error.what}; check the wake phrase in bench.yaml", LONGEST_LINE), err=True)
         return usual
-    advice = asked.advice
+    advice = device_setup.advice
     if advice is None:
-        return asked
+        return device_setup
     if advice.why:
         click.echo(plain_text(f"note: {advice.why}: the bench has {advice.reached}", LONGEST_LINE))
     phrases = [phrase for phrase in advice.wake_phrases if _PHRASE.fullmatch(phrase)]
     if not phrases:
-        return asked
+        return device_setup
     same = (phrase for phrase in phrases if phrase.casefold() == usual.phrase.casefold())
     phrase = next(same, phrases[0])
     others = f" (or {', '.join(other for other in phrases if other != phrase)})" if len(phrases) > 1 else ""
     click.echo(plain_text(f"the device listens for {phrase!r}{others}", LONGEST_LINE))
-    return replace(asked, phrase=phrase)
+    return replace(device_setup, phrase=phrase)
 
 
 def _asked(check: Callable[[str], str]) -> Callable[[str], str]:
@@ -324,19 +327,19 @@ def _checked_phrase(phrase: str) -> str:
 
 def _checked(board: str) -> str:
     if NAME.fullmatch(board) is None or board in TAKEN:
-        what = f"a board cannot be called {plain_text(board, 80)!r}"
+        problem = f"a board cannot be called {plain_text(board, 80)!r}"
         remedy = "Use small letters, digits, - and _"
         if board in TAKEN:
-            what, remedy = f"{board}.yaml is the name of another starter file", "Choose another name for the board"
-        raise InputError(what, remedy=remedy)
+            problem, remedy = f"{board}.yaml is the name of another starter file", "Choose another name for the board"
+        raise InputError(problem, remedy=remedy)
     return board
 
 
 def _implied(given: list[str]) -> BenchKind:
     """The kind of bench that options imply."""
-    one = next((name for name in given if name not in ("board", "phrase")), None)
-    if one is not None:
-        return NEEDS[one][0]
+    option_name = next((name for name in given if name not in ("board", "phrase")), None)
+    if option_name is not None:
+        return NEEDS[option_name][0]
     return BenchKind.SERIAL if given else BenchKind.VIRTUAL_LAB
 
 

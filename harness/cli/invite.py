@@ -69,8 +69,8 @@ def command(
         for rater in replaced:
             click.echo(f"harness: the earlier link of {plain_text(rater)} no longer works", err=True)
     if listed:
-        for one in invitations.everyone:
-            click.echo(_line(one, time.time()))
+        for invitation in invitations.everyone:
+            click.echo(_line(invitation, time.time()))
 
 
 def _base(address: str) -> str:
@@ -88,8 +88,8 @@ def _base(address: str) -> str:
     return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
 
 
-def _line(one: Invitation, now_s: float) -> str:
-    until = datetime.fromtimestamp(one.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
-    state = "revoked" if one.revoked else f"until {until}" if one.holds(now_s) else f"expired {until}"
-    role = "adjudicator" if one.adjudicator else "coordinator" if one.coordinator else "rater"
-    return f"{plain_text(one.rater, 40):<20} {role:<12} {state}"
+def _line(invitation: Invitation, now_s: float) -> str:
+    until = datetime.fromtimestamp(invitation.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
+    state = "revoked" if invitation.revoked else f"until {until}" if invitation.holds(now_s) else f"expired {until}"
+    role = "adjudicator" if invitation.adjudicator else "coordinator" if invitation.coordinator else "rater"
+    return f"{plain_text(invitation.rater, 40):<20} {role:<12} {state}"

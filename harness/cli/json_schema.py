@@ -43,9 +43,9 @@ _MAY_BE_NULL = {("DefaultsKeys", "noise"), ("DefaultsKeys", "close_dialogue"), (
 def json_schema(kind: FileKind) -> Schema:
     """The schema of one kind of file; options of drivers that are installed here are part of a bench's."""
     schema: Schema = _MODELS[kind].model_json_schema()
-    for name, one in [("", schema), *schema.get("$defs", {}).items()]:
-        for key, value in one.get("properties", {}).items():
-            tidy = one["properties"][key] = _tidy(value, null=(name, key) in _MAY_BE_NULL)
+    for name, definition in [("", schema), *schema.get("$defs", {}).items()]:
+        for key, value in definition.get("properties", {}).items():
+            tidy = definition["properties"][key] = _tidy(value, null=(name, key) in _MAY_BE_NULL)
             if "description" not in tidy and "$ref" in tidy:  # pydantic leaves it out where the two are the same
                 tidy["description"] = schema["$defs"][tidy["$ref"].rsplit("/", 1)[-1]]["description"]
     if kind is FileKind.SCENARIO:
@@ -66,16 +66,16 @@ def json_schema(kind: FileKind) -> Schema:
             "anyOf": [*_branches(own, definitions), same],
         }
         for name, orders in (("FurtherSourceKeys", False), ("StandKeys", True), ("PowerSwitchKeys", True)):
-            one = definitions[name]
-            branches = _branches(one["properties"], definitions, one["required"], orders=orders)
-            definitions[name] = {"description": one["description"], "anyOf": branches}
+            definition = definitions[name]
+            branches = _branches(definition["properties"], definitions, definition["required"], orders=orders)
+            definitions[name] = {"description": definition["description"], "anyOf": branches}
     title = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"voice-harness {kind.value}"}
     return {**title, **{key: value for key, value in schema.items() if key != "title"}}
 
 
 def _tidy(value: Schema, *, null: bool) -> Schema:
     """Without the null that only stands for "not given", and without titles that repeat the key."""
-    value = {key: one for key, one in value.items() if key != "title"}
+    value = {key: entry for key, entry in value.items() if key != "title"}
     choices = value.get("anyOf", [])
     if not null and _NULL in choices and "prefixItems" not in value:
         left = [choice for choice in choices if choice != _NULL]
@@ -106,8 +106,8 @@ def _branches(
         definitions.update(schema.pop("$defs", {}))
         described = _described(options)
         properties = {
-            key: {**_tidy(one, null=True), "description": described.get(key, f"Option of the driver {name}.")}
-            for key, one in schema.get("properties", {}).items()
+            key: {**_tidy(subschema, null=True), "description": described.get(key, f"Option of the driver {name}.")}
+            for key, subschema in schema.get("properties", {}).items()
         }
         branches.append(
             {
@@ -128,8 +128,8 @@ def _branches(
 def _described(options: type) -> dict[str, str]:
     """What the docstring of an Options class says of its fields: the sentence after `field:`."""
     names = "|".join(re.escape(field.name) for field in dataclasses.fields(options))
-    text = "\n\n".join(one.__doc__ or "" for one in options.__mro__[:-1])
-    paragraphs = (" ".join(one.split()) for one in re.split(r"\n\s*\n", text) if names)
+    text = "\n\n".join(base.__doc__ or "" for base in options.__mro__[:-1])
+    paragraphs = (" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text) if names)
     pattern = re.compile(rf"\b({names}): (.*?)(?=[.;] (?:{names}): |$)")
-    found = (match for paragraph in paragraphs for match in pattern.finditer(paragraph))
-    return {match[1]: f"{match[2][:1].upper()}{match[2][1:].rstrip('.')}." for match in found}
+    matches = (match for paragraph in paragraphs for match in pattern.finditer(paragraph))
+    return {match[1]: f"{match[2][:1].upper()}{match[2][1:].rstrip('.')}." for match in matches}

@@ -53,8 +53,8 @@ def export(
     if parquet_file is not None:
         demand_parquet()
     with drawn_progress():
-        found = read_sessions([session_folder(one) for one in sessions])
-    table = judgment_table(found, only_in_force=in_force, blind=blind)
+        judged_sessions = read_sessions([session_folder(session) for session in sessions])
+    table = judgment_table(judged_sessions, only_in_force=in_force, blind=blind)
     wanted: list[tuple[str | None, Callable[[TypedTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
     ]  # fmt: skip
@@ -63,8 +63,8 @@ def export(
             print_file(written(table))
         elif target is not None:
             write_whole(Path(target), written(table))
-            told = counted(len(table.rows), "judgment")
-            click.echo(f'Writing {told} to "{plain_text(target)}"', err=STDOUT in (csv_file, jsonl_file))
+            count = counted(len(table.rows), "judgment")
+            click.echo(f'Writing {count} to "{plain_text(target)}"', err=STDOUT in (csv_file, jsonl_file))
 
 
 @verb("import", of=command)
@@ -96,9 +96,9 @@ def import_(
     path = Path(file)
     names = _names(mapped)
     with drawn_progress():
-        found = read_sessions([session_folder(one) for one in sessions])
+        judged_sessions = read_sessions([session_folder(session) for session in sessions])
     read = read_judgments(path, kind or format_of(path), WORDS, names, encoding)
-    plan = ImportPlan(found, read, path, may_replace=replacing)
+    plan = ImportPlan(judged_sessions, read, path, may_replace=replacing)
     if plan.problems and not skip_bad:
         click.echo(f"harness: {counted(plan.bad, 'row')} cannot be imported, so nothing was written", err=True)
         raise InputProblems(plan.problems)
@@ -111,23 +111,23 @@ def import_(
         click.echo(f"{plain_text(file)}:{line}: the same row as line {first}; it counts once", err=True)
     if not dry_run:
         plan.write()
-    told = [counted(len(plan.fresh), "new judgment")]
+    parts = [counted(len(plan.fresh), "new judgment")]
     if plan.replacing:
-        told.append(f"{plan.replacing} of them replace earlier ones")
-    told.append(f"{plan.known} already there")
+        parts.append(f"{plan.replacing} of them replace earlier ones")
+    parts.append(f"{plan.known} already there")
     if plan.repeated:
-        told.append(f"{counted(len(plan.repeated), 'repeated row')} counted once")
+        parts.append(f"{counted(len(plan.repeated), 'repeated row')} counted once")
     if plan.bad:
-        told.append(f"{counted(plan.bad, 'row')} left out")
-    click.echo(f"{', '.join(told)}{'; nothing was written (--dry-run)' if dry_run else ''}")
+        parts.append(f"{counted(plan.bad, 'row')} left out")
+    click.echo(f"{', '.join(parts)}{'; nothing was written (--dry-run)' if dry_run else ''}")
 
 
 def _names(mapped: tuple[str, ...]) -> dict[str, str]:
     names: dict[str, str] = {}
-    for one in mapped:
-        column, equals, field = one.rpartition("=")
+    for mapping in mapped:
+        column, equals, field = mapping.rpartition("=")
         if not equals or not column or not field:
-            raise InputError(f"--map {one!r} is not COLUMN=FIELD", remedy="Write it like --map coder=rater")
+            raise InputError(f"--map {mapping!r} is not COLUMN=FIELD", remedy="Write it like --map coder=rater")
         names[column] = field
     return names
 

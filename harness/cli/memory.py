@@ -46,7 +46,7 @@ def command(
     from harness.session.figures.memory import blocks, findings
 
     read = [_read(session_folder(session)) for session in sessions]
-    found = findings((point for _, _, points in read for point in points), axis)
+    memory_findings = findings((point for _, _, points in read for point in points), axis)
     stream = standard_output()
     if printed.as_csv:
         _write_csv(read, stream)
@@ -56,11 +56,11 @@ def command(
                 {"folder": str(folder), "planned": planned, "ended": len(points)} for folder, planned, points in read
             ],
             "by": axis,
-            "devices": [_device(one) for one in found],
+            "devices": [_device(finding) for finding in memory_findings],
         }
         stream.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     else:
-        lines = blocks(found, axis) or [f"none of {sum(of for _, of, _ in read)} pairs has finished yet"]
+        lines = blocks(memory_findings, axis) or [f"none of {sum(of for _, of, _ in read)} pairs has finished yet"]
         stream.write("\n".join(lines) + "\n")
     stream.flush()
 
@@ -104,13 +104,13 @@ def _row(point: MemoryPoint) -> tuple[object, ...]:
     )
 
 
-def _device(one: MemoryFinding) -> dict[str, object]:
-    forgotten = one.forgotten
+def _device(finding: MemoryFinding) -> dict[str, object]:
+    forgotten = finding.forgotten
     return {
-        **picked(one, "device", "group"),
-        "pairs": len(one.points),
-        "counted": one.counted,
-        "left_out": dict(one.left_out),
+        **picked(finding, "device", "group"),
+        "pairs": len(finding.points),
+        "counted": finding.counted,
+        "left_out": dict(finding.left_out),
         "waits": [
             {
                 "wait_s": level.wait_s,
@@ -118,19 +118,19 @@ def _device(one: MemoryFinding) -> dict[str, object]:
                 "pairs": level.shown.total,
                 **picked(level, "interval", "fitted"),
             }
-            for level in one.levels
+            for level in finding.levels
         ],
-        "length": _length(one.length),
-        "length_to_wake": _length(one.to_wake),
+        "length": _length(finding.length),
+        "length_to_wake": _length(finding.to_wake),
         "context_wait_s": None if forgotten is None else forgotten.wait_s,
         "left": None if forgotten is None else [forgotten.left.count, forgotten.left.total],
         "left_at_most": None if forgotten is None else forgotten.at_most,
         "surer": None if forgotten is None or forgotten.surer is None else list(forgotten.surer),
-        "why": one.why,
-        "points": [dict(zip(COLUMNS[1:], _row(point), strict=True)) for point in one.points],
+        "why": finding.why,
+        "points": [dict(zip(COLUMNS[1:], _row(point), strict=True)) for point in finding.points],
     }
 
 
-def _length(found: MemoryLength | None) -> dict[str, object] | None:
+def _length(length: MemoryLength | None) -> dict[str, object] | None:
     """null at an upper end: beyond the longest wait."""
-    return None if found is None else picked(found, "value_s", "bracket", "interval")
+    return None if length is None else picked(length, "value_s", "bracket", "interval")

@@ -34,8 +34,8 @@ def command(
     journals = [JournalFile(Path(name if name.endswith(".jsonl") else f"{name}.jsonl")) for name in logs]
     demand_parts(journals, partial=partial)
     written = EvaluationFiles(Path(log))
-    for one in written.all:
-        refuse_overwriting(str(one), [str(journal.path) for journal in journals])
+    for path in written.all:
+        refuse_overwriting(str(path), [str(journal.path) for journal in journals])
     written.demand_room(resume=False, force=force)
     with WholeFile(str(written.journal)) as file:
         for line in merged_lines(journals, merged_header(journals, ("harness", *sys.argv[1:]))):
@@ -43,5 +43,5 @@ def command(
         file.keep()
     if verbose:
         print_lines([writing_line(log)])
-    run, found = written.write()
-    print_lines([summary_line(run, found), *(f"Warning: {warning}." for warning in clip_warnings(found))])
+    run, figures = written.write()
+    print_lines([summary_line(run, figures), *(f"Warning: {warning}." for warning in clip_warnings(figures))])

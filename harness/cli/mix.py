@@ -58,9 +58,9 @@ def command(
     from harness.offline.gathered import gather
     from harness.offline.mixing import MixAsked, Mixer
 
-    asked = MixAsked(rate, hours, gap, snr, file_minutes * 60, phrase, seed)
-    places = [[gather(one, encoding) for one in named] for named in (phrases, background)]
-    mixer = Mixer(asked, places[0], places[1])
+    request = MixAsked(rate, hours, gap, snr, file_minutes * 60, phrase, seed)
+    places = [[gather(place, encoding) for place in named] for named in (phrases, background)]
+    mixer = Mixer(request, places[0], places[1])
     output.mkdir(parents=True, exist_ok=True)
     recordings = samples = planted = 0
     for length, phrases_in_it in mixer.write(output):

@@ -63,19 +63,21 @@ def command(
             line.clear()
     threshold = facts.rule.threshold if facts.rule is not None else None
     clips = {sha256: clip.name for sha256, clip in stimuli.clips.items()}
-    found = [
+    comparisons = [
         compare_device(
-            stimuli.figures, one, heard, clips=clips, notes=stimuli.notes, why_not=failed, threshold=threshold
+            stimuli.figures, name, heard, clips=clips, notes=stimuli.notes, why_not=failed, threshold=threshold
         )
-        for one in devices
+        for name in devices
     ]
     if printed.as_json:
-        document = reports.document(folder.name, task.name, facts, found, continuous=continuous)
+        document = reports.document(folder.name, task.name, facts, comparisons, continuous=continuous)
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     elif printed.as_csv:
-        text = reports.table(found)
+        text = reports.table(comparisons)
     else:
-        blocks = ("\n".join(reports.lines(one, facts, task.name, continuous=continuous)) for one in found)
+        blocks = (
+            "\n".join(reports.lines(comparison, facts, task.name, continuous=continuous)) for comparison in comparisons
+        )
         text = "\n\n".join(blocks) + "\n"
     print_pieces([text])
     if failed:
@@ -88,6 +90,6 @@ def _demand(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:
     if device not in stimuli.devices:
         raise InputError(
             f"the session has no device {plain_text(device, 80)!r}",
-            remedy=f"Use one of its devices: {', '.join(plain_text(one, 80) for one in stimuli.devices)}",
+            remedy=f"Use one of its devices: {', '.join(plain_text(name, 80) for name in stimuli.devices)}",
         )
     return (device,)

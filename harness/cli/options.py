@@ -57,7 +57,7 @@ class WordOf(click.Choice[str]):
     """The words of an enumeration. The command gets the member, not its text."""
 
     def __init__(self, kind: type[StrEnum]) -> None:
-        super().__init__([one.value for one in kind])
+        super().__init__([member.value for member in kind])
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -72,16 +72,16 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     try:
         # As decimals: the float 0.7 / 100 is below 0.007, and 7 errors in 1000 words would break a limit of 0.7%.
         number = Decimal(text.removesuffix("%"))
-        found = float(number / 100 if text.endswith("%") else number)
+        fraction = float(number / 100 if text.endswith("%") else number)
     except (ArithmeticError, ValueError):
-        found = math.nan
-    if not 0 <= found < math.inf:
+        fraction = math.nan
+    if not 0 <= fraction < math.inf:
         raise click.BadParameter(f"{value!r} is not a share. Write 0.08 or 8%", ctx, param)
-    if found > 1 and not text.endswith("%"):
+    if fraction > 1 and not text.endswith("%"):
         raise click.BadParameter(
-            f"{text} would be {exact(100 * found)} %. Write {text}% if you mean per cent", ctx, param
+            f"{text} would be {exact(100 * fraction)} %. Write {text}% if you mean per cent", ctx, param
         )
-    return found
+    return fraction
 
 
 def demand_limits(limits: Iterable[DeclaredLimit]) -> None:
@@ -163,14 +163,16 @@ def verb(
         for given_as, parameter in signature(function).parameters.items():
             kind, declared = hints[given_as], parameter.default
             if is_dataclass(kind) and declared is Parameter.empty:
-                declared = {one.name: one for one in fields(kind) if _DECLARED in one.metadata}
+                declared = {field.name: field for field in fields(kind) if _DECLARED in field.metadata}
             if isinstance(declared, dict):
                 inner = _annotated(kind) if isinstance(kind, type) else {}
                 groups[given_as] = kind, list(declared)
-                parameters += [_parameter(one, inner.get(one, Any), its) for one, its in declared.items()]
+                parameters += [
+                    _parameter(field_name, inner.get(field_name, Any), its) for field_name, its in declared.items()
+                ]
             elif declared is not Parameter.empty:
                 several = declared if isinstance(declared, tuple) else (declared,)
-                parameters += [_parameter(given_as, kind, one) for one in several]
+                parameters += [_parameter(given_as, kind, declaration) for declaration in several]
         headings = {each: heading for heading, names in sections.items() for each in names.split()}
         for each in parameters:
             if isinstance(each, Option) and each.name in headings:
@@ -181,7 +183,7 @@ def verb(
         @wraps(function)
         def called(**given: Any) -> object:
             for group, (kind, names) in groups.items():
-                given[group] = kind(**{one: given.pop(one) for one in names})
+                given[group] = kind(**{field_name: given.pop(field_name) for field_name in names})
             return function(**given)
 
         declare = (click if of is None else of).command
@@ -192,13 +194,13 @@ def verb(
 
 def _annotated(of: Callable[..., object] | type[Any]) -> dict[str, Any]:
     """The annotations of a function or class. One that is imported for type checkers only is `Any`."""
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     for name, written in get_annotations(of).items():
         try:
-            found[name] = eval(written, vars(sys.modules[of.__module__]))
+            hints[name] = eval(written, vars(sys.modules[of.__module__]))
         except NameError:
-            found[name] = Any
-    return found
+            hints[name] = Any
+    return hints
 
 
 def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
@@ -214,7 +216,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
         if get_origin(kind) is tuple:
             attributes.setdefault("nargs", -1)
         return click.Argument([name], **attributes)
-    if not any(one.startswith("--") for one in names):
+    if not any(option_name.startswith("--") for option_name in names):
         names = (*names, f"--{name.replace('_', '-')}")
     return Option([*names, name], **attributes)
 
@@ -222,7 +224,7 @@ def _parameter(name: str, kind: Any, declared: Field[Any]) -> click.Parameter:
 def _inner(kind: Any) -> Any:
     """`int` of `int | None` and of `tuple[int, ...]`."""
     if get_origin(kind) in (Union, UnionType):
-        kind = next(one for one in get_args(kind) if one is not NoneType)
+        kind = next(member for member in get_args(kind) if member is not NoneType)
     return get_args(kind)[0] if get_origin(kind) is tuple else kind
 
 
@@ -344,17 +346,19 @@ class EnginesAsked:
         from harness.engines.offline_loading import engine_class, task_of
         from harness.engines.settings import assigned
 
-        settings = [assigned(one) for one in self.settings]
+        settings = [assigned(assignment) for assignment in self.settings]
         if len(self.tasks) == 1:
             return [task_of(self.tasks[0], settings, self.files)]
-        known = [{one.name for one in engine_class(task_of(text).engine).settings} for text in self.tasks]
+        known = [{setting.name for setting in engine_class(task_of(text).engine).settings} for text in self.tasks]
         for name, _ in (*settings, *self.files):
             if not any(name in names for names in known):
                 raise InputError(
                     f"none of the engines has the setting {name!r}", remedy="Run: harness evaluate engines ENGINE"
                 )
         return [
-            task_of(text, [one for one in settings if one[0] in names], [one for one in self.files if one[0] in names])
+            task_of(
+                text, [pair for pair in settings if pair[0] in names], [pair for pair in self.files if pair[0] in names]
+            )
             for text, names in zip(self.tasks, known, strict=True)
         ]
 
@@ -410,16 +414,16 @@ class Site:
     @property
     def given(self) -> dict[str, Any]:
         """Fields of `harness.web.server.WebOptions` that differ from its defaults."""
-        found = {each.name: getattr(self, each.name) for each in fields(Site) if each.name != "web"}
-        return {name: value for name, value in found.items() if not (value is None or value is False or value == "")}
+        values = {each.name: getattr(self, each.name) for each in fields(Site) if each.name != "web"}
+        return {name: value for name, value in values.items() if not (value is None or value is False or value == "")}
 
-    def demand_web(self, whose: str) -> None:
-        """InputError for an option of the site without --web. whose: `raters'`."""
+    def demand_web(self, owner: str) -> None:
+        """InputError for an option of the site without --web. owner: `raters'`."""
         if self.given and not self.web:
             first = next(each for each in fields(Site) if each.name in self.given)
             _, names, _ = first.metadata[_DECLARED]
             name = names[0] if names else f"--{first.name.replace('_', '-')}"
-            raise InputError(f"{name} applies only to the {whose} site", remedy="Add --web")
+            raise InputError(f"{name} applies only to the {owner} site", remedy="Add --web")
 
 
 def site_options(who: str) -> Any:

@@ -33,20 +33,20 @@ def move(*, bench: Path = argument(type=SHIPPED_FILE), stand: str = argument(), 
     from harness.scenario.bench import load_bench
     from harness.session.engine.assemble import stands_of
 
-    found = load_bench(bench)
-    one = next((one for one in found.stands if one.id == stand), None)
-    if one is None:
+    loaded_bench = load_bench(bench)
+    bench_stand = next((candidate for candidate in loaded_bench.stands if candidate.id == stand), None)
+    if bench_stand is None:
         raise InputError(
             f"{bench} has no stand {stand!r}",
-            remedy=nearest(stand, [one.id for one in found.stands], listed="Its stands"),
+            remedy=nearest(stand, [candidate.id for candidate in loaded_bench.stands], listed="Its stands"),
         )
-    if refusal := one.refusal(value):
+    if refusal := bench_stand.refusal(value):
         raise InputError(f"{stand} cannot go there: {value} {refusal}", remedy="Change the value, or `low` and `high`")
-    with _opened(found, one.connection) as drivers:
-        setting = stands_of(replace(found, stands=(one,)), drivers, HostClock())[stand]
+    with _opened(loaded_bench, bench_stand.connection) as drivers:
+        setting = stands_of(replace(loaded_bench, stands=(bench_stand,)), drivers, HostClock())[stand]
         _refuse_by_hand(setting.request(value))
-        lasted_s = _timed(lambda: setting.set_setting(one.moves, value))
-    click.echo(plain_text(f"{stand}: {one.moves} is {value}, after {seconds(lasted_s)}", 400))
+        lasted_s = _timed(lambda: setting.set_setting(bench_stand.moves, value))
+    click.echo(plain_text(f"{stand}: {bench_stand.moves} is {value}, after {seconds(lasted_s)}", 400))
 
 
 @verb("power")
@@ -63,15 +63,15 @@ def power(
     from harness.scenario.bench import load_bench
     from harness.session.engine.assemble import power_of
 
-    found, on = load_bench(bench), state == "on"
-    one = next((one for one in found.power if one.device == device), None)
-    if one is None:
+    loaded_bench, on = load_bench(bench), state == "on"
+    switch = next((candidate for candidate in loaded_bench.power if candidate.device == device), None)
+    if switch is None:
         raise InputError(
             f"{bench} has no power switch for {device!r}",
-            remedy=nearest(device, [one.device for one in found.power], listed="It has them for"),
+            remedy=nearest(device, [candidate.device for candidate in loaded_bench.power], listed="It has them for"),
         )
-    with _opened(found, one.connection) as drivers:
-        switched = power_of(replace(found, power=(one,)), drivers)[device]
+    with _opened(loaded_bench, switch.connection) as drivers:
+        switched = power_of(replace(loaded_bench, power=(switch,)), drivers)[device]
         _refuse_by_hand(switched.request(on=on))
         lasted_s = _timed(lambda: switched.turn(on=on, given_up=threading.Event()))
     click.echo(plain_text(f"{device}: its power is {state}, after {seconds(lasted_s)}", 400))
@@ -83,11 +83,11 @@ def _opened(bench: Bench, connection: str) -> Iterator[dict[str, Driver]]:
     from harness.base.clocks import HostClock
     from harness.session.engine.assemble import assemble
 
-    one = next(one for one in bench.actuators if one.id == connection)
-    alone = replace(bench, devices=(), loudspeakers=(), microphone=None, monitor=None, actuators=(one,))
+    actuator = next(candidate for candidate in bench.actuators if candidate.id == connection)
+    alone = replace(bench, devices=(), loudspeakers=(), microphone=None, monitor=None, actuators=(actuator,))
     with tempfile.TemporaryDirectory(prefix="voice-harness-") as scratch:
         drivers = dict(assemble(alone, HostClock(), 0, Path(scratch)))
-        driver = drivers[one.id]
+        driver = drivers[actuator.id]
         try:
             driver.open(lambda seen: None)
             yield drivers

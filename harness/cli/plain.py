@@ -94,8 +94,8 @@ class PlainPrinter:
             self._wake = WakeLines()
         lines = [*([] if line is None else [line]), *(self._wake.add(entry) if self._wake else ())]
         if entry.seq > self._old_until and lines:
-            for one in lines:
-                self._print(one, entry.wall_s)
+            for text in lines:
+                self._print(text, entry.wall_s)
             self._told = None
         elif entry.seq == self._old_until:
             figures = self._figures.snapshot().totals
@@ -105,10 +105,10 @@ class PlainPrinter:
         """Prints what the harness waits for; rows of the log cover what is played and heard."""
         if not state.reason or (state.word not in _STATES and not state.reason.startswith("disk full")):
             return
-        told = (state.word, state.reason, state.trial_id, state.attempt)
-        if told == self._told:  # only its end has moved, since the device said something more
+        state_key = (state.word, state.reason, state.trial_id, state.attempt)
+        if state_key == self._told:  # only its end has moved, since the device said something more
             return
-        self._told = told
+        self._told = state_key
         wait = ""
         if state.word in _COUNTS_DOWN and state.until_s is not None:
             wait = f" {seconds(max(0.0, state.until_s - state.since_s))}"
@@ -175,16 +175,16 @@ _EFFECTS = {
 def parse_effect(line: str) -> tuple[EffectWord, str] | None:
     """An answer on an effect, and what was seen; None for any other line."""
     word, _, seen = line.strip().partition(" ")
-    found = _EFFECTS.get(word.lower())
-    return None if found is None else (found, seen.strip())
+    effect = _EFFECTS.get(word.lower())
+    return None if effect is None else (effect, seen.strip())
 
 
 HOW_SPEECH = "x and Enter: that was wrong, ask again"
 
 
-def how(asked: OperatorAsked) -> str:
+def how(question: OperatorAsked) -> str:
     """What the operator may type."""
-    return {Question.RECOGNITION: HOW, Question.EFFECT: HOW_EFFECT, Question.SPEECH: HOW_SPEECH}[asked.about]
+    return {Question.RECOGNITION: HOW, Question.EFFECT: HOW_EFFECT, Question.SPEECH: HOW_SPEECH}[question.about]
 
 
 class OperatorPrompt:
@@ -207,10 +207,10 @@ class OperatorPrompt:
         if not isinstance(message, Logged):
             return
         match message.entry.record:
-            case OperatorAsked() as asked:
+            case OperatorAsked() as question:
                 with self._lock:
-                    self._open = asked
-                self._say(how(asked))
+                    self._open = question
+                self._say(how(question))
             case AttemptFinished():
                 self._close(Question.RECOGNITION, Question.SPEECH)
             case EffectAnswered():
@@ -228,13 +228,13 @@ class OperatorPrompt:
     def _read(self) -> None:
         for line in self._typed():
             with self._lock:
-                asked = self._open
-            if asked is None:
+                question = self._open
+            if question is None:
                 self._say("no question is open")
                 continue
-            command = self._command(asked, line)
+            command = self._command(question, line)
             if command is None:
-                self._say(how(asked))
+                self._say(how(question))
                 continue
             try:
                 self._send(command)
@@ -245,14 +245,14 @@ class OperatorPrompt:
         with suppress(InputError, OSError):  # closed, or a terminal that is gone: nobody can answer
             yield from self._source
 
-    def _command(self, asked: OperatorAsked, line: str) -> Command | None:
-        if asked.about is Question.EFFECT:
+    def _command(self, question: OperatorAsked, line: str) -> Command | None:
+        if question.about is Question.EFFECT:
             effect = parse_effect(line)
             return effect and AnswerEffect(
-                uuid4().hex, self._by, asked.trial_id, asked.attempt, *effect, take=asked.take
+                uuid4().hex, self._by, question.trial_id, question.attempt, *effect, take=question.take
             )
-        if asked.about is Question.SPEECH:
+        if question.about is Question.SPEECH:
             wrong = line.strip().lower() == "x"
-            return Misspoke(uuid4().hex, self._by, asked.trial_id, asked.attempt) if wrong else None
+            return Misspoke(uuid4().hex, self._by, question.trial_id, question.attempt) if wrong else None
         answer = parse_answer(line)
-        return answer and AnswerOperator(uuid4().hex, self._by, asked.trial_id, asked.attempt, *answer)
+        return answer and AnswerOperator(uuid4().hex, self._by, question.trial_id, question.attempt, *answer)

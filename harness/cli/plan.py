@@ -24,14 +24,14 @@ Found = tuple[dict[str, Any], list[str]]
 
 def share_of(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """The share that an option gives: 0.05, or 5%."""
-    found = share(ctx, param, value)
-    if found is not None and found > 1:
+    fraction = share(ctx, param, value)
+    if fraction is not None and fraction > 1:
         raise click.BadParameter(f"{value!r} is not a share. Write 0.05 or 5%", ctx, param)
-    return found
+    return fraction
 
 
 def _shares(ctx: click.Context, param: click.Parameter, value: tuple[str, ...] | None) -> Any:
-    return value and tuple(share_of(ctx, param, one) for one in value)
+    return value and tuple(share_of(ctx, param, text) for text in value)
 
 
 _INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -90,7 +90,7 @@ class PlanAsked:
 
     def or_usual(self) -> PlanAsked:
         """These claims, or the default ones if none is given."""
-        if any(one is not None for one in (self.fa_below, self.fr_below, self.sprt, self.difference)):
+        if any(claim is not None for claim in (self.fa_below, self.fr_below, self.sprt, self.difference)):
             return self
         return replace(self, fa_below=0.1, fr_below=0.05, fr_expected=0.02, sprt=(0.1, 0.5))
 
@@ -112,23 +112,23 @@ def command(*, asked: PlanAsked, as_json: bool = json_option("Print one JSON obj
 
     asked = asked.or_usual()
     effect = 1.0 if asked.per_talker is None else design_effect(asked.per_talker, asked.correlation)
-    found: dict[str, Found] = {}
+    claims: dict[str, Found] = {}
     try:
         if asked.fa_below is not None:
-            found["false_accepts"] = _false_accepts(asked, asked.fa_below)
+            claims["false_accepts"] = _false_accepts(asked, asked.fa_below)
         if asked.fr_below is not None:
-            found["false_rejects"] = _false_rejects(asked, asked.fr_below, effect)
+            claims["false_rejects"] = _false_rejects(asked, asked.fr_below, effect)
         if asked.sprt is not None:
-            found["sequential"] = _sequential(SequentialTest(*asked.sprt, alpha=asked.alpha, beta=asked.beta))
+            claims["sequential"] = _sequential(SequentialTest(*asked.sprt, alpha=asked.alpha, beta=asked.beta))
         if asked.difference is not None:
-            found["difference"] = _difference(asked, asked.difference, effect)
+            claims["difference"] = _difference(asked, asked.difference, effect)
     except ValueError as error:
         raise InputError(str(error), remedy="Use values that are further apart, in the right order") from error
     if as_json:
-        told: dict[str, Any] = {name: one for name, (one, _) in found.items()}
-        click.echo(json.dumps(told if asked.per_talker is None else told | {"design_effect": effect}))
+        fields: dict[str, Any] = {name: claim for name, (claim, _) in claims.items()}
+        click.echo(json.dumps(fields if asked.per_talker is None else fields | {"design_effect": effect}))
         return
-    blocks = ["\n".join(lines) for _, lines in found.values()]
+    blocks = ["\n".join(lines) for _, lines in claims.values()]
     if asked.per_talker is not None:
         blocks.append(
             f"Talkers: with {exact(asked.per_talker)} utterances each and a correlation of {exact(asked.correlation)} "
@@ -138,49 +138,49 @@ def command(*, asked: PlanAsked, as_json: bool = json_option("Print one JSON obj
     click.echo("\n\n".join(blocks))
 
 
-def _false_accepts(asked: PlanAsked, below: float) -> Found:
+def _false_accepts(request: PlanAsked, below: float) -> Found:
     from harness.statistics.intervals import garwood
     from harness.statistics.planning import hours_for_claim, hours_with_power
 
-    confidence, expected = asked.confidence, asked.fa_expected
+    confidence, expected = request.confidence, request.fa_expected
     hours = {events: hours_for_claim(below, events, confidence) for events in EVENTS}
     shown = f"at {exact(100 * confidence)} % confidence (one-sided, exact)"
     lines = [
         f"Fewer than {exact(below)} false accepts per hour, {shown}:",
-        *(f"  {fixed(one, 1):>8} h  with {_times(events, 'false accept')}" for events, one in hours.items()),
+        *(f"  {fixed(needed_h, 1):>8} h  with {_times(events, 'false accept')}" for events, needed_h in hours.items()),
     ]
-    claims = [{"events": events, "hours": one} for events, one in hours.items()]
-    told: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": claims}
+    claims = [{"events": events, "hours": needed_h} for events, needed_h in hours.items()]
+    fields: dict[str, Any] = {"below_per_hour": below, "confidence": confidence, "claims": claims}
     if expected is not None:
-        need = hours_with_power(below, expected, asked.power, confidence)
-        told |= {"expected_per_hour": expected, "hours": need.amount, "events": need.events, "power": need.power}
+        need = hours_with_power(below, expected, request.power, confidence)
+        fields |= {"expected_per_hour": expected, "hours": need.amount, "events": need.events, "power": need.power}
         lines.append(
             f"  If the rate is {exact(expected)}/h, {fixed(need.amount, 1)} h suffice {percent(need.power, 0)} of the "
             f"time (at most {_times(need.events, 'false accept')})"
         )
         if likely := garwood(round(expected * need.amount), need.amount, confidence):
             lines.append(f"  The interval is then about {exact(likely[0], 3)} to {exact(likely[1], 3)}/h")
-    return told, lines
+    return fields, lines
 
 
-def _false_rejects(asked: PlanAsked, below: float, effect: float) -> Found:
+def _false_rejects(request: PlanAsked, below: float, effect: float) -> Found:
     from harness.statistics.planning import utterances_for_claim, utterances_for_events, utterances_with_power
 
-    confidence, expected = asked.confidence, asked.fr_expected
+    confidence, expected = request.confidence, request.fr_expected
     utterances = {events: utterances_for_events(below, events, confidence) for events in EVENTS}
     shown = f"at {exact(100 * confidence)} % confidence (upper end of the exact two-sided interval)"
     lines = [
         f"Fewer than {exact(100 * below)} % false rejects, {shown}:",
-        *(f"  {one:8,d} utterances  with {_times(events, 'false reject')}" for events, one in utterances.items()),
+        *(f"  {count:8,d} utterances  with {_times(events, 'false reject')}" for events, count in utterances.items()),
     ]
-    claims = [{"events": events, "utterances": one} for events, one in utterances.items()]
-    told: dict[str, Any] = {"below": below, "confidence": confidence, "claims": claims}
+    claims = [{"events": events, "utterances": count} for events, count in utterances.items()]
+    fields: dict[str, Any] = {"below": below, "confidence": confidence, "claims": claims}
     if expected is not None:
         just = utterances_for_claim(below, expected, confidence)
-        need = utterances_with_power(below, expected, asked.power, confidence)
+        need = utterances_with_power(below, expected, request.power, confidence)
         clustered = math.ceil(need.amount * effect)
-        told |= {"expected": expected, "utterances_as_expected": just, "utterances": need.amount}
-        told |= {"events": need.events, "power": need.power, "utterances_clustered": clustered}
+        fields |= {"expected": expected, "utterances_as_expected": just, "utterances": need.amount}
+        fields |= {"events": need.events, "power": need.power, "utterances_clustered": clustered}
         lines.append(
             f"  If the share is {exact(100 * expected)} %: {just} utterances if exactly that share is rejected; "
             f"{math.ceil(need.amount):,} to succeed {percent(need.power, 0)} of the time "
@@ -188,7 +188,7 @@ def _false_rejects(asked: PlanAsked, below: float, effect: float) -> Found:
         )
         if effect > 1:
             lines.append(f"  With these talkers: {clustered:,}")
-    return told, lines
+    return fields, lines
 
 
 def _sequential(test: SequentialTest) -> Found:
@@ -209,34 +209,34 @@ def _sequential(test: SequentialTest) -> Found:
         fails = within if within > 0 else None
         rows.append({"events": events, "fails_within_hours": fails, "passes_after_hours": passes})
         lines.append(f"  {events:13d}   {'–' if fails is None else f'{fixed(fails, 1)} h':>26}   {fixed(passes, 1)} h")
-    told = {"good_per_hour": test.good, "bad_per_hour": test.bad, "alpha": test.alpha, "beta": test.beta}
-    return {**told, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
+    fields = {"good_per_hour": test.good, "bad_per_hour": test.bad, "alpha": test.alpha, "beta": test.beta}
+    return {**fields, "hours_to_pass": hours_to_pass(test), "boundaries": rows}, lines
 
 
-def _difference(asked: PlanAsked, shares: tuple[float, float], effect: float) -> Found:
+def _difference(request: PlanAsked, shares: tuple[float, float], effect: float) -> Found:
     from harness.statistics.planning import Discordant, files_for_difference, mcnemar_power
 
-    differing = Discordant.of(*shares, asked.discordant)
-    files = files_for_difference(differing, asked.power, asked.alpha)
+    differing = Discordant.of(*shares, request.discordant)
+    files = files_for_difference(differing, request.power, request.alpha)
     clustered = math.ceil(files * effect)
-    told = {
+    fields = {
         "shares": shares,
         "only_first": differing.only_first,
         "only_second": differing.only_second,
         "files": files,
-        "power": mcnemar_power(files, differing, asked.alpha),
+        "power": mcnemar_power(files, differing, request.alpha),
         "files_clustered": clustered,
     }
     how = "errors independent"
-    if asked.discordant is not None:
-        how = f"exactly one errs on {exact(100 * asked.discordant)} % of them"
-    test = f"McNemar's exact test, alpha {exact(asked.alpha)}"
-    return told, [
+    if request.discordant is not None:
+        how = f"exactly one errs on {exact(100 * request.discordant)} % of them"
+    test = f"McNemar's exact test, alpha {exact(request.alpha)}"
+    return fields, [
         f"Two systems with {exact(100 * shares[0])} % and {exact(100 * shares[1])} % errors on the same files ({how}):",
-        f"  {files:,} files to find the difference {exact(100 * asked.power)} % of the time ({test})",
+        f"  {files:,} files to find the difference {exact(100 * request.power)} % of the time ({test})",
         *([f"  With these talkers: {clustered:,}"] if effect > 1 else []),
     ]
 
 
-def _times(count: int, one: str) -> str:
-    return f"{count or 'no'} {one}" if count == 1 else f"{count or 'no'} {one}s"
+def _times(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}" if count == 1 else f"{count or 'no'} {noun}s"

@@ -59,19 +59,19 @@ def command(
     if reason is not None:
         reason = needed(reason, "--reason")
     age_s = None if older_than is None else older_than * DAY_S
-    rule = PurgeRule(age_s, larger_than, unjudged, tuple(read_round(Path(one)) for one in rounds))
+    rule = PurgeRule(age_s, larger_than, unjudged, tuple(read_round(Path(path)) for path in rounds))
     why = reason or (
         f"older than {exact(older_than)} days" if older_than is not None else f"larger than {larger_than} bytes"
     )
-    found = list(purge_plan(folder, rule, time.time()))
-    for one in found:
-        what = f"keep: {plain_text(one.kept_because)}" if one.kept_because else "remove"
-        day = time.strftime("%Y-%m-%d", time.gmtime(one.wall_s))
-        click.echo(
-            f"{plain_text(str(one.folder))}  {day}  {counted(len(one.clips), 'clip')}  {one.bytes} bytes  {what}"
-        )
-    going = [one for one in found if not one.kept_because]
-    summary = f"{counted(sum(len(one.clips) for one in going), 'clip')}, {sum(one.bytes for one in going)} bytes"
+    sessions = list(purge_plan(folder, rule, time.time()))
+    for session in sessions:
+        action = f"keep: {plain_text(session.kept_because)}" if session.kept_because else "remove"
+        day = time.strftime("%Y-%m-%d", time.gmtime(session.wall_s))
+        size = f"{counted(len(session.clips), 'clip')}  {session.bytes} bytes"
+        click.echo(f"{plain_text(str(session.folder))}  {day}  {size}  {action}")
+    going = [session for session in sessions if not session.kept_because]
+    clips = sum(len(session.clips) for session in going)
+    summary = f"{counted(clips, 'clip')}, {sum(session.bytes for session in going)} bytes"
     if not going or dry_run:
         click.echo(f"{summary} would be removed" if going else "nothing to remove")
         return
@@ -79,9 +79,9 @@ def command(
         if not sys.stdin.isatty():
             raise InputError("purge asks before it removes, and there is no terminal", remedy="Add --yes")
         click.confirm(f"Remove {summary}?", abort=True, err=True)
-    for one in going:
-        kept = purge(one, rule, why, user_name())
-        click.echo(f"{plain_text(str(one.folder))}: {f'kept: {plain_text(kept)}' if kept else 'removed'}")
+    for session in going:
+        refusal = purge(session, rule, why, user_name())
+        click.echo(f"{plain_text(str(session.folder))}: {f'kept: {plain_text(refusal)}' if refusal else 'removed'}")
 
 
 @verb("redact")

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 def _condition(ctx: click.Context, param: click.Parameter, written: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    pairs = [(one, one.partition("=")) for one in written]
-    for one, (axis, _, label) in pairs:
+    pairs = [(text, text.partition("=")) for text in written]
+    for text, (axis, _, label) in pairs:
         if not (axis and label):
-            raise InputError(f"--condition {one!r} is not AXIS=LABEL", remedy="Write it like --condition noise=quiet")
+            raise InputError(f"--condition {text!r} is not AXIS=LABEL", remedy="Write it like --condition noise=quiet")
     return tuple((axis, label) for _, (axis, _, label) in pairs)
 
 
@@ -113,13 +113,15 @@ def command(
     from harness.rating.exercises import BUILT_IN_EXERCISES
     from harness.rating.rating_room import RatingRoom
 
-    round_ = named_round(named) or RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
-    asked = {one.name: getattr(filters, one.name) for one in fields(filters)}
+    round_ = named_round(named) or RatingRound(
+        sessions=tuple(str(session_folder(session).resolve()) for session in named)
+    )
+    requested_filters = {field.name: getattr(filters, field.name) for field in fields(filters)}
     round_ = replace(
         round_,
         id=round_.id if round_id is None else person_name(round_id, "round name"),
         seed=round_.seed if seed is None else seed,
-        items=replace(round_.items, **{name: value for name, value in asked.items() if value}),
+        items=replace(round_.items, **{name: value for name, value in requested_filters.items() if value}),
         transcript=transcript or round_.transcript,
     )
     if training is not None:
@@ -195,7 +197,7 @@ def _sit(
 FAULT, INTERRUPTED = 3, 130
 
 
-def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listing: bool) -> int:
+def _let_judge(request: ProgramAsked, written: str, round_: RatingRound, *, listing: bool) -> int:
     """Judges by a program until nothing is left; returns the exit status."""
     from harness.base.program_pipe import program_command
     from harness.rating.program_rater import LeftOpen, ProgramRater, sitting
@@ -212,7 +214,7 @@ def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listin
     room = RatingRoom(round_)
     with (
         closing(room),
-        closing(ProgramRater(command, timeout_s=asked.timeout_s, per_minute=asked.per_minute)) as program,
+        closing(ProgramRater(command, timeout_s=request.timeout_s, per_minute=request.per_minute)) as program,
     ):
         rater = program.rater
         if any(name_key(row.rater) == name_key(rater) and not row.program for row in room.rows):
@@ -229,18 +231,18 @@ def _let_judge(asked: ProgramAsked, written: str, round_: RatingRound, *, listin
         click.echo(f"round {plain_text(round_.id)}: {desk.view.count.left} left for {plain_text(rater)}")
         try:
             with closing(sitting(room, desk, program)) as results:
-                for one in results:
-                    if isinstance(one, LeftOpen):
+                for outcome in results:
+                    if isinstance(outcome, LeftOpen):
                         left_open += 1
-                        click.echo(f"harness: response {one.item.id} stays open: {one.why}", err=True)
-                        if one.last:
+                        click.echo(f"harness: response {outcome.item.id} stays open: {outcome.why}", err=True)
+                        if outcome.last:
                             click.echo("harness: several in a row failed, so no more are sent", err=True)
                         continue
                     judged += 1
-                    said = one.answer
-                    reason = plain_text(said.reason, 200)
-                    where = f"response {one.position} of {desk.view.count.total} ({one.item.id})"
-                    click.echo(f"{where}: {LABELS[said.category]}, {fixed(said.confidence, 2)}, {reason}")
+                    answer = outcome.answer
+                    reason = plain_text(answer.reason, 200)
+                    where = f"response {outcome.position} of {desk.view.count.total} ({outcome.item.id})"
+                    click.echo(f"{where}: {LABELS[answer.category]}, {fixed(answer.confidence, 2)}, {reason}")
         except KeyboardInterrupt:
             click.echo("harness: interrupted", err=True)
             status = INTERRUPTED

@@ -53,21 +53,21 @@ def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = Fal
     if view.proposal is not None:
         yield f"the classifier says: {view.proposal.words}"
     for number, row in enumerate(item.inputs, 1):
-        whose = f" of {plain_text(row.rater, 60)}" if names else ""
-        yield f"judgment {number}{whose}: {given_words(row)}"
+        attribution = f" of {plain_text(row.rater, 60)}" if names else ""
+        yield f"judgment {number}{attribution}: {given_words(row)}"
     if view.own is not None:
         yield f"yours so far: {given_words(view.own)}"
     if view.break_due:
         yield "you have judged for a long time: take a break"
 
 
-def found_lines(found: Sequence[Given]) -> Iterator[str]:
+def found_lines(responses: Sequence[Given]) -> Iterator[str]:
     """Responses that can be opened again."""
-    for one in found[:MOST_FOUND]:
-        yield f"{one.item.id}: {found_words(one)}"
-    if len(found) > MOST_FOUND:
-        yield f"and {len(found) - MOST_FOUND} more; `find` with more words"
-    if not found:
+    for response in responses[:MOST_FOUND]:
+        yield f"{response.item.id}: {found_words(response)}"
+    if len(responses) > MOST_FOUND:
+        yield f"and {len(responses) - MOST_FOUND} more; `find` with more words"
+    if not responses:
         yield "none of your judged responses has these words"
 
 
@@ -108,17 +108,17 @@ def status_lines(view: SittingView) -> Iterator[str]:
     pace = "n/a, nothing is judged yet" if view.pace_s is None else f"{seconds(view.pace_s)} a response"
     yield f"pace: {pace}" + ("" if view.left_s is None else f", about {max(1, round(view.left_s / 60))} min left")
     draft = view.draft
-    said = [f"sure {draft.confidence}"] if draft.confidence else []
-    said += [flag.value for flag in draft.sub_flags]
-    said += [f"comment {plain_text(draft.comment, 200)}"] if draft.comment else []
-    if said:
-        yield f"kept for the next judgment: {', '.join(said)}"
+    notes = [f"sure {draft.confidence}"] if draft.confidence else []
+    notes += [flag.value for flag in draft.sub_flags]
+    notes += [f"comment {plain_text(draft.comment, 200)}"] if draft.comment else []
+    if notes:
+        yield f"kept for the next judgment: {', '.join(notes)}"
 
 
 def explained_lines(explained: Explained) -> Iterator[str]:
     """The answer to an exercise."""
     exercise = explained.exercise
-    also = "".join(f" or {LABELS[one]}" for one in exercise.accept)
+    also = "".join(f" or {LABELS[category]}" for category in exercise.accept)
     verdict = "right" if explained.right else "not so"
     yield f"{verdict}: it is {LABELS[exercise.category]}{also}; you said {LABELS[explained.given]}"
     yield f"why: {plain_text(exercise.why, LONGEST)}"
@@ -135,7 +135,7 @@ def guide_lines(keys: RaterKeys) -> Iterator[str]:
 def _waits(item: Item) -> str:
     if not item.waits_s:
         return ""
-    waited = ", ".join("unknown" if one is None else seconds(one) for one in item.waits_s)
+    waited = ", ".join("unknown" if wait_s is None else seconds(wait_s) for wait_s in item.waits_s)
     return f"; waited {waited}"
 
 
@@ -168,10 +168,14 @@ class RateWord(Enum):
     SKIP = "skip", "leave the response for the end; a reopened one stays as it is", RaterAction.SKIP
     HOLD = "hold", "postpone it until the effect is known", RaterAction.HOLD
     HELD = "held", "judge held responses without evidence", RaterAction.RELEASE_HELD
-    FLAG = "flag", f"put it aside: flag {' or '.join(one.value for one in Flag)}", RaterAction.FLAG
+    FLAG = "flag", f"put it aside: flag {' or '.join(flag.value for flag in Flag)}", RaterAction.FLAG
     COMMENT = "comment", "comment TEXT: saved with the next judgment", RaterAction.COMMENT
     SURE = "sure", "sure 1 (unsure) to 3 (sure)", RaterAction.CONFIDENCE
-    SUB = "sub", f"sub FLAG: set or clear a sub-flag: {', '.join(one.value for one in SubFlag)}", RaterAction.SUB_FLAG
+    SUB = (
+        "sub",
+        f"sub FLAG: set or clear a sub-flag: {', '.join(sub_flag.value for sub_flag in SubFlag)}",
+        RaterAction.SUB_FLAG,
+    )
     CLAIMS = "claims", "claims yes or claims no: whether the response says that something was done", None
     AID = "aid", "the decision aid: short questions that lead to a category", RaterAction.AID
     GUIDE = "guide", "the categories and the rules", RaterAction.GUIDE
@@ -184,8 +188,8 @@ class RateWord(Enum):
         self.word, self.help, self.action = word, help_, action
 
 
-_BY_WORD = {one.word: one for one in RateWord}
-_BY_ACTION = {one.action: one for one in RateWord if one.action is not None}
+_BY_WORD = {rate_word.word: rate_word for rate_word in RateWord}
+_BY_ACTION = {rate_word.action: rate_word for rate_word in RateWord if rate_word.action is not None}
 
 
 @frozen
@@ -222,12 +226,12 @@ def parse(line: str, keys: RaterKeys) -> Category | TypedCommand | NotACommand:
 
 
 def flag_of(rest: str) -> Flag | NotACommand:
-    return next((one for one in Flag if one.value == _normal(rest)), _no_word(rest, [one.value for one in Flag]))
+    return next((flag for flag in Flag if flag.value == _normal(rest)), _no_word(rest, [flag.value for flag in Flag]))
 
 
 def sub_flag_of(rest: str) -> SubFlag | NotACommand:
-    known = [one.value for one in SubFlag]
-    return next((one for one in SubFlag if one.value == _normal(rest)), _no_word(rest, known))
+    known = [sub_flag.value for sub_flag in SubFlag]
+    return next((sub_flag for sub_flag in SubFlag if sub_flag.value == _normal(rest)), _no_word(rest, known))
 
 
 def _no_word(rest: str, known: list[str]) -> NotACommand:
@@ -236,7 +240,7 @@ def _no_word(rest: str, known: list[str]) -> NotACommand:
 
 
 def _nearest(line: str, first: str) -> str:
-    known = [*_BY_WORD, *(one.value for one in Category)]
+    known = [*_BY_WORD, *(category.value for category in Category)]
     near = difflib.get_close_matches(_normal(line)[:LONGEST_TOLD], known, n=1) or difflib.get_close_matches(
         _normal(first)[:LONGEST_TOLD], known, n=1
     )

@@ -116,9 +116,9 @@ class _PlainSitting:
             self._out.write(line + "\n")
         self._out.flush()
 
-    def complain(self, what: str) -> None:
+    def complain(self, problem: str) -> None:
         """A line on standard error."""
-        safe_stream(sys.stderr).write(f"harness: {what}\n")
+        safe_stream(sys.stderr).write(f"harness: {problem}\n")
 
     def carry_out(self, do: Callable[[], str]) -> bool:
         """Does what a line says. do: returns what is wrong with the line, "" for nothing. False ends a script."""
@@ -167,8 +167,8 @@ class _PlainSitting:
             self.say(["the result of the aid was not saved; use `save` next time"])
             self.status = self.status if self.person or self.status else WRONG_LINE
         count = self._desk.view.count
-        kept = "the last judgment is not saved, all others are" if self.status == NOT_SAVED else "everything is saved"
-        self.say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {kept}"])
+        note = "the last judgment is not saved, all others are" if self.status == NOT_SAVED else "everything is saved"
+        self.say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {note}"])
 
     # Commands
 
@@ -196,10 +196,10 @@ class _PlainSitting:
             return "there is no response to judge"
         if not write():
             return self._desk.view.said
-        said = self._desk.view.said
+        message = self._desk.view.said
         about = self._desk.view.item if undone else before
         self._aid = None
-        self.say([said if about is None or about.exercise is not None else f"{said} (response {about.id})"])
+        self.say([message if about is None or about.exercise is not None else f"{message} (response {about.id})"])
         self._shown = None
         self._show()
         return ""
@@ -213,11 +213,11 @@ class _PlainSitting:
         self._show()
         return ""
 
-    def _do(self, said: TypedCommand | NotACommand) -> str:
+    def _do(self, command: TypedCommand | NotACommand) -> str:
         desk = self._desk
-        if isinstance(said, NotACommand):
-            return said.what
-        match said.word:
+        if isinstance(command, NotACommand):
+            return command.what
+        match command.word:
             case RateWord.UNDO:
                 return self._saves(desk.undo, undone=True)
             case RateWord.EARLIER:
@@ -225,32 +225,32 @@ class _PlainSitting:
             case RateWord.LATER:
                 return self._opens(desk.later)
             case RateWord.OPEN:
-                return self._opens(lambda: desk.open(said.rest))
+                return self._opens(lambda: desk.open(command.rest))
             case RateWord.FIND:
-                self.say(found_lines(desk.given(said.rest)))
+                self.say(found_lines(desk.given(command.rest)))
             case RateWord.SKIP:
                 return self._opens(desk.skip) if desk.view.again else self._saves(desk.skip)
             case RateWord.HOLD:
                 return self._saves(desk.hold)
             case RateWord.FLAG:
-                flag = flag_of(said.rest)
+                flag = flag_of(command.rest)
                 return flag.what if isinstance(flag, NotACommand) else self._saves(lambda: desk.flag(flag))
             case RateWord.HELD:
                 desk.release_held()
                 self._show()
             case RateWord.PLAY | RateWord.QUERY | RateWord.SLOW | RateWord.STOP | RateWord.WAIT:
-                return self._sound(said.word)
+                return self._sound(command.word)
             case RateWord.COMMENT | RateWord.SURE | RateWord.SUB | RateWord.CLAIMS:
-                return self._note(said)
+                return self._note(command)
             case RateWord.TEXT:
                 if not desk.show_transcript():
                     return desk.view.said
                 self.say(text_lines(desk.view, self._room.round.transcript))
             case RateWord.AID:
-                begun = self._desk.begin_aid()
-                if begun is None:
+                aid = self._desk.begin_aid()
+                if aid is None:
                     return "there is no response to judge"
-                self._ask(begun)
+                self._ask(aid)
                 return ""
             case RateWord.GUIDE:
                 self.say(guide_lines(self._keys))
@@ -260,16 +260,16 @@ class _PlainSitting:
             case RateWord.ITEM:
                 self.say(item_lines(desk.view, self._room.round.transcript))
             case _:
-                self.say(f"{one.word}: {one.help}" for one in RateWord)
+                self.say(f"{rate_word.word}: {rate_word.help}" for rate_word in RateWord)
                 self.say(["a category: its key or its name; `guide` lists them"])
         return ""
 
-    def _note(self, said: TypedCommand) -> str:
+    def _note(self, command: TypedCommand) -> str:
         """Notes for the next judgment; returns the error, "" for none."""
         desk = self._desk
         if desk.view.item is None:
             return "there is no response to judge"
-        match said.word, said.rest:
+        match command.word, command.rest:
             case RateWord.COMMENT, text:
                 desk.comment(text)
                 self.say(["comment kept for this response" if text else "comment taken away"])
@@ -285,10 +285,10 @@ class _PlainSitting:
                 if isinstance(flag, NotACommand):
                     return flag.what
                 desk.toggle(flag)
-                kept = ", ".join(one.value for one in desk.view.draft.sub_flags)
-                self.say([f"sub-flags for this response: {kept or 'none'}"])
+                sub_flags = ", ".join(sub_flag.value for sub_flag in desk.view.draft.sub_flags)
+                self.say([f"sub-flags for this response: {sub_flags or 'none'}"])
             case _:
-                return f"write it like this: {said.word.help}"
+                return f"write it like this: {command.word.help}"
         return ""
 
     def _sound(self, word: RateWord) -> str:

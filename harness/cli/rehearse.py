@@ -84,8 +84,8 @@ def command(
     """
     from harness.report.rehearsal import Rehearsal, SimulatedDevice
     from harness.scenario.bench import load_bench
+    from harness.scenario.compatibility import check_together
     from harness.scenario.scenario import load_scenario
-    from harness.scenario.together import check_together
     from harness.session.engine.prepare import planned
 
     device = SimulatedDevice(asked.missed, asked.misheard, asked.false_accepts)
@@ -131,7 +131,7 @@ class Rehearsed:
         return low, middle, high
 
 
-def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[tuple[PlayedNight, LimitVerdict]]:
+def nights_of(scenario: Scenario, bench: Bench, request: RehearsalAsked) -> list[tuple[PlayedNight, LimitVerdict]]:
     """Each night with its verdict. A response takes a quarter of its time to begin."""
     from harness.report.session import worst_of
     from harness.session.figures.limits import check_limits
@@ -140,48 +140,48 @@ def nights_of(scenario: Scenario, bench: Bench, asked: RehearsalAsked) -> list[t
     from harness.sound.stimuli.renderer import renderer
 
     like = Character(
-        wakes=1 - asked.missed,
-        mishears=asked.misheard,
+        wakes=1 - request.missed,
+        mishears=request.misheard,
         silent=0.0,
         doubles=0.0,
         edge=0.0,
-        false_per_hour=asked.false_accepts,
-        latency_s=asked.answer / 4,
-        lasts_s=(asked.answer / 2, asked.answer),
+        false_per_hour=request.false_accepts,
+        latency_s=request.answer / 4,
+        lasts_s=(request.answer / 2, request.answer),
         very_late=0.0,
     )
     devices, lengths = simulated(bench), Lengths(renderer())
-    per_hour = FAULTS_PER_HOUR if asked.faults else 0.0
+    per_hour = FAULTS_PER_HOUR if request.faults else 0.0
 
     def played(seed: int) -> tuple[PlayedNight, LimitVerdict]:
         night = SimulatedNight(scenario, devices, like, lengths, seed, per_hour).play()
         rows = check_limits(scenario.limits, night.totals, night.wake, scenario.stopping)
         return night, worst_of(rows, night.finished)
 
-    return [played(seed) for seed in tracked(range(asked.seed, asked.seed + asked.nights), "Simulating nights")]
+    return [played(seed) for seed in tracked(range(request.seed, request.seed + request.nights), "Simulating nights")]
 
 
 def _lines(done: Rehearsed) -> Iterator[str]:
     from harness.base.text_table import Column, text_table
     from harness.statistics.verdict import LimitVerdict
 
-    asked, trials, runs, limits = done.asked, done.trials, done.runs, done.limits
+    request, trials, runs, limits = done.asked, done.trials, done.runs, done.limits
     kinds = Counter(trial.kind for trial in trials)
     ambience = (trial.recipe.query for trial in trials if trial.kind is TrialKind.AMBIENT)
     ambient_s = sum(query.duration_s for query in ambience if isinstance(query, Ambience))
     parts = [f"{count} {_WORDS[kind]}" for kind, count in kinds.items() if kind in _WORDS]
     parts += [f"{hours(ambient_s)} of ambient sound"] if ambient_s else []
     low, middle, high = done.durations_s
-    disturbed = f"{number(FAULTS_PER_HOUR)} faults per hour" if asked.faults else "without faults"
-    of = counted(asked.nights, "simulated run")
+    disturbed = f"{number(FAULTS_PER_HOUR)} faults per hour" if request.faults else "without faults"
+    of = counted(request.nights, "simulated run")
     yield f"  played     {', '.join(parts)}"
     yield f"  duration   {hours(middle)} (95 % of {of}: {hours(low)} to {hours(high)}), {disturbed}"
     yield (
-        f"  assumed    {percent(asked.missed)} of wake phrases missed, {percent(asked.misheard)} of queries "
-        f"misheard, {number(asked.false_accepts)} false accepts per hour"
-        + (f", answers within {seconds(asked.answer)}" if any(trial.listening is None for trial in trials) else "")
+        f"  assumed    {percent(request.missed)} of wake phrases missed, {percent(request.misheard)} of queries "
+        f"misheard, {number(request.false_accepts)} false accepts per hour"
+        + (f", answers within {seconds(request.answer)}" if any(trial.listening is None for trial in trials) else "")
     )
-    yield f"  drawn      {counted(asked.runs, 'run')}, seed {asked.seed}"
+    yield f"  drawn      {counted(request.runs, 'run')}, seed {request.seed}"
     yield ""
     yield "Intervals to expect (of the run in the middle):"
     for line in _intervals(runs):
@@ -191,25 +191,25 @@ def _lines(done: Rehearsed) -> Iterator[str]:
     if not limits:
         yield "The scenario declares no limit that can be rehearsed."
     else:
-        columns = (Column("limit", left=True), Column("wanted"), *(Column(one) for one in ("pass", "marginal", "fail")),
-                   Column("undecided"), Column("bad fails"), Column("decided"))  # fmt: skip
+        shares = "wanted", "pass", "marginal", "fail", "undecided", "bad fails", "decided"
+        columns = (Column("limit", left=True), *(Column(title) for title in shares))
         order = (LimitVerdict.PASS, LimitVerdict.MARGINAL, LimitVerdict.FAIL, LimitVerdict.UNDECIDED)
         rows = [
             (
-                one.name,
-                one.wanted,
-                *(percent(one.verdicts.get(verdict, 0.0), 0) for verdict in order),
-                percent(1 - one.bad_holds, 0),
-                "yes" if one.needed == 1 else "no",
+                limit.name,
+                limit.wanted,
+                *(percent(limit.verdicts.get(verdict, 0.0), 0) for verdict in order),
+                percent(1 - limit.bad_holds, 0),
+                "yes" if limit.needed == 1 else "no",
             )
-            for one in limits
+            for limit in limits
         ]
         yield from text_table(columns, rows, width)
         yield "Shares of drawn runs. A bad device errs twice as often as the limits allow, or as a test's `bad`."
         yield from _advice(limits, runs, len(trials))
     if done.left_out:
         yield f"Not rehearsed: {', '.join(done.left_out)}"
-    if asked.faults or asked.nights >= ENOUGH_TO_DRAW:
+    if request.faults or request.nights >= ENOUGH_TO_DRAW:
         yield from _nights(done, width)
 
 
@@ -277,38 +277,40 @@ def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned:
     from harness.report.rehearsal import FACTORS
 
     early = sum(run.totals.finished < planned for run in runs) > len(runs) / 2
-    for one in limits:
-        if one.needed == 1:
+    for limit in limits:
+        if limit.needed == 1:
             continue
-        if one.needed is not None:
-            advice = f"plan {one.needed} times as much"
-        elif early and one.holds < POWER:
+        if limit.needed is not None:
+            advice = f"plan {limit.needed} times as much"
+        elif early and limit.holds < POWER:
             advice = "the sequential tests end most runs before it can hold. Loosen it, or remove one of them"
-        elif one.holds < POWER:
+        elif limit.holds < POWER:
             advice = f"the assumed device does not hold it often enough, even with {FACTORS[-1]} times as much"
         else:
             advice = f"a bad device holds it too often, even with {FACTORS[-1]} times as much"
-        yield plain_text(f"{one.name} cannot be decided: {advice}.", 400)
+        yield plain_text(f"{limit.name} cannot be decided: {advice}.", 400)
 
 
 def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
     from harness.wake.reports.figures_text import ratio as false_rejects
 
-    totals = sorted((run.totals for run in runs), key=lambda one: one.recognised.value or 0.0)[len(runs) // 2]
+    totals = sorted((run.totals for run in runs), key=lambda run_totals: run_totals.recognised.value or 0.0)[
+        len(runs) // 2
+    ]
     if totals.recognised.total:
         yield f"recognised: {text.share_with_interval(totals.recognised)}"
         yield f"recognised at the first attempt: {text.share_with_interval(totals.first_attempt)}"
     for index, first in enumerate(runs[0].wake.devices):
         devices = [run.wake.devices[index] for run in runs]
-        rejects = sorted((one.false_rejects for one in devices), key=lambda one: one.share.value or 0.0)
-        accepts = sorted((one.after_review for one in devices), key=lambda one: one.count)
+        rejects = sorted((device.false_rejects for device in devices), key=lambda figure: figure.share.value or 0.0)
+        accepts = sorted((device.after_review for device in devices), key=lambda figure: figure.count)
         ratio, rate = rejects[len(runs) // 2], accepts[len(runs) // 2]
         if ratio.share.total:
             yield plain_text(f"{first.device}: false rejects {false_rejects(ratio)}", 400)
         if rate.hours:
-            found, ends = number(rate.per_hour), text.number_interval(rate.interval)
+            rate_text, ends = number(rate.per_hour), text.number_interval(rate.interval)
             of = f"{rate.count} in {exposure(rate.hours)}"
-            yield plain_text(f"{first.device}: false accepts {of} = {found} per hour (95 % interval {ends})", 400)
+            yield plain_text(f"{first.device}: false accepts {of} = {rate_text} per hour (95 % interval {ends})", 400)
 
 
 def _told(done: Rehearsed) -> dict[str, Any]:

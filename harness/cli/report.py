@@ -64,7 +64,7 @@ def command(
         from harness.report.session_cases import SoundsIn
         from harness.report.session_page import write_report
 
-        folders = [session_folder(one) for one in (log, *more)]
+        folders = [session_folder(session) for session in (log, *more)]
         with drawn_progress():
             verdict = write_report(folders, output, SoundsIn(audio))
         click.echo(f'{verdict}. Writing the report to "{shown(str(output))}"')
@@ -73,9 +73,9 @@ def command(
         raise InputError("a page about sessions needs a file", remedy="Name one: --html report.html")
     from harness.offline.reports.told_log import as_json, lines
 
-    found = _told(log)
-    print_lines([json.dumps(as_json(found), indent=2)] if json_wanted else map(shown, lines(found)))
-    if found.differences:
+    summary = _told(log)
+    print_lines([json.dumps(as_json(summary), indent=2)] if json_wanted else map(shown, lines(summary)))
+    if summary.differences:
         sys.exit(DISAGREES)
 
 
@@ -83,16 +83,16 @@ def _evaluations(logs: tuple[str, ...], pages: PagesAsked) -> None:
     from harness.cli.evaluate import write_pages
     from harness.offline.several import read_engines, table_of
 
-    for one in logs:
+    for log in logs:
         for page in filter(None, (pages.report, pages.junit)):
-            refuse_overwriting(page, (one, f"{one}.jsonl"))
-        if not Path(one).is_file():
+            refuse_overwriting(page, (log, f"{log}.jsonl"))
+        if not Path(log).is_file():
             raise InputError(
                 "this is not a log of an evaluation",
-                place=Place(one),
+                place=Place(log),
                 remedy="Give logs of `harness evaluate`, or sessions only",
             )
-    engines = read_engines([Path(one) for one in logs], lambda line: click.echo(f"harness: {shown(line)}", err=True))
+    engines = read_engines([Path(log) for log in logs], lambda line: click.echo(f"harness: {shown(line)}", err=True))
     write_pages(engines, table_of(engines, None, {}), pages)
 
 
@@ -130,7 +130,7 @@ def _log_of(path: Path) -> Iterator[Path]:
 
     journal = JournalFile(path)
     with tempfile.TemporaryDirectory(prefix="harness-report-") as folder:
-        kept = Path(folder) / "log"
-        with kept.open("w", encoding="utf-8", newline="\n") as stream:
+        log_path = Path(folder) / "log"
+        with log_path.open("w", encoding="utf-8", newline="\n") as stream:
             write_log(stream, run_of(journal), journal.outcomes())
-        yield kept
+        yield log_path

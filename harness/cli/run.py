@@ -211,13 +211,13 @@ def only_running() -> EnginePlace:
     """The one session that is running; EngineError when there is none, or more than one."""
     from harness.session.engine.launch import running
 
-    found = running()
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    places = running()
+    if len(places) == 1:
+        return places[0]
+    if not places:
         raise EngineError("no session is running", remedy="Start one: harness run SCENARIO --bench BENCH")
-    names = "\n  ".join(place.folder for place in found)
-    raise EngineError(f"{len(found)} sessions are running", remedy=f"Name one of them:\n  {names}")
+    names = "\n  ".join(place.folder for place in places)
+    raise EngineError(f"{len(places)} sessions are running", remedy=f"Name one of them:\n  {names}")
 
 
 @contextmanager
@@ -245,12 +245,12 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
         raise
 
 
-def watch_to_report(place: EnginePlace, asked: WatchAsked, *, history: bool = False) -> int:
+def watch_to_report(place: EnginePlace, request: WatchAsked, *, history: bool = False) -> int:
     """Like `watch`, and always writes the session's report afterwards."""
     try:
-        return watch(place, asked.view, history=history)
+        return watch(place, request.view, history=history)
     finally:
-        _write_report(asked.report, Path(place.folder))
+        _write_report(request.report, Path(place.folder))
 
 
 def _write_report(report: Path | None, folder: Path) -> None:
@@ -290,10 +290,10 @@ def demand_lab(folder: Path, *, start: bool) -> None:
         Lab().up(room=bench.room if bench.room in ROOMS else None)
 
 
-def _demand_alone(site: Site, asked: WatchAsked) -> None:
+def _demand_alone(site: Site, request: WatchAsked) -> None:
     """InputError for options of the site without --web, and for another view beside it."""
     site.demand_web("live")
-    if site.web and (asked.plain or asked.as_json or asked.report is not None or asked.no_watch):
+    if site.web and (request.plain or request.as_json or request.report is not None or request.no_watch):
         raise InputError(
             "--web cannot be combined with --plain, --json, --junit or --no-watch",
             remedy="Watch in a second terminal: harness run attach --plain",
@@ -475,7 +475,7 @@ def _running(session: str) -> EnginePlace:
     from harness.session.engine.launch import find
 
     folder = session_folder(session)
-    found = find(folder)
-    if found is None:
+    place = find(folder)
+    if place is None:
         raise EngineError(f"{folder} is not running", remedy=f"Resume it: harness run resume {folder}")
-    return found
+    return place

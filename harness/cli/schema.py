@@ -28,7 +28,7 @@ def command(
     from harness.cli.json_schema import json_schema
 
     kinds = [FileKind(kind)] if kind else list(FileKind)
-    schemas = {one.value: json_schema(one) for one in kinds}
+    schemas = {file_kind.value: json_schema(file_kind) for file_kind in kinds}
     if out is None:
         click.echo(json.dumps(schemas[kind] if kind else schemas, indent=2))
         return

@@ -38,13 +38,13 @@ Cross = tuple[str, str]
 
 def crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[Cross, ...]:
     """An option's pairs of groupings: voice,level_dbfs."""
-    found: list[Cross] = []
+    pairs: list[Cross] = []
     for value in values:
         names = [name.strip() for name in value.split(",")]
         if len(names) != 2 or not all(names) or names[0] == names[1]:
             raise click.BadParameter(f"{value!r} is not two different columns. Write voice,level_dbfs", ctx, param)
-        found.append((names[0], names[1]))
-    return tuple(found)
+        pairs.append((names[0], names[1]))
+    return tuple(pairs)
 
 
 @frozen
@@ -229,30 +229,30 @@ def command(
     with ExitStack() as stack:
         of = stack.enter_context(readable(reference))
         listed = stack.enter_context(readable(groups)) if groups else None
-        heard = [stack.enter_context(readable(one)) for one in hypotheses]
-        systems = [_scored(of, one, rules, listed, crossed, hashed=json_target is not None) for one in heard]
-    scorings = [one.scoring for one in systems]
-    found = compare(scorings) if len(systems) > 1 else ()
-    by_groups = compared_by_groups([(one.scoring, one.groups) for one in systems]) if len(systems) > 1 else ()
+        heard = [stack.enter_context(readable(hypothesis)) for hypothesis in hypotheses]
+        systems = [_scored(of, file, rules, listed, crossed, hashed=json_target is not None) for file in heard]
+    scorings = [system.scoring for system in systems]
+    comparisons = compare(scorings) if len(systems) > 1 else ()
+    by_groups = compared_by_groups([(system.scoring, system.groups) for system in systems]) if len(systems) > 1 else ()
     if json_target is not None:
-        streams.put(json_target, pieces(systems, found, by_groups))
+        streams.put(json_target, pieces(systems, comparisons, by_groups))
     if html_target is not None:
         _write_page(systems, html_target, reference)
     if STDIN not in targets:
-        streams.print_lines(_lines(systems, found, by_groups, alignments, confusions))
+        streams.print_lines(_lines(systems, comparisons, by_groups, alignments, confusions))
     if max_wer is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
         demand_limits(
             DeclaredLimit(
                 "--max-wer",
-                f"{ERROR_RATES[one.scoring.unit]} of {shown(one.scoring.title, 200)}",
+                f"{ERROR_RATES[system.scoring.unit]} of {shown(system.scoring.title, 200)}",
                 max_wer,
-                one.scoring.totals.wer,
+                system.scoring.totals.wer,
                 unit=SHARE,
                 why_not="the reference has no words",
             )
-            for one in systems
+            for system in systems
         )
 
 
@@ -281,9 +281,9 @@ def _scored(
     talkers: tuple[TalkerPair, ...] = ()
     if rules.speakers is not None:
         scoring, pairs = _by_talkers((reference, form), (hypothesis, heard_form), rules, wording)
-        of, said, talkers = pairs.references, pairs.hypotheses, pairs.pairs
+        of, hypotheses, talkers = pairs.references, pairs.hypotheses, pairs.pairs
     else:
-        of, said = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
+        of, hypotheses = read_pair(reference.path, hypothesis.path, form, heard_form, rules.encoding)
         aligned = None
         if rules.by_time:
             from harness.transcripts.by_time import by_time
@@ -296,10 +296,10 @@ def _scored(
             path, codec = Path(rules.glm), rules.glm_encoding or rules.encoding
             mapping = read_mapping(path, codec, form, MappedSide.REFERENCE)
             of, name = mapping.of(of), f"{name}, mapped by {mapping.name}"
-            said = read_mapping(path, codec, heard_form, MappedSide.HYPOTHESIS).of(said)
+            hypotheses = read_mapping(path, codec, heard_form, MappedSide.HYPOTHESIS).of(hypotheses)
         scoring = score(
             replace(of, file=reference.name),
-            replace(said, file=hypothesis.name),
+            replace(hypotheses, file=hypothesis.name),
             wording,
             name,
             speakers_of=speakers_of,
@@ -312,7 +312,7 @@ def _scored(
         # Probably other utterances, or ids that are spelled differently.
         here, there = f"{hypothesis.name} has {scoring.surplus[0]}", f"{reference.name} has {of.ids[0]}"
         click.echo(f"harness: no hypothesis matches a reference: {shown(here)}, {shown(there)}", err=True)
-    for transcripts, name in ((of, reference.name), (said, hypothesis.name)):
+    for transcripts, name in ((of, reference.name), (hypotheses, hypothesis.name)):
         if transcripts.not_scored:
             left_out = counted(transcripts.not_scored, "word")
             click.echo(f"harness: {shown(name)}: {left_out} of another type than lex left out", err=True)
@@ -322,7 +322,7 @@ def _scored(
     scoring = with_queries(scoring, sources)
     source = Source(
         _source_file(reference, form, of.encoding, hashed),
-        _source_file(hypothesis, heard_form, said.encoding, hashed),
+        _source_file(hypothesis, heard_form, hypotheses.encoding, hashed),
         rules.like_sclite,
         rules.optional_words,
         rules.fragments,
@@ -330,7 +330,9 @@ def _scored(
     )
     groups = group_figures(scoring, sources, crossed) if sources or crossed else None
     entities = entity_errors(scoring, of) if wording.reads_marks[0] and rules.speakers is None else None
-    return Scored(scoring, source, interval_of(scoring), groups, word_confidences(scoring, said), entities, talkers)
+    return Scored(
+        scoring, source, interval_of(scoring), groups, word_confidences(scoring, hypotheses), entities, talkers
+    )
 
 
 def _by_talkers(
@@ -346,13 +348,13 @@ def _by_talkers(
     from harness.transcripts.words import Wording
 
     assert rules.speakers is not None
-    of, said = (
+    of, hypotheses = (
         replace(read_segments(file.path, form, rules.encoding, may_be_empty=file is hypothesis[0]), file=file.name)
         for file, form in (reference, hypothesis)
     )
     collar_s = COLLAR_S if rules.collar is None else rules.collar
     wording = replace(wording, marks=Marks.NONE)
-    pairs = pair_talkers(of, said, wording, rules.speakers, collar_s)
+    pairs = pair_talkers(of, hypotheses, wording, rules.speakers, collar_s)
     name = f"{wording.name}, {_SPEAKER_RATES[rules.speakers]}{ERROR_RATES[wording.unit]}"
     if rules.speakers is SpeakersBy.TCP:
         name = f"{name} with a collar of {exact(collar_s)} s"
@@ -370,17 +372,17 @@ def _groupings(
         return []
     from harness.transcripts.files.lists import read_groups, read_labels, refuse_other_list
 
-    found: list[Groupings] = []
+    groupings: list[Groupings] = []
     if listed is not None:
         groups = read_groups(listed.path, encoding, case_counts=form is TranscriptFormat.CSV)
-        found.append(replace(groups, file=listed.name))
+        groupings.append(replace(groups, file=listed.name))
     if form is TranscriptFormat.STM:
-        taken = [one.name for groups in found for one in groups.groupings]
+        taken = [grouping.name for groups in groupings for grouping in groups.groupings]
         labels = read_labels(reference.path, references, encoding, taken)
-        found += [labels] if labels else []
+        groupings += [labels] if labels else []
     if listed is not None:
-        refuse_other_list(found[0], replace(references, file=reference.name))
-    return found
+        refuse_other_list(groupings[0], replace(references, file=reference.name))
+    return groupings
 
 
 def _source_file(file: Readable, form: TranscriptFormat, encoding: str, hashed: bool) -> SourceFile:
@@ -397,7 +399,7 @@ def _source_file(file: Readable, form: TranscriptFormat, encoding: str, hashed: 
 
 def _lines(
     systems: Sequence[Scored],
-    found: Sequence[SystemComparison],
+    comparisons: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]],
     alignments: Aligned | None,
     confusions: int | None,
@@ -405,16 +407,16 @@ def _lines(
     from harness.transcripts.reports.text import compared, report
 
     colour, width = streams.in_colour(sys.stdout), streams.width()
-    for index, one in enumerate(systems):
+    for index, system in enumerate(systems):
         if index:
             yield ""
         if len(systems) > 1:
-            yield streams.heading(one.scoring.title, width, colour)
+            yield streams.heading(system.scoring.title, width, colour)
             yield ""
-        yield from report(one, alignments, confusions, width, colour=colour)
+        yield from report(system, alignments, confusions, width, colour=colour)
     if len(systems) > 1:
         yield ""
-        yield from compared(systems, found, width, by_groups)
+        yield from compared(systems, comparisons, width, by_groups)
 
 
 def _write_page(systems: Sequence[Scored], target: str, reference: str) -> None:

@@ -89,7 +89,7 @@ def session_folder(named: str) -> Path:
 
 def named_round(named: Sequence[str]) -> RatingRound | None:
     """The round of a round file; None when sessions are named. InputError for a round file beside anything else."""
-    files = [one for one in named if one.endswith(ROUND_SUFFIXES) or Path(one).is_file()]
+    files = [name for name in named if name.endswith(ROUND_SUFFIXES) or Path(name).is_file()]
     if not files:
         return None
     if len(named) > 1:
@@ -101,20 +101,20 @@ def named_round(named: Sequence[str]) -> RatingRound | None:
     return read_round(Path(files[0]))
 
 
-def rated_sessions(asked: RatedAsked) -> RatedSessions:
+def rated_sessions(request: RatedAsked) -> RatedSessions:
     """The sessions, and the round whose judgments count: the one on the command line, else the round file's."""
-    named, round_id = asked.named, asked.round_id
+    named, round_id = request.named, request.round_id
     round_ = named_round(named)
     if round_ is None:
-        return RatedSessions(tuple(session_folder(one) for one in named), None, round_id)
-    folders = tuple(session_folder(one) for one in round_.sessions)
+        return RatedSessions(tuple(session_folder(session) for session in named), None, round_id)
+    folders = tuple(session_folder(session) for session in round_.sessions)
     return RatedSessions(folders, round_, round_.id if round_id is None else round_id)
 
 
-def demand_known(name: str, known: Collection[str], what: str) -> None:
+def demand_known(name: str, known: Collection[str], noun: str) -> None:
     """InputError, with the nearest name, for an unknown name."""
     if name not in known:
         raise InputError(
-            f"there is no {what} {plain_text(name, 80)!r}",
+            f"there is no {noun} {plain_text(name, 80)!r}",
             remedy=nearest(name, sorted(known)) if known else "Nothing has been judged yet",
         )

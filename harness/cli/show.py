@@ -70,7 +70,7 @@ def command(
         stream.write(trials_csv(progress, wake).decode())
     elif wer:
         heard = heard_in(progress.trials, wake)
-        columns = {axis for one in progress.trials for axis, _ in one.trial.conditions}
+        columns = {axis for trial in progress.trials for axis, _ in trial.trial.conditions}
         known = [*Grouping, *sorted(columns - set(Grouping))]
         for name in groupings:
             if name not in known:

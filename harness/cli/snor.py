@@ -88,21 +88,21 @@ def command(
             if STREAM in (files or (STREAM,)):
                 demand_reader()
             for name in files or (STREAM,):
-                found = _convert(name, to, codec, place_edits, seen, write, pairs)
-                faulty += bool(found)
-                problems += found
+                file_problems = _convert(name, to, codec, place_edits, seen, write, pairs)
+                faulty += bool(file_problems)
+                problems += file_problems
             if problems:
-                told = f"{counted(problems, 'problem')} in {counted(faulty, 'file')}"
-                kept_back = [one for one in (output, homophones) if one not in (None, STREAM)]
-                _tell(f"{told}; not written: {', '.join(map(str, kept_back))}" if kept_back else told)
+                summary = f"{counted(problems, 'problem')} in {counted(faulty, 'file')}"
+                kept_back = [target for target in (output, homophones) if target not in (None, STREAM)]
+                _tell(f"{summary}; not written: {', '.join(map(str, kept_back))}" if kept_back else summary)
                 sys.exit(EXIT_PROBLEMS)
             if pairs is not None:
                 by_sound = sorted((homophone(word), word) for word in pairs)
                 listed = "".join(f"{spoken} {word}\n" for spoken, word in by_sound).encode()
                 (_to_stdout() if pair_file is None else pair_file.write)(listed)
-            for one in (file, pair_file):
-                if one is not None:
-                    one.keep()
+            for whole_file in (file, pair_file):
+                if whole_file is not None:
+                    whole_file.keep()
     except BrokenPipeError:
         sys.exit(READER_GONE)
 

@@ -48,7 +48,7 @@ def list_devices(*, sound_server: str = _SERVER, as_json: bool = _JSON) -> None:
         )
         return
     columns = (Column("name"), Column("in"), Column("out"), Column("default rate"))
-    rows = [(one.name, str(one.inputs), str(one.outputs), f"{one.rate_hz} Hz") for one in devices]
+    rows = [(device.name, str(device.inputs), str(device.outputs), f"{device.rate_hz} Hz") for device in devices]
     for line in text_table(columns, rows, shutil.get_terminal_size((120, 24)).columns):
         click.echo(line)
 
@@ -72,8 +72,8 @@ def list_recordings(
     from harness.model.numbers import counted
     from harness.sound import recordings
 
-    found = list(_sound_files(paths))
-    refused = [(*file, error) for file in found if (error := _refusal(file[0])) is not None]
+    files = list(_sound_files(paths))
+    refused = [(*file, error) for file in files if (error := _refusal(file[0])) is not None]
     rows: list[dict[str, object]] = []
     for path, name, error in refused:
         row: dict[str, object] = {"file": str(error.place), "what": error.what, "remedy": error.remedy}
@@ -84,16 +84,16 @@ def list_recordings(
         rows.append(row)
         if not as_json:
             click.echo(plain_text(line, 2000))
-    notes = [(path, what) for path, _ in found if (what := recordings.assumed(str(path)))]
-    for path, what in notes if not as_json else ():
-        click.echo(plain_text(f"{path}: note: {what}", 2000))
+    notes = [(path, note) for path, _ in files if (note := recordings.assumed(str(path)))]
+    for path, note in notes if not as_json else ():
+        click.echo(plain_text(f"{path}: note: {note}", 2000))
     if as_json:
-        noted = [{"file": str(path), "what": what} for path, what in notes]
-        click.echo(json.dumps({"files": len(found), "refused": rows, "notes": noted}))
+        noted = [{"file": str(path), "what": note} for path, note in notes]
+        click.echo(json.dumps({"files": len(files), "refused": rows, "notes": noted}))
     else:
-        kept = f", {sum(row['rescued'] is not None for row in rows)} rescued" if rescue is not None else ""
-        click.echo(f"{counted(len(found), 'recording')}, {len(refused)} cannot be played{kept}")
-    if refused or not found:
+        rescue_note = f", {sum(row['rescued'] is not None for row in rows)} rescued" if rescue is not None else ""
+        click.echo(f"{counted(len(files), 'recording')}, {len(refused)} cannot be played{rescue_note}")
+    if refused or not files:
         sys.exit(2)
 
 
@@ -101,8 +101,8 @@ def _rescued(path: Path, target: Path) -> dict[str, object] | None:
     """What was written of a damaged recording: the file, the seconds in it, and those of the original; or None."""
     from harness.sound import recordings
 
-    kept = recordings.rescue(str(path), target)
-    return None if kept is None else {"file": str(target), "seconds": kept[0], "of_seconds": kept[1]}
+    lengths = recordings.rescue(str(path), target)
+    return None if lengths is None else {"file": str(target), "seconds": lengths[0], "of_seconds": lengths[1]}
 
 
 def _rescue_words(rescued: dict[str, Any] | None) -> str:
@@ -158,9 +158,9 @@ def check(
     """
     from harness.sound.path_check import check_path, path_figures, path_words
 
-    found = check_path(speaker, microphone, sound_server, count=count, frames_per_buffer=frames_per_buffer)
-    click.echo(json.dumps(path_figures(found)) if as_json else path_words(found))
-    if not found.ok:
+    path_check = check_path(speaker, microphone, sound_server, count=count, frames_per_buffer=frames_per_buffer)
+    click.echo(json.dumps(path_figures(path_check)) if as_json else path_words(path_check))
+    if not path_check.ok:
         sys.exit(3)
 
 
@@ -208,17 +208,17 @@ def record(
     from harness.session.talker import LIST, Talker, TalkerFolder, read_prompts
 
     texts = read_prompts(prompts)
-    kept = TalkerFolder(output, talker, _named(columns))
+    folder = TalkerFolder(output, talker, _named(columns))
     bench = load_bench(bench_file) if bench_file is not None else None
     device, server = recording_device(bench, microphone, sound_server)
-    due = [text for number in range(takes) for text in texts if kept.count(text) <= number]
+    due = [text for number in range(takes) for text in texts if folder.count(text) <= number]
     missing = 0
     clock = HostClock()
     listener = Microphone("mic", MicrophoneOptions(device), BenchSurroundings(clock, server, 0, output, None))
     if due:
         with Talker(listener, clock) as heard:
             for number, text in enumerate(due, 1):
-                missing += not _said(heard, kept, text, f"{number} of {len(due)}", wait)
+                missing += not _said(heard, folder, text, f"{number} of {len(due)}", wait)
     click.echo(f"{len(due) - missing} recorded, {missing} missing.")
     if missing < len(due) or not due:
         click.echo(plain_text(f"Play them in a scenario with `recordings: {output / LIST}`", 400))
@@ -229,20 +229,20 @@ def record(
 TRIES = 3
 
 
-def _said(heard: Talker, kept: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
+def _said(heard: Talker, folder: TalkerFolder, text: str, progress: str, wait_s: float) -> bool:
     """Whether the prompt was recorded."""
     from harness.session.talker import Unusable
 
     for _ in range(TRIES):
         click.echo(plain_text(f"{progress}   Say: {text}"))
         try:
-            said = heard.utterance(wait_s)
+            utterance = heard.utterance(wait_s)
         except Unusable as error:
             click.echo(f"    {error}")
             continue
-        name = kept.keep(text, said)
-        level = f"{fixed(said.level_dbfs, 0)} dBFS, {fixed(said.snr_db, 0)} dB SNR"
-        click.echo(f"    {name}: {seconds(said.sound.duration_s)}, {level}")
+        name = folder.keep(text, utterance)
+        level = f"{fixed(utterance.level_dbfs, 0)} dBFS, {fixed(utterance.snr_db, 0)} dB SNR"
+        click.echo(f"    {name}: {seconds(utterance.sound.duration_s)}, {level}")
         return True
     return False
 
@@ -251,10 +251,10 @@ def _named(columns: Iterable[str]) -> dict[str, str]:
     """NAME=VALUE pairs."""
     from harness.model.errors import InputError
 
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for written in columns:
         name, equals, value = written.partition("=")
-        if not equals or name in found:
+        if not equals or name in values:
             raise InputError(f"--column {written!r} is not NAME=VALUE, or comes twice", remedy="Such as distance=3m")
-        found[name] = value
-    return found
+        values[name] = value
+    return values

@@ -50,10 +50,10 @@ def readable(written: str) -> Iterator[Readable]:
     import tempfile  # here, since it takes long to import and few need it
 
     with tempfile.TemporaryDirectory(prefix="harness-score-") as folder:
-        kept = Path(folder) / "input"
+        copy_path = Path(folder) / "input"
         if written == STDIN:
             refuse_endless(0, STDIN_NAME)
-            _keep(sys.stdin.buffer, kept, STDIN_NAME)
+            _keep(sys.stdin.buffer, copy_path, STDIN_NAME)
         else:
             try:
                 refuse_endless(path, written)
@@ -65,8 +65,8 @@ def readable(written: str) -> Iterator[Readable]:
                     remedy="Check the path and its permissions",
                 ) from error
             with stream:
-                _keep(stream, kept, written)
-        with _naming(Readable(kept, STDIN_NAME if written == STDIN else written)) as file:
+                _keep(stream, copy_path, written)
+        with _naming(Readable(copy_path, STDIN_NAME if written == STDIN else written)) as file:
             yield file
 
 
@@ -75,10 +75,10 @@ def _naming(file: Readable) -> Iterator[Readable]:
     try:
         yield file
     except InputError as error:
-        found = _named(error, file)
-        if found is error:
+        named_error = _named(error, file)
+        if named_error is error:
             raise
-        raise found from error
+        raise named_error from error
 
 
 def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
@@ -116,7 +116,7 @@ def _named(error: InputError, file: Readable) -> InputError:
     """The error with the name that people know in place of that of a temporary file."""
     if isinstance(error, InputProblems):
         problems = [_named(problem, file) for problem in error.problems]
-        same = all(one is other for one, other in zip(problems, error.problems, strict=True))
+        same = all(problem is other for problem, other in zip(problems, error.problems, strict=True))
         return error if same else InputProblems(problems)
     place = error.place
     if place is None or place.file != str(file.path) or place.file == file.name:
@@ -196,8 +196,8 @@ class _Output(io.RawIOBase):
             except OSError as error:
                 self._is_open = False
                 if error.errno not in _READER_GONE:
-                    what = f"standard output cannot be written: {error.strerror}"
-                    self._fault = HarnessError(what, remedy="Free disk space, or redirect it")
+                    problem = f"standard output cannot be written: {error.strerror}"
+                    self._fault = HarnessError(problem, remedy="Free disk space, or redirect it")
         dropped, self._dropped = self._dropped, True
         if self.needed and not dropped:
             raise self.fault() or BrokenPipeError()
@@ -321,11 +321,11 @@ def drawn_progress() -> Iterator[None]:
     line = RedrawnLine()
     next_s = 0.0
 
-    def draw(what: str, done: int, total: int) -> None:
+    def draw(task: str, done: int, total: int) -> None:
         nonlocal next_s
         if (now_s := time.monotonic()) >= next_s or not done:
             next_s = now_s + BETWEEN_DRAWINGS_S
-            line.draw(f"{what}: {done:,} of {total:,}" if total else f"{what}: {done:,}" if done else f"{what} …")
+            line.draw(f"{task}: {done:,} of {total:,}" if total else f"{task}: {done:,}" if done else f"{task} …")
 
     if not on_terminal(sys.stderr):
         yield

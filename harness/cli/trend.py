@@ -44,14 +44,14 @@ def command(
     from harness.report.trend import follow
 
     with drawn_progress():
-        found = follow(folder, names, device, since.replace(tzinfo=UTC).timestamp() if since else None)
+        trend_report = follow(folder, names, device, since.replace(tzinfo=UTC).timestamp() if since else None)
     if html is not None:
-        trend_page.write_page(found, html)
+        trend_page.write_page(trend_report, html)
     if printed.as_json:
-        print_lines([json.dumps(trend_page.as_json(found))])
+        print_lines([json.dumps(trend_page.as_json(trend_report))])
     elif printed.as_csv:
-        click.echo(trend_page.as_csv(found), nl=False)
+        click.echo(trend_page.as_csv(trend_report), nl=False)
     else:
-        print_lines(trend_page.lines(found, width()))
-    if recent is not None and any(one.worsened_within(recent) for one in found.trends):
+        print_lines(trend_page.lines(trend_report, width()))
+    if recent is not None and any(trend.worsened_within(recent) for trend in trend_report.trends):
         sys.exit(WORSE)

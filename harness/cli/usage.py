@@ -37,8 +37,8 @@ def _sentences(error: click.UsageError) -> str:
     if isinstance(error, click.MissingParameter):
         return _missing(error)
     if isinstance(error, click.BadParameter):
-        what = _of_value(error.message, error.param)
-        return f"{_name(error.param)}: {what}" if error.param is not None else what
+        problem = _of_value(error.message, error.param)
+        return f"{_name(error.param)}: {problem}" if error.param is not None else problem
     if isinstance(error, click.BadOptionUsage):
         return _without_value(error)
     if isinstance(error, click.NoSuchOption):
@@ -57,13 +57,15 @@ def _sentences(error: click.UsageError) -> str:
 def _missing(error: click.MissingParameter) -> str:
     if isinstance(error.param, click.Option) and error.ctx is not None:
         return f"{_name(error.param)} is missing. Add {_written(error.param, error.ctx)}"
-    what = _name(error.param) if error.param is not None else "an argument"
-    return f"{what} is missing. {_usage(error.ctx)}"
+    subject = _name(error.param) if error.param is not None else "an argument"
+    return f"{subject} is missing. {_usage(error.ctx)}"
 
 
 def _without_value(error: click.BadOptionUsage) -> str:
     name = error.option_name
-    options = [] if error.ctx is None else [one for one in error.ctx.command.params if name in one.opts]
+    options = (
+        [] if error.ctx is None else [parameter for parameter in error.ctx.command.params if name in parameter.opts]
+    )
     if error.ctx is None or not options or not isinstance(options[0], click.Option):
         return error.message.removesuffix(".")
     option = options[0]
@@ -109,8 +111,8 @@ def _of_value(message: str, parameter: click.Parameter | None) -> str:
         return f"{value} is not a time. Write it like {' or '.join(map(_EXAMPLE.strftime, kind.formats))}"
     if value and isinstance(kind, (type(click.INT), type(click.FLOAT))):
         number, example = ("a whole number", "10") if isinstance(kind, type(click.INT)) else ("a number", "0.5")
-        what = "is not allowed" if "is not in the range" in message else f"is not {number}"
-        return f"{value} {what}. Write {number}, {numbers_allowed(kind) or f'such as {example}'}"
+        problem = "is not allowed" if "is not in the range" in message else f"is not {number}"
+        return f"{value} {problem}. Write {number}, {numbers_allowed(kind) or f'such as {example}'}"
     path = re.fullmatch(r"\w+ ('.*'|\".*\") (.*?)\.", message, re.DOTALL)
     if path is not None and isinstance(kind, click.Path) and path[2] in _PATHS:
         return f"{path[1]} {_PATHS[path[2]]}"

@@ -86,15 +86,15 @@ class ValidatedFiles:
 
         for result in check_samples(profile):
             if result.wrong:
-                what = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
+                problem = f"the sample gives a different result: {'; '.join(line.strip() for line in result.wrong)}"
                 remedy = f"Change the rules, or what it gives; see harness admin devices test {path}"
-                self.note(InputError(what, place=Place(str(path), result.sample.line), remedy=remedy))
+                self.note(InputError(problem, place=Place(str(path), result.sample.line), remedy=remedy))
 
     def pair(self) -> None:
         """Checks every scenario on the bench if exactly one bench was given. Otherwise it checks only the voices."""
         if not (scenarios := self.of(FileKind.SCENARIO)):
             return
-        from harness.scenario.together import check_together
+        from harness.scenario.compatibility import check_together
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
         from harness.session.plan import plan
 
@@ -155,15 +155,15 @@ def _files(paths: tuple[Path, ...], findings: ValidatedFiles) -> Iterator[Path]:
                 "there is no YAML file in this folder", place=Place(str(path)), remedy="Name another folder"
             )
             findings.note(nothing)
-        for one in inside:
-            real = os.path.realpath(one)  # resolve() fails at a link to itself
+        for file in inside:
+            real = os.path.realpath(file)  # resolve() fails at a link to itself
             if real in seen:
                 continue
             seen.add(real)
-            if one != path and is_foreign(one):
-                findings.left_alone.append(one)
+            if file != path and is_foreign(file):
+                findings.left_alone.append(file)
             else:
-                yield one
+                yield file
 
 
 def _print(findings: ValidatedFiles) -> None:
@@ -185,7 +185,7 @@ def _print(findings: ValidatedFiles) -> None:
 
 def _in_order(findings: ValidatedFiles) -> list[tuple[FileKind, Path, Any]]:
     """Scenarios first, then what they need, then files for raters and annotators as they were named."""
-    return sorted(findings.files, key=lambda one: _FIRST.index(one[0]) if one[0] in _FIRST else len(_FIRST))
+    return sorted(findings.files, key=lambda entry: _FIRST.index(entry[0]) if entry[0] in _FIRST else len(_FIRST))
 
 
 def _summary(kind: FileKind, read: Any) -> str:

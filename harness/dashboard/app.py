@@ -123,13 +123,13 @@ class Dashboard(GuardedApp):
         if self._wake_opened or not trials:
             return
         self._wake_opened = True
-        if all(one.trial.listening is not None for one in trials) and self.screen is self._run:
+        if all(trial.trial.listening is not None for trial in trials) and self.screen is self._run:
             self.action_wake()
 
     def _follow_question(self, view: View) -> None:
         """Opens the question when the engine asks, and closes it when the engine stops waiting."""
         wanted = self._question(view)
-        open_panel = next((one for one in self.screen_stack if isinstance(one, QuestionPanel)), None)
+        open_panel = next((screen for screen in self.screen_stack if isinstance(screen, QuestionPanel)), None)
         if open_panel is not None and open_panel.question != wanted and open_panel is self.screen:
             open_panel.dismiss(False)
             return
@@ -183,7 +183,7 @@ class Dashboard(GuardedApp):
         self.watch_.tell(message.text, message.ok)
 
     def action_judge(self) -> None:
-        if not any(isinstance(one, RatingScreen) for one in self.screen_stack):
+        if not any(isinstance(screen, RatingScreen) for screen in self.screen_stack):
             welcome = self.watch_.view().welcome
             if welcome is not None and SessionFolder(Path(welcome.session_folder)).judgments.is_file():
                 try:
@@ -196,7 +196,7 @@ class Dashboard(GuardedApp):
         view = self.watch_.view()
         if not view.wake.planned:
             self.watch_.tell("this session has no wake, command or ambient trials", False)
-        elif not any(isinstance(one, WakeScreen) for one in self.screen_stack):
+        elif not any(isinstance(open_screen, WakeScreen) for open_screen in self.screen_stack):
             screen = WakeScreen(self._rater)
             self.push_screen(screen)
             self.call_after_refresh(lambda: screen.show(self.watch_.view()) if screen.is_mounted else None)
@@ -278,7 +278,7 @@ class Dashboard(GuardedApp):
             ("Help", "Lists the keys of this screen (?)", self.action_help),
             ("Detach", "Leaves the session running (ctrl+q)", self.action_detach),
         ]
-        return [SystemCommand(*one) for one in commands]
+        return [SystemCommand(*command) for command in commands]
 
 
 def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:

@@ -76,31 +76,31 @@ def offered(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) 
 
     if view.explained is not None:
         return ("any key", "continue"), key(RaterAction.UNDO), key(RaterAction.QUIT)
-    found: list[tuple[str, str]] = []
+    offers: list[tuple[str, str]] = []
     if view.item is not None:
         if sounds:
-            found += [key(RaterAction.PLAY), key(RaterAction.PLAY_SLOWER), key(RaterAction.PLAY_QUERY)]
-            found += [key(RaterAction.STOP)] * playing
+            offers += [key(RaterAction.PLAY), key(RaterAction.PLAY_SLOWER), key(RaterAction.PLAY_QUERY)]
+            offers += [key(RaterAction.STOP)] * playing
         shown = view.draft.transcript_shown
-        found.append((keys.actions[RaterAction.TRANSCRIPT], "all text" if shown else "text"))
-        found += [
+        offers.append((keys.actions[RaterAction.TRANSCRIPT], "all text" if shown else "text"))
+        offers += [
             key(RaterAction.AID),
             key(RaterAction.SUB_FLAG),
             key(RaterAction.COMMENT),
             key(RaterAction.CONFIDENCE),
         ]
         if view.phase is SittingPhase.JUDGING:
-            found += [key(action) for action in _ASIDE]
-    found += [key(RaterAction.UNDO)] * view.can_undo
-    found += [key(RaterAction.EARLIER), key(RaterAction.FIND)] * view.can_go_back
-    found += [key(RaterAction.LATER)] * view.again
-    found += [key(RaterAction.RELEASE_HELD)] * (bool(view.count.held) and view.phase is SittingPhase.FINISHED)
-    found.append(key(RaterAction.GUIDE))
+            offers += [key(action) for action in _ASIDE]
+    offers += [key(RaterAction.UNDO)] * view.can_undo
+    offers += [key(RaterAction.EARLIER), key(RaterAction.FIND)] * view.can_go_back
+    offers += [key(RaterAction.LATER)] * view.again
+    offers += [key(RaterAction.RELEASE_HELD)] * (bool(view.count.held) and view.phase is SittingPhase.FINISHED)
+    offers.append(key(RaterAction.GUIDE))
     free = keys.category(AUTO_PLAY) is None and keys.action(AUTO_PLAY) is None
-    found += [(AUTO_PLAY, "auto-play")] * (sounds and free and view.item is not None)
-    found.append(key(RaterAction.QUIT))
+    offers += [(AUTO_PLAY, "auto-play")] * (sounds and free and view.item is not None)
+    offers.append(key(RaterAction.QUIT))
     if view.item is not None:
         labels = list(keys.categories.values())
         short = "1-9 0 -" if labels == list("1234567890-") else " ".join(labels)
-        found.insert(0, (short, "judge"))
-    return tuple(found)
+        offers.insert(0, (short, "judge"))
+    return tuple(offers)

@@ -41,8 +41,8 @@ def wer(words: WordsHeard, width: int = 80) -> str:
     if low_high is None:
         return f"{percent(counts.wer, 1)}  {transcripts}"
     figure = f"{percent(counts.wer, 1)} ({hundredths(low_high[0], 0)}–{hundredths(low_high[1], 0)})"
-    told = f"{figure} by {'query' if words.unit is HeardUnit.QUERIES else 'try'}  {transcripts}"
-    return told if len(told) <= width else f"{figure}  {transcripts}"
+    text = f"{figure} by {'query' if words.unit is HeardUnit.QUERIES else 'try'}  {transcripts}"
+    return text if len(text) <= width else f"{figure}  {transcripts}"
 
 
 def level(value_dbfs: float | None) -> str:
@@ -62,8 +62,8 @@ def query_text(trial: Trial, limit: int = 200) -> str:
     """The query, or the sound that devices hear, escaped and on one line."""
     listening = trial.listening
     if listening is not None:
-        said = plain_text(trial.reference, limit) if listening.kind is TrialKind.COMMAND else ""
-        return f"{heard_text(listening)}{', ' if said else ''}{said}"
+        command = plain_text(trial.reference, limit) if listening.kind is TrialKind.COMMAND else ""
+        return f"{heard_text(listening)}{', ' if command else ''}{command}"
     match trial.recipe.query:
         case SpokenText(text=text):
             return plain_text(text, limit)

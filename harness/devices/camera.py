@@ -91,7 +91,7 @@ class CameraOptions(ReadingsOptions):
         if not written:
             return None
         try:
-            parts = [int(one) for one in (written.split(",") if isinstance(written, str) else written)]
+            parts = [int(part) for part in (written.split(",") if isinstance(written, str) else written)]
             x, y, width, height = parts
         except (TypeError, ValueError) as error:
             raise InputError(f"rectangle: {written!r} is not four whole numbers", remedy=_REMEDY) from error
@@ -210,7 +210,7 @@ class CameraFrames:
         self.last = frame
         x, y, width, height = self.box
         inside = frame[y : y + height, x : x + width]
-        blue, green, red = (float(one) for one in inside.reshape(-1, 3).mean(axis=0))
+        blue, green, red = (float(channel) for channel in inside.reshape(-1, 3).mean(axis=0))
         hue, saturation, brightness = colorsys.rgb_to_hsv(red / 255, green / 255, blue / 255)
         peak = float(np.percentile(inside.max(axis=2), _PEAK)) / 255
         return (

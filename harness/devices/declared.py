@@ -194,7 +194,11 @@ def takes_orders(driver: str) -> bool:
 def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
     """The driver whose connection has all these keys. Among several, the one that the profile names as transport."""
     keys = set(given)
-    able = [one for one in names(Group.DRIVERS) if (own := _keys_of(one)) and keys <= own and not takes_orders(one)]
+    able = [
+        driver
+        for driver in names(Group.DRIVERS)
+        if (own := _keys_of(driver)) and keys <= own and not takes_orders(driver)
+    ]
     if profile.transport in able:
         return profile.transport
     if len(able) == 1:
@@ -209,7 +213,7 @@ def driver_taking(given: Iterable[str], profile: DeviceProfile) -> str:
 def options_of(driver: str, given: Mapping[str, object], own: Mapping[str, object] | None = None) -> object:
     """Options of a driver, with values given as text; InputError for a wrong key or value."""
     kind = load(Group.DRIVERS, driver)
-    known = {one.name for one in fields(kind.Options)}
+    known = {option.name for option in fields(kind.Options)}
     if strange := sorted(given.keys() - known):
         raise InputError(f"a {driver} connection has no key {strange[0]!r}", remedy=f"Keys: {', '.join(sorted(known))}")
     try:
@@ -274,6 +278,6 @@ def host_checks(connections: Sequence[tuple[str, str, object]]) -> Iterator[Chec
 
 def _keys_of(driver: str) -> set[str]:
     try:
-        return {one.name for one in fields(load(Group.DRIVERS, driver).Options)}
+        return {option.name for option in fields(load(Group.DRIVERS, driver).Options)}
     except (PluginError, AttributeError):
         return set()

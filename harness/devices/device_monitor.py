@@ -140,12 +140,12 @@ class DeviceMonitor:
         if self._baud is None or self.bytes < _ENOUGH_BYTES or self._decoder is not None:
             return ""
         if console.lines == 0:
-            what = "without a line end"
+            problem = "without a line end"
         elif console.garbage * 2 > console.lines:
-            what = f"and {console.garbage} of {console.lines} lines are not text"
+            problem = f"and {console.garbage} of {console.lines} lines are not text"
         else:
             return ""
-        return f"{self.bytes} bytes received, {what}. Is {self._baud} baud right? Common rates: {RATES_IN_WORDS}"
+        return f"{self.bytes} bytes received, {problem}. Is {self._baud} baud right? Common rates: {RATES_IN_WORDS}"
 
     def _count(self, rows: list[MonitorRow]) -> None:
         for row in rows:
@@ -183,17 +183,17 @@ class DeviceMonitor:
 
     def _state_of_file(self) -> tuple[int, int] | None:
         try:
-            found = self._path.stat()
+            file_status = self._path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size
+        return file_status.st_mtime_ns, file_status.st_size
 
     def _bytes(self, heard: HeardBytes) -> list[MonitorRow]:
         if self._decoder is None:
             return self._read(heard.data, heard)
         rows: list[MonitorRow] = []
-        for one in self._decoder.feed(heard.data) if heard.data else ():
-            rows += [_frame(one, heard)] if isinstance(one, WireFrame) else self._read(one, heard)
+        for piece in self._decoder.feed(heard.data) if heard.data else ():
+            rows += [_frame(piece, heard)] if isinstance(piece, WireFrame) else self._read(piece, heard)
         return rows
 
     def _read(self, data: bytes, heard: HeardBytes) -> list[MonitorRow]:
@@ -233,12 +233,12 @@ class DeviceMonitor:
         # A sample must end where no observation is incomplete, or it would give that one as well.
         whole = not reading.waiting and len(self._gathered) <= MOST_LINES
         snippet = _line_snippet(self._gathered, self._gathered_seen) if whole else ""
-        said = _said(reading.text)
+        line = _said(reading.text)
         at = reading.observations[0].at if reading.observations else reading.at
         # With a baud rate, the stamps of the source are those of a session, and have an error.
         return MonitorRow(
             heard.wall_s,
-            said,
+            line,
             made,
             reading.rule is not None,
             plain_text(reading.why),
@@ -250,7 +250,7 @@ class DeviceMonitor:
     def _message(self, heard: HeardBytes) -> list[MonitorRow]:
         seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)
         text = heard.data.decode("utf-8", errors="backslashreplace")
-        said = plain_text(f"{heard.topic} {text}", LONGEST)
+        line = plain_text(f"{heard.topic} {text}", LONGEST)
         # A single log line: the message is not mapped, and the end of the line says why.
         mapped = not (len(seen) == 1 and isinstance(seen[0], LogLine) and seen[0].text.startswith(f"{heard.topic}: "))
         reason = re.search(r" \(([^()]*)\)$", seen[0].text) if not mapped and isinstance(seen[0], LogLine) else None
@@ -259,7 +259,7 @@ class DeviceMonitor:
         snippet = _message_snippet(topic, text, seen if mapped else ())
         why = plain_text(reason[1]) if reason else ""
         made = _words(seen) if mapped else ""
-        return [MonitorRow(heard.wall_s, said, made, mapped, why, snippet, retained=heard.retained)]
+        return [MonitorRow(heard.wall_s, line, made, mapped, why, snippet, retained=heard.retained)]
 
 
 def _said(text: str) -> str:
@@ -270,9 +270,9 @@ def _said(text: str) -> str:
     return plain_text(text, LONGEST)
 
 
-def shape_of(said: str) -> str:
+def shape_of(line: str) -> str:
     """A line with its numbers as #, to count similar lines together."""
-    return re.sub(r"\d+", "#", _NOISE.sub(r"\1)", said))
+    return re.sub(r"\d+", "#", _NOISE.sub(r"\1)", line))
 
 
 def plain_text_lines(text: str) -> str:
@@ -285,24 +285,24 @@ def _frame(frame: WireFrame, heard: HeardBytes) -> MonitorRow:
         message = messages.decode(frame)
     except HarnessError as error:
         return MonitorRow(heard.wall_s, f"frame {frame.kind.name}", "", False, plain_text(str(error)))
-    said = f"frame {frame.kind.name}" + (f" {frame.seq}" if frame.seq else "")
-    return MonitorRow(heard.wall_s, said, plain_text(_message_words(frame.kind, message)), True)
+    text = f"frame {frame.kind.name}" + (f" {frame.seq}" if frame.seq else "")
+    return MonitorRow(heard.wall_s, text, plain_text(_message_words(frame.kind, message)), True)
 
 
 def _message_words(kind: FrameKind, message: messages.Message) -> str:
     """The kind of a frame, and its fields that are not empty."""
-    told: dict[str, PlainValue] = {"kind": kind.name.lower()}
-    for one in fields(message):
-        value = getattr(message, one.name)
-        if one.name == "slots":
-            told["slots"] = [f"{name}: {text}" for name, text in value]
+    message_fields: dict[str, PlainValue] = {"kind": kind.name.lower()}
+    for field in fields(message):
+        value = getattr(message, field.name)
+        if field.name == "slots":
+            message_fields["slots"] = [f"{name}: {text}" for name, text in value]
         elif value not in (None, "", ()):
-            told[one.name] = list(value) if isinstance(value, tuple) else value
-    return shown(told)[1:-1]
+            message_fields[field.name] = list(value) if isinstance(value, tuple) else value
+    return shown(message_fields)[1:-1]
 
 
 def _words(seen: tuple[Observation, ...]) -> str:
-    return plain_text("; ".join(shown(sample_fields(one))[1:-1] for one in seen), LONGEST)
+    return plain_text("; ".join(shown(sample_fields(observation))[1:-1] for observation in seen), LONGEST)
 
 
 def _line_snippet(lines: list[str], seen: tuple[Observation, ...]) -> str:
@@ -317,7 +317,7 @@ def _message_snippet(topic: str, text: str, seen: tuple[Observation, ...]) -> st
 
 
 def _gives(seen: tuple[Observation, ...]) -> str:
-    return ", ".join(shown(sample_fields(one)) for one in seen if not isinstance(one, LogLine))
+    return ", ".join(shown(sample_fields(observation)) for observation in seen if not isinstance(observation, LogLine))
 
 
 def _quoted(text: str) -> str:

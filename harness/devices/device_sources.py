@@ -69,10 +69,10 @@ class HeardQueue:
         taken: list[HeardBytes] = []
         with self._changed:
             while self._held and at_most_bytes > 0:
-                one = self._held.popleft()
-                self._bytes -= len(one.data)
-                at_most_bytes -= max(1, len(one.data))
-                taken.append(one)
+                piece = self._held.popleft()
+                self._bytes -= len(piece.data)
+                at_most_bytes -= max(1, len(piece.data))
+                taken.append(piece)
             self._changed.notify_all()
         return taken
 

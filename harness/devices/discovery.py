@@ -78,8 +78,8 @@ def announced(seconds: float, interfaces: Sequence[str] | None = None) -> list[F
         zeroconf.ServiceBrowser(asking, list(SERVICES), handlers=[changed])
         threads.sleep(seconds)
         until_s = threads.monotonic() + ANSWERS_LIMIT_S
-        found = [_resolved(asking, zeroconf, kind, name, until_s) for kind, name in list(names)]
-    return sorted(set(found), key=lambda one: (one.kind, one.name, one.address))
+        devices = [_resolved(asking, zeroconf, kind, name, until_s) for kind, name in list(names)]
+    return sorted(set(devices), key=lambda device: (device.kind, device.name, device.address))
 
 
 def _resolved(asking: Any, zeroconf: Any, service: str, name: str, until_s: float) -> FoundDevice:
@@ -94,21 +94,23 @@ def _resolved(asking: Any, zeroconf: Any, service: str, name: str, until_s: floa
 
 def row_of(info: ServiceInfo, *, known: bool = True) -> FoundDevice:
     """The row of an announcement. known: its address is known."""
-    told = {
+    properties = {
         key.decode(errors="replace"): value.decode(errors="replace")
         for key, value in info.properties.items()
         if value is not None
     }
-    name = told.get("friendly_name") or info.name.removesuffix(f".{info.type}")
-    model, version = (next((told[key] for key in keys if told.get(key)), "") for keys in (_MODEL, _VERSION))
+    name = properties.get("friendly_name") or info.name.removesuffix(f".{info.type}")
+    model, version = (next((properties[key] for key in keys if properties.get(key)), "") for keys in (_MODEL, _VERSION))
     address = _address(info) if known else ""
-    return FoundDevice(SERVICES[info.type], name, address, model, version, bool(told.get("api_encryption")))
+    return FoundDevice(SERVICES[info.type], name, address, model, version, bool(properties.get("api_encryption")))
 
 
 def _address(info: ServiceInfo) -> str:
     """IPv4 before IPv6, and link-local addresses last, since they need the interface; "" without any."""
     addresses = info.parsed_scoped_addresses()
-    ranked = sorted(addresses, key=lambda one: (ip := ipaddress.ip_address(one)).is_link_local * 2 + (ip.version == 6))
+    ranked = sorted(
+        addresses, key=lambda address: (ip := ipaddress.ip_address(address)).is_link_local * 2 + (ip.version == 6)
+    )
     if not ranked or not info.port:
         return ""
     return f"[{ranked[0]}]:{info.port}" if ":" in ranked[0] else f"{ranked[0]}:{info.port}"
@@ -117,12 +119,12 @@ def _address(info: ServiceInfo) -> str:
 def serial_ports() -> Iterator[FoundDevice]:
     """The USB serial ports of this host, by their lasting names."""
     lasting = lasting_names()
-    for one in listed():
-        if one.vid is not None:
-            yield port_row(one, lasting.get(one.device, one.device))
+    for port in listed():
+        if port.vid is not None:
+            yield port_row(port, lasting.get(port.device, port.device))
 
 
-def port_row(one: ListPortInfo, path: str) -> FoundDevice:
+def port_row(port: ListPortInfo, path: str) -> FoundDevice:
     """The row of a port. Its version is its USB vendor and product."""
-    product = " ".join(text for text in (one.manufacturer, one.product) if text)
-    return FoundDevice(SERIAL, one.product or one.name or path, path, product, usb_ids(one))
+    product = " ".join(text for text in (port.manufacturer, port.product) if text)
+    return FoundDevice(SERIAL, port.product or port.name or path, path, product, usb_ids(port))

@@ -147,8 +147,8 @@ def key(options: EsphomeOptions) -> str | None:
     with contextlib.suppress(binascii.Error, ValueError):
         if len(base64.b64decode(os.environ[name], validate=True)) == _KEY_BYTES:
             return os.environ[name]
-    what = f"the environment variable {name} does not hold a key of {_KEY_BYTES} bytes in base64"
-    raise InputError(what, remedy="Copy `key` of `encryption` from the YAML of the device")
+    fault = f"the environment variable {name} does not hold a key of {_KEY_BYTES} bytes in base64"
+    raise InputError(fault, remedy="Copy `key` of `encryption` from the YAML of the device")
 
 
 def demand_library() -> None:
@@ -224,7 +224,7 @@ class EsphomeLink:
             self._changed.wait_for(lambda: self._ended or self._settable.keys() <= self._values.keys(), limit_s)
             if self._ended:
                 raise DeviceError(self.why_ended(), remedy="Wait until its link is back")
-            return {name: _setting(name, one, self._values.get(name, "")) for name, one in self._settable.items()}
+            return {name: _setting(name, entity, self._values.get(name, "")) for name, entity in self._settable.items()}
 
     def set_setting(self, name: str, value: str, limit_s: float = SETTING_LIMIT_S) -> None:
         """Returns when the device has reported the value; DeviceError if it does not in time."""
@@ -278,7 +278,7 @@ class EsphomeLink:
             return ()
         finally:
             unsubscribe()
-        phrases = {one.id: plain_text(one.wake_word, 80) for one in reported.available_wake_words}
+        phrases = {wake_word.id: plain_text(wake_word.wake_word, 80) for wake_word in reported.available_wake_words}
         return tuple(phrases[id] for id in reported.active_wake_words if id in phrases)
 
     def why_ended(self) -> str:
@@ -319,14 +319,17 @@ class EsphomeLink:
                 await client.connect(log_errors=False)
                 device, entities, _ = await client.device_info_and_list_entities()
         except (APIConnectionError, TimeoutError) as error:
-            what = plain_text(str(error), 300) or f"no answer within {exact(CONNECT_LIMIT_S)} s"
+            reason = plain_text(str(error), 300) or f"no answer within {exact(CONNECT_LIMIT_S)} s"
             raise DeviceError(
-                f"{options.address} cannot be reached: {what}",
+                f"{options.address} cannot be reached: {reason}",
                 remedy="Switch the device on, and correct `address` and `key_env`",
             ) from error
-        self._entities = {(_kind(one), one.device_id, one.key): f"{_kind(one)}.{one.object_id}" for one in entities}
-        self._settable = {f"{_kind(one)}.{one.object_id}": one for one in entities if _kind(one) in _SETTABLE}
-        buttons = {one.object_id: one for one in entities if _kind(one) == "button"}
+        self._entities = {
+            (_kind(entity), entity.device_id, entity.key): f"{_kind(entity)}.{entity.object_id}" for entity in entities
+        }
+        settable = [entity for entity in entities if _kind(entity) in _SETTABLE]
+        self._settable = {f"{_kind(entity)}.{entity.object_id}": entity for entity in settable}
+        buttons = {entity.object_id: entity for entity in entities if _kind(entity) == "button"}
         self._button = buttons.get(options.restart_button)
         if options.restart_button and self._button is None:
             raise DeviceError(
@@ -415,9 +418,9 @@ class EsphomeLink:
             self._lines.sendall(line + b"\n")
 
 
-def _kind(one: EntityInfo | EntityState) -> str:
+def _kind(entity: EntityInfo | EntityState) -> str:
     """`media_player` of MediaPlayerInfo and of MediaPlayerEntityState."""
-    name = re.sub(r"(Info|EntityState|State)$", "", type(one).__name__)
+    name = re.sub(r"(Info|EntityState|State)$", "", type(entity).__name__)
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
@@ -444,11 +447,8 @@ def _exactly(state: EntityState, value: str) -> str:
         return ""
     number = getattr(state, "state", None)
     if isinstance(number, float):
-        return (
-            f"{number:.7g}"
-            if number == struct.unpack("f", struct.pack("f", float(f"{number:.7g}")))[0]
-            else repr(number)
-        )
+        short = f"{number:.7g}"
+        return short if number == struct.unpack("f", struct.pack("f", float(short)))[0] else repr(number)
     return number if isinstance(number, str) else value
 
 
@@ -533,8 +533,8 @@ class EsphomeDevice(TextStream):
         deadline_s = threads.monotonic() + SETTING_LIMIT_S
         while (link := self._far_end) is None:
             if threads.monotonic() > deadline_s or self._stop.wait(STEP_S):
-                what = f"the connection to {self.id} is lost: {self._why}"
-                raise DeviceError(what, remedy="Switch it on, then run: harness run resume")
+                fault = f"the connection to {self.id} is lost: {self._why}"
+                raise DeviceError(fault, remedy="Switch it on, then run: harness run resume")
         return cast(EsphomeLink, link)
 
     def _follow(self, far_end: FarEnd, bell: threads.Bell) -> str:
@@ -596,5 +596,5 @@ def _firmware(device: DeviceInfo) -> str:
     """Project, version and model, as the device reports them."""
     project = f"{device.project_name} {device.project_version}".strip()
     esphome = f"ESPHome {device.esphome_version}" + (f" of {device.compilation_time}" if not project else "")
-    model = " ".join(one for one in (device.manufacturer, device.model) if one)
-    return plain_text(", ".join(one for one in (project, esphome, model) if one), 200)
+    model = " ".join(part for part in (device.manufacturer, device.model) if part)
+    return plain_text(", ".join(part for part in (project, esphome, model) if part), 200)

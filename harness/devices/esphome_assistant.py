@@ -158,21 +158,21 @@ class EsphomeAssistant:
         """The speech of the command has ended, or the time for it."""
         if (command := self._taken()) is not None:
             self._report("assistant.state=thinking")
-            kept = self._loop.run_in_executor(None, self._use.keep_command, command)
-            self._answering = self._loop.create_task(self._answer(kept))
+            future = self._loop.run_in_executor(None, self._use.keep_command, command)
+            self._answering = self._loop.create_task(self._answer(future))
             self._answering.add_done_callback(self._answered)
 
     def _answered(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._loop.call_exception_handler({"message": "an answer failed", "exception": error})
 
-    async def _answer(self, kept: asyncio.Future[Waveform | None]) -> None:
+    async def _answer(self, future: asyncio.Future[Waveform | None]) -> None:
         answerer, words = self._use.answerer, ""
         recogniser = None if answerer is None else answerer.recogniser
         if recogniser is not None:
             self._event("STT_VAD_END")
             ended_s = self._loop.time()
-            waveform = await asyncio.shield(kept)
+            waveform = await asyncio.shield(future)
             heard = "" if waveform is None else await self._recognised(recogniser, waveform)
             if isinstance(heard, HarnessError):
                 self._use.tell(Unread(self._use.id, Stamp(self._use.now_s()), f"the recogniser failed: {heard}"))
@@ -188,7 +188,7 @@ class EsphomeAssistant:
             self._event("INTENT_START")
             self._event("INTENT_END", {"conversation_id": "", "continue_conversation": "0"})
             await asyncio.sleep(ended_s + END_GAP_S - self._loop.time())
-        await asyncio.shield(kept)
+        await asyncio.shield(future)
         self._event("RUN_END")
         if self._media:
             await self._announce("" if answerer is None else answerer.answer(words).strip())

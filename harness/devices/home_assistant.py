@@ -187,23 +187,25 @@ class AssistLink:
         self._find_satellite()
         self._ping()
         listed = self._ask("assist_pipeline/pipeline/list")["pipelines"]
-        self._pipelines = [str(one["id"]) for one in listed]
+        self._pipelines = [str(pipeline["id"]) for pipeline in listed]
         for pipeline, run in self._listed():
             events = self._events(pipeline, run)
             self._runs[run] = _AssistRun(len(events), over=_has(events, "run-end"))
 
     def _find_satellite(self) -> None:
-        entities = (str(one["entity_id"]) for one in self._ask("get_states"))
-        found = sorted(plain_text(one, 80) for one in entities if one.startswith(SATELLITES))
-        named = f"Its satellites: {', '.join(found)}"
-        if not found:
+        entities = (str(entity["entity_id"]) for entity in self._ask("get_states"))
+        satellites = sorted(plain_text(entity_id, 80) for entity_id in entities if entity_id.startswith(SATELLITES))
+        named = f"Its satellites: {', '.join(satellites)}"
+        if not satellites:
             raise DeviceError(
                 f"{self._options.url} has no satellite", remedy="Add one to Home Assistant: Settings, Voice assistants"
             )
-        if not self.satellite and len(found) > 1:
-            raise DeviceError(f"{self._options.url} has {len(found)} satellites", remedy=f"Name `satellite`. {named}")
-        self.satellite = self.satellite or found[0]
-        if self.satellite not in found:
+        if not self.satellite and len(satellites) > 1:
+            raise DeviceError(
+                f"{self._options.url} has {len(satellites)} satellites", remedy=f"Name `satellite`. {named}"
+            )
+        self.satellite = self.satellite or satellites[0]
+        if self.satellite not in satellites:
             raise DeviceError(f"{self._options.url} has no {self.satellite}", remedy=f"Correct `satellite`. {named}")
 
     def _follow(self) -> None:
@@ -225,9 +227,12 @@ class AssistLink:
 
         def ask() -> None:
             with contextlib.suppress(_Failed):
-                told = self._ask("assist_satellite/get_configuration", entity_id=self.satellite)
-                words = {one["id"]: plain_text(str(one["wake_word"]), 80) for one in told["available_wake_words"]}
-                phrases.extend(words[id] for id in told["active_wake_words"] if id in words)
+                configuration = self._ask("assist_satellite/get_configuration", entity_id=self.satellite)
+                words = {
+                    wake_word["id"]: plain_text(str(wake_word["wake_word"]), 80)
+                    for wake_word in configuration["available_wake_words"]
+                }
+                phrases.extend(words[id] for id in configuration["active_wake_words"] if id in words)
 
         self._guarded(ask)
         return tuple(phrases)
@@ -239,14 +244,14 @@ class AssistLink:
     def _receive(self, limit_s: float) -> list[Any]:
         """Messages that answer the last command. Takes in changes of the state at once."""
         try:
-            found = json.loads(self._link.recv(timeout=limit_s))
+            document = json.loads(self._link.recv(timeout=limit_s))
         except TimeoutError:
             return []
-        messages = found if isinstance(found, list) else [found]
-        for one in messages:
-            if one.get("id") == self._states and one["type"] == "event":
-                self._take_states(one["event"])
-        return [one for one in messages if one.get("id") == self._number]
+        messages = document if isinstance(document, list) else [document]
+        for message in messages:
+            if message.get("id") == self._states and message["type"] == "event":
+                self._take_states(message["event"])
+        return [message for message in messages if message.get("id") == self._number]
 
     def _ask(self, kind: str, *, begun: bool = False, answer: str = "result", **keys: object) -> Any:
         """What a command gives: its result or its first event. begun: its events are those of the state."""
@@ -258,11 +263,11 @@ class AssistLink:
         while self._now_s() < until_s:
             if self._stop.is_set():
                 raise _Closing
-            for one in self._receive(STEP_S):
-                if one["type"] == "result" and not one["success"]:
-                    raise _Failed(str(one["error"]["code"]))
-                if one["type"] == answer:
-                    return one[answer]
+            for message in self._receive(STEP_S):
+                if message["type"] == "result" and not message["success"]:
+                    raise _Failed(str(message["error"]["code"]))
+                if message["type"] == answer:
+                    return message[answer]
         raise OSError(f"no answer came within {exact(ANSWER_LIMIT_S)} s")
 
     def _ping(self) -> None:
@@ -285,7 +290,10 @@ class AssistLink:
         self._tell_line(json.dumps({"type": kind, "data": data}), at)
 
     def _take_states(self, event: Any) -> None:
-        changes = [*event.get("a", {}).items(), *((id, one.get("+", {})) for id, one in event.get("c", {}).items())]
+        changes = [
+            *event.get("a", {}).items(),
+            *((id, change.get("+", {})) for id, change in event.get("c", {}).items()),
+        ]
         changes += [(id, {"s": _AWAY[0], "lc": None}) for id in event.get("r", ())]
         for id, change in changes:
             if id == self.satellite and "s" in change:
@@ -307,20 +315,20 @@ class AssistLink:
 
     def _listed(self) -> list[tuple[str, str]]:
         """Pipeline and run of the runs that Home Assistant still knows."""
-        found = []
+        runs = []
         for pipeline in self._pipelines:
             listed = self._ask("assist_pipeline/pipeline_debug/list", pipeline_id=pipeline)["pipeline_runs"]
-            found += [(pipeline, str(one["pipeline_run_id"])) for one in listed]
-        return found
+            runs += [(pipeline, str(run["pipeline_run_id"])) for run in listed]
+        return runs
 
     def _events(self, pipeline: str, run: str) -> list[Any]:
         try:
-            found = self._ask("assist_pipeline/pipeline_debug/get", pipeline_id=pipeline, pipeline_run_id=run)
+            record = self._ask("assist_pipeline/pipeline_debug/get", pipeline_id=pipeline, pipeline_run_id=run)
         except _Failed as error:
             if error.code == "not_found":  # newer runs took its place
                 return []
             raise
-        return list(found["events"])
+        return list(record["events"])
 
     def _read_runs(self) -> bool:
         """Reports what is new. Returns whether a run of the satellite is under way."""
@@ -348,7 +356,7 @@ class AssistLink:
             satellite = (event["data"] or {}).get("satellite_id")
             if satellite is not None:
                 return bool(satellite == self.satellite)
-        starts = [_time(one) for one in events if one["type"] == "stt-start"]
+        starts = [_time(event) for event in events if event["type"] == "stt-start"]
         near = (0 <= listened_s - start_s <= SAME_S for start_s in starts for listened_s in self._listened)
         return any(near) if starts else None
 
@@ -362,22 +370,24 @@ class AssistLink:
             if response.get("response_type") == "error":  # no_intent_match, no_valid_targets and others
                 self._tell("no-intent", {"code": response.get("data", {}).get("code", "")}, at)
             elif data.get("processed_locally", True):
-                self._tell_intent(next(one["data"] for one in events if one["type"] == "intent-start"), at)
+                self._tell_intent(
+                    next(run_event["data"] for run_event in events if run_event["type"] == "intent-start"), at
+                )
 
     def _tell_intent(self, start: Any, at: Stamp) -> None:
         """Runs do not name the intent: asks what Home Assistant makes of the same words."""
         keys = {name: start[name] for name in ("language", "device_id") if start.get(name)}
         try:
-            found = self._ask("conversation/agent/homeassistant/debug", sentences=[start["intent_input"]], **keys)
+            answer = self._ask("conversation/agent/homeassistant/debug", sentences=[start["intent_input"]], **keys)
         except _Failed:
             return  # an agent that cannot say
-        one = (found["results"] or [None])[0] or {}
-        if one.get("match") and one.get("intent"):
-            self._tell("intent", {"name": one["intent"]["name"], "slots": one.get("slots", {})}, at)
+        outcome = (answer["results"] or [None])[0] or {}
+        if outcome.get("match") and outcome.get("intent"):
+            self._tell("intent", {"name": outcome["intent"]["name"], "slots": outcome.get("slots", {})}, at)
 
 
 def _has(events: list[Any], kind: str) -> bool:
-    return any(one["type"] == kind for one in events)
+    return any(event["type"] == kind for event in events)
 
 
 def _time(event: Any) -> float:

@@ -78,7 +78,7 @@ class Loudspeaker:
             self._sound_server,
             on_started=lambda play_id, at: sink(StimulusStarted(self.id, at, play_id)),
             on_ended=lambda play_id, at, complete: sink(StimulusEnded(self.id, at, play_id, complete)),
-            on_fault=lambda at, what: sink(LinkLost(self.id, at, what)),
+            on_fault=lambda at, reason: sink(LinkLost(self.id, at, reason)),
             on_back=lambda at: sink(LinkBack(self.id, at)),
             on_overrun=lambda count: sink(Overrun(self.id, Stamp(threads.monotonic(), 0.02), count)),
             frames_per_buffer=self._options.frames_per_buffer,

@@ -104,7 +104,7 @@ class Microphone:
             self._options.sound_device,
             self._surroundings.sound_server,
             on_block=self._take,
-            on_fault=lambda at, what: self._put(lambda: self._lose(at, what)),
+            on_fault=lambda at, reason: self._put(lambda: self._lose(at, reason)),
             on_back=lambda at: self._put(lambda: self._return(at)),
             on_overrun=self._overran,
         )
@@ -176,13 +176,13 @@ class Microphone:
             else:
                 item()
 
-    def _lose(self, at: Stamp, what: str) -> None:
+    def _lose(self, at: Stamp, reason: str) -> None:
         self._levels = []
         if self._hearing is not None and self._sink is not None:
             for seen in self._hearing.interrupted():
                 self._sink(seen)
             for source in self._sources:
-                self._sink(LinkLost(source, at, what))
+                self._sink(LinkLost(source, at, reason))
 
     def _return(self, at: Stamp) -> None:
         for source in self._sources:
@@ -192,4 +192,4 @@ class Microphone:
     @property
     def _sources(self) -> tuple[str, ...]:
         """Its own id, and the sources of the devices whose chimes it finds."""
-        return (self.id, *dict.fromkeys(one.source for one in self._earcons))
+        return (self.id, *dict.fromkeys(earcon.source for earcon in self._earcons))

@@ -63,31 +63,31 @@ class OrderAnswers:
             raise DeviceError(f"{self._order.words}: given up, because the run ends")
         left_s = self._until_s - threads.monotonic()
         if left_s <= 0:
-            said = f"its last line was {self._last!r}" if self._last else "it sent nothing"
+            detail = f"its last line was {self._last!r}" if self._last else "it sent nothing"
             raise DeviceError(
-                f"{self._order.words}: not done within {exact(self._order.within_s)} s; {said}",
+                f"{self._order.words}: not done within {exact(self._order.within_s)} s; {detail}",
                 remedy="Check that it is on and can move, then `done` and `within_s` in the bench",
             )
         return min(left_s, LOOK_S)
 
-    def take(self, said: str) -> bool:
+    def take(self, text: str) -> bool:
         """Whether this says that the order is done. DeviceError if it says that it has failed."""
-        self._last = plain_text(said.strip(), _SHOWN)
+        self._last = plain_text(text.strip(), _SHOWN)
         try:
-            if self._failed is not None and self._failed.search(said, timeout=MATCH_LIMIT_S):
+            if self._failed is not None and self._failed.search(text, timeout=MATCH_LIMIT_S):
                 raise DeviceError(f"{self._order.words}: it reports {self._last!r}", remedy="Check it and the bench")
-            return self._done.search(said, timeout=MATCH_LIMIT_S) is not None
+            return self._done.search(text, timeout=MATCH_LIMIT_S) is not None
         except TimeoutError as error:
             raise DeviceError(
                 f"{self._order.words}: `done` or `failed` takes too long to compare with {self._last!r}",
                 remedy="Write a simpler expression",
             ) from error
 
-    def wait(self, said: queue.SimpleQueue[str]) -> None:
+    def wait(self, texts: queue.SimpleQueue[str]) -> None:
         """Returns when one of the texts that arrive says so."""
         while True:
             try:
-                if self.take(said.get(timeout=self.left_s)):
+                if self.take(texts.get(timeout=self.left_s)):
                     return
             except queue.Empty:
                 continue

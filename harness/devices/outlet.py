@@ -84,15 +84,15 @@ class DriverOutlet:
         """Logs a remark of the harness about the link."""
         self.tell(LogLine(self._id, self._now(), text))
 
-    def lose(self, part: str, what: str, *, named: bool = False) -> None:
+    def lose(self, part: str, reason: str, *, named: bool = False) -> None:
         """named: the user must act, so the reason is reported even if the link is already lost."""
         with self.lock:
-            news = not self._told_lost or (named and what != self._why)
+            news = not self._told_lost or (named and reason != self._why)
             self._lost.add(part)
             self._told_lost = True
             if news:
-                self._why = what
-                self.tell(LinkLost(self._id, self._now(), what))
+                self._why = reason
+                self.tell(LinkLost(self._id, self._now(), reason))
 
     def back(self, part: str) -> None:
         with self.lock:

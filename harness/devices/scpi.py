@@ -76,11 +76,11 @@ class Scpi:
         for id, options in named:
             instrument = Scpi(id, options)
             try:
-                said = instrument.identified()
+                identity = instrument.identified()
             except HarnessError as error:
                 yield Check("scpi", Level.FAIL, f"{id}: {error.what}", error.remedy)
             else:
-                yield Check("scpi", Level.OK, f"{id}: {options.resource} answers{said and ': '}{said}")
+                yield Check("scpi", Level.OK, f"{id}: {options.resource} answers{identity and ': '}{identity}")
             finally:
                 instrument.close()
 
@@ -115,10 +115,10 @@ class Scpi:
                 self._await(instrument, filled(self._options.ask, order.value), answers, given_up)
             if self._options.errors:
                 instrument.write(self._options.errors)
-                said = self._answer(instrument, answers)
-                if said.split(",")[0].strip() not in _NO_ERROR:
+                answer = self._answer(instrument, answers)
+                if answer.split(",")[0].strip() not in _NO_ERROR:
                     raise DeviceError(
-                        f"{order.words}: it reports {said.strip()!r}", remedy="Check the command in the bench"
+                        f"{order.words}: it reports {answer.strip()!r}", remedy="Check the command in the bench"
                     )
 
     @contextlib.contextmanager

@@ -142,8 +142,8 @@ class ServerUse:
                 clip = self.keep(waveform, command.start_s)
                 self.tell(SoundKept(self.id, Stamp(command.arrived_s, self.hold_back_s), clip))
             except HarnessError as error:
-                what = f"the sound of its microphone could not be kept: {error}"
-                self.tell(Unread(self.id, Stamp(self.now_s()), what))
+                problem = f"the sound of its microphone could not be kept: {error}"
+                self.tell(Unread(self.id, Stamp(self.now_s()), problem))
         return waveform
 
 

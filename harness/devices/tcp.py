@@ -37,10 +37,10 @@ def listen(address: str) -> socket.socket:
 
 def connect(host: str, port: int, limit_s: float) -> socket.socket:
     """A blocking connection; OSError when the peer does not answer within the limit."""
-    found = socket.create_connection((host, port), timeout=limit_s)
-    found.settimeout(None)
-    keep_alive(found)
-    return found
+    connection = socket.create_connection((host, port), timeout=limit_s)
+    connection.settimeout(None)
+    keep_alive(connection)
+    return connection
 
 
 def keep_alive(connection: socket.socket) -> None:

@@ -72,15 +72,15 @@ class WebSocketOptions(TextStreamOptions):
             raise InputError(f"ping_s is {exact(self.ping_s)}", remedy="Write 0, or a number from 0.5 to 600")
 
 
-def checked_url(url: str, schemes: tuple[str, ...], what: str, remedy: str) -> SplitResult:
-    """The parts of a URL; InputError if it is not one of these schemes, or contains a user. what: "address of a …"."""
+def checked_url(url: str, schemes: tuple[str, ...], name: str, remedy: str) -> SplitResult:
+    """The parts of a URL; InputError if it is not one of these schemes, or contains a user. name: "address of a …"."""
     try:
         parts = urlsplit(url)
         whole = parts.scheme in schemes and parts.hostname and parts.port != 0 and not parts.fragment
     except ValueError:
         whole = False
     if not whole or not url.isprintable() or " " in url:
-        raise InputError(f"url: {url!r} is not the {what}", remedy=remedy)
+        raise InputError(f"url: {url!r} is not the {name}", remedy=remedy)
     if "@" in parts.netloc:
         raise InputError("url contains a user or a password", remedy="Name the variable of a token in `token_env`")
     return parts
@@ -88,13 +88,13 @@ def checked_url(url: str, schemes: tuple[str, ...], what: str, remedy: str) -> S
 
 def token(variable: str) -> str:
     """The token in an environment variable; InputError when it is not set."""
-    found = os.environ.get(variable, "")
-    if not (found.isascii() and found.isprintable() and found.strip()):
+    token = os.environ.get(variable, "")
+    if not (token.isascii() and token.isprintable() and token.strip()):
         raise InputError(
             f"the environment variable {variable} with the token is not set, or is not one line of ASCII",
             remedy=f"Set it: export {variable}=…",
         )
-    return found
+    return token
 
 
 def _headers(options: WebSocketOptions) -> dict[str, str]:
@@ -193,11 +193,13 @@ class WebSocketLink:
         """A bus may write it differently, and add a context."""
         while self._echoes and threads.monotonic() - self._echoes[0][0] > _ECHO_S:
             self._echoes.popleft()
-        found = _parsed(message) if self._echoes else None
-        for one in self._echoes:
-            sent = one[1]
-            if found == sent or (isinstance(sent, dict) and isinstance(found, dict) and {**found, **sent} == found):
-                self._echoes.remove(one)
+        document = _parsed(message) if self._echoes else None
+        for echo in self._echoes:
+            sent = echo[1]
+            if document == sent or (
+                isinstance(sent, dict) and isinstance(document, dict) and {**document, **sent} == document
+            ):
+                self._echoes.remove(echo)
                 return True
         return False
 

@@ -233,8 +233,8 @@ class WyomingRelay:
     def close(self) -> None:
         self._stop.set()
         with self._lock:
-            for one in self._open:
-                one.cut()
+            for connection in self._open:
+                connection.cut()
         deadline_s = threads.monotonic() + JOIN_S
         for thread in self._threads:
             thread.join(max(0.0, deadline_s - threads.monotonic()))
@@ -242,7 +242,7 @@ class WyomingRelay:
     def _start(self, run: Callable[..., None], *arguments: object) -> None:
         thread = threads.thread(run, *arguments, name=f"wyoming {self._options.address}")
         with self._lock:
-            self._threads = [*(one for one in self._threads if one.is_alive()), thread]
+            self._threads = [*(other_thread for other_thread in self._threads if other_thread.is_alive()), thread]
             thread.start()
 
     def _accept(self) -> None:
@@ -256,9 +256,9 @@ class WyomingRelay:
                 if not ready:
                     self._late.woke(now_s - before_s, TICK_S)
                 with self._lock:
-                    for one in self._open:
-                        if not one.settled and not one.ended and now_s - one.began_s > SETTLE_S:
-                            one.settled = True
+                    for connection in self._open:
+                        if not connection.settled and not connection.ended and now_s - connection.began_s > SETTLE_S:
+                            connection.settled = True
                             self._joined()
                     over = self._pipeline.due(now_s)
                     self._heard(PIPELINE_ENDED if over else b"", Stamp(now_s, self._late.seconds))
@@ -311,7 +311,7 @@ class WyomingRelay:
         with self._lock:
             if connection.settled and not connection.ended:
                 connection.settled = False
-                if not any(one.settled for one in self._open):
+                if not any(other.settled for other in self._open):
                     self._left(why)
             connection.ended = True
             connection.reading -= 1
@@ -432,8 +432,8 @@ class Wyoming:
             trouble = self._relay.trouble
             self.close()
             who = "client" if options.mode is WyomingMode.PROXY else "satellite"
-            what = f"no {who} connected to {options.address} within {exact(options.connect_within_s)} s"
-            raise DeviceError(trouble or what, remedy=_REMEDIES[options.mode])
+            problem = f"no {who} connected to {options.address} within {exact(options.connect_within_s)} s"
+            raise DeviceError(trouble or problem, remedy=_REMEDIES[options.mode])
 
     def close(self) -> None:
         if self._server is not None:
@@ -517,7 +517,7 @@ def _of_lines(profile: DeviceProfile | None) -> DeviceProfile | None:
 
 def _maps_sound(profile: DeviceProfile | None) -> bool:
     """Whether the device's sound is an event to the profile: it proves that the device listens."""
-    return profile is not None and any(one.type == "audio-chunk" for one in profile.messages)
+    return profile is not None and any(message.type == "audio-chunk" for message in profile.messages)
 
 
 class WyomingSource(StreamSource):

@@ -85,7 +85,7 @@ class ServerLink:
         self._send("describe")
         self._socket.settimeout(STEP_S)
         until_s = threads.monotonic() + CONNECT_LIMIT_S
-        while not any(one.is_frame and one.data.startswith(_INFO) for one, _ in self._early):
+        while not any(segment.is_frame and segment.data.startswith(_INFO) for segment, _ in self._early):
             if stop.is_set() or threads.monotonic() > until_s:
                 raise TimeoutError(f"no answer within {exact(CONNECT_LIMIT_S)} s")
             with contextlib.suppress(TimeoutError):
@@ -349,7 +349,7 @@ def sends_detections(info: dict[str, Any]) -> bool:
 
 
 def _items(listed: object) -> list[dict[str, Any]]:
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
 def _spoken(name: str) -> str:
@@ -368,6 +368,13 @@ def _format(data: dict[str, object]) -> tuple[int, int]:
 
 def _described(info: dict[str, object]) -> str:
     """`hall 1.4.1`: names and versions of the satellite or the services, as they report them."""
-    found = [info.get("satellite"), *(one for kind in info.values() if isinstance(kind, list) for one in kind)]
-    named = [[str(one[key]) for key in ("name", "version") if one.get(key)] for one in found if isinstance(one, dict)]
-    return plain_text(", ".join(" ".join(one) for one in named if one), 200)
+    services = [
+        info.get("satellite"),
+        *(service for kind in info.values() if isinstance(kind, list) for service in kind),
+    ]
+    named = [
+        [str(service[key]) for key in ("name", "version") if service.get(key)]
+        for service in services
+        if isinstance(service, dict)
+    ]
+    return plain_text(", ".join(" ".join(parts) for parts in named if parts), 200)

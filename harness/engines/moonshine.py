@@ -30,5 +30,5 @@ class Moonshine:
         """The words with their punctuation, or "" if there are none. Any sample rate."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, RATE_HZ)
         whole = np.round(np.clip(samples, -1, 1) * _FULL_SCALE).astype(np.int16)
-        said = self._recogniser.understand(whole)
-        return "" if said is None else said.text
+        transcript = self._recogniser.understand(whole)
+        return "" if transcript is None else transcript.text

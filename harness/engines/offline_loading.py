@@ -26,11 +26,11 @@ class NoKernel(RuntimeError):
 
 def load_kernel(folder: Path, version: int) -> ctypes.CDLL:
     """The kernel that was built in a folder. NoKernel if there is none, or its version differs."""
-    found = [path for suffix in EXTENSION_SUFFIXES if (path := folder / f"_kernel{suffix}").is_file()]
-    if not found:
+    paths = [path for suffix in EXTENSION_SUFFIXES if (path := folder / f"_kernel{suffix}").is_file()]
+    if not paths:
         raise NoKernel("the kernel was not built when voice-harness was installed")
     try:
-        kernel = ctypes.CDLL(str(found[0]))
+        kernel = ctypes.CDLL(str(paths[0]))
     except OSError as error:
         raise NoKernel(f"the kernel cannot be loaded: {error}") from error
     if kernel.vh_version() != version:
@@ -47,8 +47,8 @@ _NAMED = re.compile(r"([A-Za-z][\w-]*)(?::(.*))?", re.DOTALL)
 
 def engine_class(name: str) -> type[OfflineEngine]:
     """The class of that name. PluginError, with the installed ones, if there is none."""
-    found: type[OfflineEngine] = load(Group.OFFLINE_ENGINES, name)
-    return found
+    engine: type[OfflineEngine] = load(Group.OFFLINE_ENGINES, name)
+    return engine
 
 
 def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tuple[str, str]] = ()) -> Task:
@@ -73,7 +73,7 @@ def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tu
             ".tflite or .onnx; `harness evaluate engines` lists the installed engines",
         )
     known = engine_class(engine).settings
-    by_name, values, loaded = {one.name: one for one in known}, dict(given), dict(files)
+    by_name, values, loaded = {setting.name: setting for setting in known}, dict(given), dict(files)
     if both := values.keys() & loaded.keys():
         raise InputError(f"{min(both)} is set by both -s and -f", remedy="Use only one of them")
     read = {name: read_from_file(by_name.get(name), path) for name, path in loaded.items()}
@@ -88,7 +88,7 @@ def load_engine(task: Task) -> OfflineEngine:
 
 def fingerprint(engine: type[OfflineEngine], version: str, model_sha256: str, settings: Mapping[str, str]) -> str:
     """sha256 over everything that scores depend on: engine, version, model and settings that change scores."""
-    relevant = {one.name for one in engine.settings if one.scores}
+    relevant = {setting.name for setting in engine.settings if setting.scores}
     parts = [engine.__name__, version, model_sha256]
     parts += [f"{name}={value}" for name, value in sorted(settings.items()) if name in relevant]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -195,8 +195,8 @@ def load_or_say(text: str) -> LoadedEngine:
 def _kind(engine: type[OfflineEngine]) -> EngineKind | None:
     """The class's own kind, or what its methods imply: an engine with scores or spots is a wake engine."""
     if hasattr(engine, "kind"):
-        found: EngineKind | None = engine.kind
-        return found
+        kind: EngineKind | None = engine.kind
+        return kind
     return EngineKind.WAKE if hasattr(engine, "begin") or hasattr(engine, "listen") else None
 
 

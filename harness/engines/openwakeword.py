@@ -84,8 +84,8 @@ class OnnxEmbedding:
 
     def __call__(self, frames: Array) -> Array:
         """Shape (rows, mels) → (embeddings, size)."""
-        found = self._model(mels=frames[np.newaxis, np.newaxis])
-        return np.ascontiguousarray(found[0, :, :, 0].T)
+        embeddings = self._model(mels=frames[np.newaxis, np.newaxis])
+        return np.ascontiguousarray(embeddings[0, :, :, 0].T)
 
 
 class Tail:
@@ -176,7 +176,7 @@ def _even_and_odd(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
 def _constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Array]:
     """(transforms, mel bands, least energy, factors after the logarithm, range in dB) of the mel model."""
     waves: list[Array] = []
-    found: dict[int, list[Array]] = {Op.MUL: [], Op.MAXIMUM: [], Op.SUB: [], Op.BATCH_MATMUL: []}
+    constants: dict[int, list[Array]] = {Op.MUL: [], Op.MAXIMUM: [], Op.SUB: [], Op.BATCH_MATMUL: []}
     for operator in graph.operators:
         if operator.code == Op.CONV_2D:
             if (operator.whole(1), operator.whole(2)) not in ((_HOP_SAMPLES, 1), (1, _HOP_SAMPLES)):
@@ -184,14 +184,14 @@ def _constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Ar
             value = graph.tensors[operator.inputs[1]].values
             if value is not None:
                 waves.append(np.asarray(value, np.float32)[:, 0, :, 0])
-        elif operator.code in found:
+        elif operator.code in constants:
             value = graph.tensors[operator.inputs[1]].values
             if value is not None:
-                found[operator.code].append(np.asarray(value, np.float32))
-    sizes = [len(found[code]) for code in (Op.BATCH_MATMUL, Op.MAXIMUM, Op.SUB)]
+                constants[operator.code].append(np.asarray(value, np.float32))
+    sizes = [len(constants[code]) for code in (Op.BATCH_MATMUL, Op.MAXIMUM, Op.SUB)]
     if len(waves) != 2 or sizes != [1, 1, 1]:
         raise ValueError("it is not the expected mel model")
-    return waves, found[Op.BATCH_MATMUL][0], found[Op.MAXIMUM][0], found[Op.MUL], found[Op.SUB][0]
+    return waves, constants[Op.BATCH_MATMUL][0], constants[Op.MAXIMUM][0], constants[Op.MUL], constants[Op.SUB][0]
 
 
 FIRST_END = CALL_SAMPLES - STEP_SAMPLES
@@ -248,12 +248,12 @@ class StreamingScores:
         return self._scores.take()
 
     def _chunk(self, samples: npt.NDArray[np.int16]) -> None:
-        found = [
+        scores = [
             score
             for embeddings in self._features.process_streaming(samples.tobytes())
             for score in self._classifier.process_streaming(embeddings)
         ]
-        self._scores.add(np.asarray(found[-1:], np.float32))
+        self._scores.add(np.asarray(scores[-1:], np.float32))
 
 
 class CallByCall:
@@ -270,9 +270,9 @@ class CallByCall:
         self._classifier.reset()
         self._features.new_audio_samples = 0  # the samples contain what lies before, also silence
         (score,) = (
-            one
+            step_score
             for embeddings in self._features.process_streaming(samples.tobytes())
-            for one in self._classifier.process_streaming(embeddings)
+            for step_score in self._classifier.process_streaming(embeddings)
         )
         return score
 
@@ -396,8 +396,10 @@ class OpenWakeWordOffline:
             made += f", onnxruntime {version('onnxruntime')}"
         rule, point = spot_rule(settings, OWN_THRESHOLD, RATE_HZ)
         points = operating_points(OWN_THRESHOLD)
-        self._decisive = np.array([rule.threshold, *(one.threshold for one in points)], np.float32)
-        model_sha256 = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in (mel, embedding, content)))
+        self._decisive = np.array(
+            [rule.threshold, *(operating_point.threshold for operating_point in points)], np.float32
+        )
+        model_sha256 = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (mel, embedding, content)))
         self.facts = EngineFacts(
             EngineKind.WAKE,
             made,
@@ -417,7 +419,7 @@ class OpenWakeWordOffline:
         """The packaged models; PluginError if the package is not installed."""
         return tuple(
             OfflineModel(name, (name.replace("_", " "),), MODEL_LICENCE, "packaged classifier")
-            for name in sorted(one.value for one in _package().Model)
+            for name in sorted(packaged_model.value for packaged_model in _package().Model)
         )
 
     def begin(self) -> ScoreStream:
@@ -457,7 +459,7 @@ def _model_file(package: Any, model: str) -> tuple[Path, bool]:
             )
         return Path(model), False
     key = model.strip().lower().replace(" ", "_")
-    known = sorted(one.value for one in package.Model)
+    known = sorted(packaged_model.value for packaged_model in package.Model)
     if key not in known:
         raise PluginError(
             f"openWakeWord has no model {model!r}",
@@ -482,13 +484,13 @@ def checked_features(theirs: Any, mel: bytes, embedding: bytes, *, kernel: bool)
     samples = noise.astype(np.int16)
     theirs.reset()
     theirs.new_audio_samples = 0  # without the preceding silence, which takes a third of a second
-    expected = np.concatenate([one.reshape(1, -1) for one in theirs.process_streaming(samples.tobytes())])
+    expected = np.concatenate([vector.reshape(1, -1) for vector in theirs.process_streaming(samples.tobytes())])
     try:
         ours = Features(mel, embedding, kernel=kernel)
-        found = ours.embeddings(ours.frames(samples.astype(np.float32), steps))[: len(expected)]
+        embeddings = ours.embeddings(ours.frames(samples.astype(np.float32), steps))[: len(expected)]
     except ValueError as error:
         raise _unknown_features(f"the fast path does not support its feature models: {error}") from error
-    if found.shape != expected.shape or np.abs(found - expected).max() > _ALIKE:
+    if embeddings.shape != expected.shape or np.abs(embeddings - expected).max() > _ALIKE:
         raise _unknown_features("the fast path's features differ from the package's")
     return ours
 

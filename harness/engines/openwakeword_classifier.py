@@ -69,8 +69,8 @@ def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Listen
         raise _refused(path, error) from error
     import pyopen_wakeword
 
-    found: Listens = pyopen_wakeword.OpenWakeWord.from_model(path)
-    return found
+    classifier: Listens = pyopen_wakeword.OpenWakeWord.from_model(path)
+    return classifier
 
 
 class OnnxClassifier:
@@ -90,14 +90,14 @@ class OnnxClassifier:
     def scores(self, windows: Array) -> Array:
         if not self._single:
             return self._run(windows)
-        found = [self._run(windows[index : index + 1]) for index in range(len(windows))]
-        return np.concatenate(found) if found else np.zeros(0, np.float32)
+        scores = [self._run(windows[index : index + 1]) for index in range(len(windows))]
+        return np.concatenate(scores) if scores else np.zeros(0, np.float32)
 
     def _run(self, windows: Array) -> Array:
-        found = self._model(**{self._input: np.ascontiguousarray(windows)})
-        if found.size != len(windows):
-            raise ValueError(f"it returns {found.size} values for {len(windows)} windows, not one score each")
-        return found.reshape(-1)
+        scores = self._model(**{self._input: np.ascontiguousarray(windows)})
+        if scores.size != len(windows):
+            raise ValueError(f"it returns {scores.size} values for {len(windows)} windows, not one score each")
+        return scores.reshape(-1)
 
 
 class PackageClassifier:
@@ -110,11 +110,11 @@ class PackageClassifier:
         self._model: Any = pyopen_wakeword.OpenWakeWord.from_model(path)
 
     def scores(self, windows: Array) -> Array:
-        found = np.empty(len(windows), np.float32)
+        scores = np.empty(len(windows), np.float32)
         for index, window in enumerate(windows):
             self._model.reset()
-            (found[index],) = self._model.process_streaming(window[np.newaxis, np.newaxis])
-        return found
+            (scores[index],) = self._model.process_streaming(window[np.newaxis, np.newaxis])
+        return scores
 
 
 class _OnnxListens:
@@ -124,8 +124,8 @@ class _OnnxListens:
 
     def process_streaming(self, embeddings: Array) -> Iterable[float]:
         for embedding in embeddings.reshape(-1, EMBEDDING_SIZE):
-            kept = np.concatenate([self._kept, embedding[np.newaxis]])
-            self._kept = kept[-self._classifier.windows :]
+            history = np.concatenate([self._kept, embedding[np.newaxis]])
+            self._kept = history[-self._classifier.windows :]
             if len(self._kept) == self._classifier.windows:
                 yield float(self._classifier.scores(self._kept[np.newaxis])[0])
 

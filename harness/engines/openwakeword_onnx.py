@@ -35,7 +35,7 @@ def model(
     outputs: Mapping[str, Sequence[Dimension]],
 ) -> bytes:
     """A ModelProto. inputs, outputs: shapes of float32 tensors by name; a named dimension is free."""
-    graph = [_field(1, one) for one in nodes]
+    graph = [_field(1, node_bytes) for node_bytes in nodes]
     graph.append(_text(2, "graph"))
     graph += [_field(5, _tensor(name, value)) for name, value in constants.items()]
     graph += [_field(11, _value(name, shape)) for name, shape in inputs.items()]
@@ -76,7 +76,7 @@ def _changed(message: bytes, numbers: tuple[int, ...], change: Callable[[bytes],
 
 def _fields(message: bytes) -> list[tuple[int, int, bytes]]:
     """(number, wire type, body) of each field. ValueError if the bytes are not a message."""
-    found: list[tuple[int, int, bytes]] = []
+    fields: list[tuple[int, int, bytes]] = []
     place = 0
     while place < len(message):
         key, place = _read_varint(message, place)
@@ -93,9 +93,9 @@ def _fields(message: bytes) -> list[tuple[int, int, bytes]]:
                 raise ValueError("it is not an ONNX model")
         if end > len(message):
             raise ValueError("it is truncated")
-        found.append((key >> 3, wire, message[place:end]))
+        fields.append((key >> 3, wire, message[place:end]))
         place = end
-    return found
+    return fields
 
 
 def _again(number: int, wire: int, body: bytes) -> bytes:
@@ -118,7 +118,7 @@ def _attribute(name: str, value: Attribute) -> bytes:
         return _text(1, name) + _whole(3, value) + _whole(20, 2)
     if isinstance(value, float):
         return _text(1, name) + _varint(2 << 3 | 5) + struct.pack("<f", value) + _whole(20, 1)
-    return _text(1, name) + b"".join(_whole(8, one) for one in value) + _whole(20, 7)
+    return _text(1, name) + b"".join(_whole(8, number) for number in value) + _whole(20, 7)
 
 
 def _tensor(name: str, value: npt.NDArray[np.generic]) -> bytes:
@@ -127,7 +127,9 @@ def _tensor(name: str, value: npt.NDArray[np.generic]) -> bytes:
 
 
 def _value(name: str, shape: Sequence[Dimension]) -> bytes:
-    dims = b"".join(_field(1, _text(2, one) if isinstance(one, str) else _whole(1, one)) for one in shape)
+    dims = b"".join(
+        _field(1, _text(2, dimension) if isinstance(dimension, str) else _whole(1, dimension)) for dimension in shape
+    )
     return _text(1, name) + _field(2, _field(1, _whole(1, 1) + _field(2, dims)))
 
 
@@ -182,18 +184,18 @@ class OnnxModel:
             raise ValueError(f"onnxruntime rejects it: {_first_line(error)}") from error
         self._failures = failures
         self.inputs: dict[str, tuple[int | str | None, ...]] = {
-            one.name: tuple(one.shape) for one in self._session.get_inputs()
+            tensor.name: tuple(tensor.shape) for tensor in self._session.get_inputs()
         }
-        self.element_types: tuple[str, ...] = tuple(one.type for one in self._session.get_inputs())
+        self.element_types: tuple[str, ...] = tuple(tensor.type for tensor in self._session.get_inputs())
         self.outputs = len(self._session.get_outputs())
 
     def __call__(self, **inputs: Array) -> Array:
         """The first output. ValueError if the model fails on these shapes."""
         try:
-            found: Array = self._session.run(None, inputs)[0]
+            output: Array = self._session.run(None, inputs)[0]
         except self._failures as error:
             raise ValueError(f"onnxruntime failed while running it: {_first_line(error)}") from error
-        return found
+        return output
 
 
 def _first_line(error: Exception) -> str:

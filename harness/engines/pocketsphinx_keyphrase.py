@@ -53,8 +53,8 @@ def _package() -> Any:
 
 def _words_of(phrase: str) -> tuple[str, ...]:
     """The words of a phrase as in the dictionary: lower case, without the punctuation around them."""
-    found = (word.strip(".,!?;:\"'()").lower() for word in _WORD.findall(phrase.replace("_", " ")))
-    return tuple(word for word in found if word)
+    words = (word.strip(".,!?;:\"'()").lower() for word in _WORD.findall(phrase.replace("_", " ")))
+    return tuple(word for word in words if word)
 
 
 def _sounds(words: Iterable[str], own: str) -> tuple[Sounds, tuple[str, ...]]:
@@ -64,7 +64,7 @@ def _sounds(words: Iterable[str], own: str) -> tuple[Sounds, tuple[str, ...]]:
     InputError with the line if the file is not a dictionary, or names a sound that the model does not have.
     """
     wanted = set(words)
-    found: Sounds = {}
+    sounds: Sounds = {}
     phones: set[str] = set()
     with Path(_package().get_model_path("en-us/cmudict-en-us.dict")).open(encoding="utf-8") as file:
         for line in file:
@@ -72,21 +72,21 @@ def _sounds(words: Iterable[str], own: str) -> tuple[Sounds, tuple[str, ...]]:
             if entry is None:
                 continue
             if entry[1] in wanted:
-                found.setdefault(entry[1], []).append(entry[2].strip())
+                sounds.setdefault(entry[1], []).append(entry[2].strip())
             if own:
                 phones.update(entry[2].split())
     if own:
-        found.update({word: said for word, said in _own_sounds(own, phones).items() if word in wanted})
-    return found, tuple(sorted(wanted - found.keys()))
+        sounds.update({word: ways for word, ways in _own_sounds(own, phones).items() if word in wanted})
+    return sounds, tuple(sorted(wanted - sounds.keys()))
 
 
-def _decoder(said: Sounds, phrases: str) -> Any:
+def _decoder(sounds: Sounds, phrases: str) -> Any:
     """A search for the lines of a list of keyphrases, without a language model and silent on stderr."""
     with tempfile.TemporaryDirectory(prefix="harness-phrases-") as folder:
         words, keyphrases = Path(folder) / "words.dict", Path(folder) / "phrases.kws"
         lines = [
             f"{word if not number else f'{word}({number + 1})'} {phones}\n"
-            for word, ways in sorted(said.items())
+            for word, ways in sorted(sounds.items())
             for number, phones in enumerate(ways)
         ]
         words.write_text("".join(lines), encoding="utf-8")
@@ -95,18 +95,18 @@ def _decoder(said: Sounds, phrases: str) -> Any:
         return _package().Decoder(dict=str(words), kws=str(keyphrases), lm=None, loglevel="FATAL", cmn="live")
 
 
-def _read_text(path: str, what: str) -> str:
+def _read_text(path: str, subject: str) -> str:
     """Reads a text file. InputError if it cannot be read as UTF-8."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"the {what} cannot be read: {error.strerror}", place=Place(path)) from error
+        raise InputError(f"the {subject} cannot be read: {error.strerror}", place=Place(path)) from error
     except UnicodeDecodeError as error:
-        raise InputError(f"the {what} is not UTF-8 text", place=Place(path), remedy="Save it as UTF-8") from error
+        raise InputError(f"the {subject} is not UTF-8 text", place=Place(path), remedy="Save it as UTF-8") from error
 
 
 def _own_sounds(path: str, phones: set[str]) -> Sounds:
-    found: Sounds = {}
+    sounds: Sounds = {}
     for row, line in enumerate(_read_text(path, "dictionary").splitlines(), start=1):
         if not line.strip() or line.startswith((";;;", "#")):
             continue
@@ -124,8 +124,8 @@ def _own_sounds(path: str, phones: set[str]) -> Sounds:
                 place=Place(path, row),
                 remedy=f"Use these sounds: {' '.join(sorted(phones))}",
             )
-        found.setdefault(entry[1].lower(), []).append(" ".join(entry[2].split()))
-    return found
+        sounds.setdefault(entry[1].lower(), []).append(" ".join(entry[2].split()))
+    return sounds
 
 
 KWS_THRESHOLD = Setting(
@@ -168,7 +168,7 @@ class PocketSphinxKeyphrase:
         threshold, point = _threshold(settings)
         self._thresholds = _phrases(model, settings.get(KEYPHRASES.name, ""), threshold)
         own = settings.get(DICTIONARY.name, "")
-        said, missing = _sounds((word for phrase in self._thresholds for word in _words_of(phrase)), own)
+        sounds, missing = _sounds((word for phrase in self._thresholds for word in _words_of(phrase)), own)
         if missing:
             raise InputError(
                 f"the dictionary of pocketsphinx does not have: {', '.join(missing)}",
@@ -176,11 +176,11 @@ class PocketSphinxKeyphrase:
                 "in cmudict), and name it with -f dictionary FILE",
             )
         phrases = "".join(f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items())
-        self._decoder: Any = _decoder(said, phrases)
+        self._decoder: Any = _decoder(sounds, phrases)
         self._refractory = round(number(settings, REFRACTORY) / 1000 * RATE_HZ)
         self._stream: _Search | None = None
         installed_version = version("pocketsphinx")
-        pronounced = "\n".join(f"{word} {' | '.join(ways)}" for word, ways in sorted(said.items()))
+        pronounced = "\n".join(f"{word} {' | '.join(ways)}" for word, ways in sorted(sounds.items()))
         searched = hashlib.sha256(f"{phrases}\n{pronounced}".encode()).hexdigest()
         self.facts = EngineFacts(
             EngineKind.WAKE,
@@ -199,8 +199,8 @@ class PocketSphinxKeyphrase:
     def models(cls) -> tuple[OfflineModel, ...]:
         """One entry that shows how a model is named: the phrase is the model."""
         _package()
-        what = 'one or more English phrases: "hey jarvis, computer"; words of the packaged dictionary (134,000)'
-        return (OfflineModel('"PHRASE"', (), LICENCE, what),)
+        description = 'one or more English phrases: "hey jarvis, computer"; words of the packaged dictionary (134,000)'
+        return (OfflineModel('"PHRASE"', (), LICENCE, description),)
 
     def listen(self) -> _Search:
         """A fresh search; ends the previous one."""
@@ -239,8 +239,8 @@ class _Search:
         if flush and self._open:
             self._search(np.concatenate([self._blocks.rest, np.zeros(_TAIL_SAMPLES, np.int16)]))
             self.end()
-        found, self._spots = tuple(self._spots), []
-        return found
+        spots, self._spots = tuple(self._spots), []
+        return spots
 
     def end(self) -> None:
         """The decoder is free for another search."""
@@ -288,22 +288,22 @@ def _power(text: str, place: Place | None) -> float:
 
 def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
     """Phrases with their thresholds, in the order given. InputError if there are none, and for an invalid line."""
-    found: dict[str, float] = {}
-    asked: list[tuple[str, str | None, int]] = [(part, None, 0) for part in model.split(",")] if model.strip() else []
+    thresholds: dict[str, float] = {}
+    entries: list[tuple[str, str | None, int]] = [(part, None, 0) for part in model.split(",")] if model.strip() else []
     lines = _read_text(path, "list of keyphrases").splitlines() if path else []
     for number_, line in enumerate(lines, start=1):
         match = _LINE.fullmatch(line)
         if line.strip() and not line.startswith("#") and match is not None:
-            asked.append((match[1], match[2], number_))
-    for text, own, line_number in asked:
+            entries.append((match[1], match[2], number_))
+    for text, own, line_number in entries:
         place = Place(path, line_number) if line_number else None
         phrase = " ".join(_words_of(text))
         if not phrase:
             raise InputError(f"{text!r} contains no word", place=place)
-        found[phrase] = threshold if own is None else _power(own, place)
-    if not found:
+        thresholds[phrase] = threshold if own is None else _power(own, place)
+    if not thresholds:
         raise InputError(
             "pocketsphinx needs a phrase",
             remedy="Name a phrase: -t 'pocketsphinx:\"hey jarvis\"'. Or name a file of phrases: -f keyphrases FILE",
         )
-    return found
+    return thresholds

@@ -40,9 +40,9 @@ class Porcupine:
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         package = _package()
-        named = [one.strip() for one in model.split(",") if one.strip()]
+        named = [name.strip() for name in model.split(",") if name.strip()]
         packaged: Mapping[str, str] = package.KEYWORD_PATHS
-        paths = [packaged.get(one.replace("_", " "), one) for one in named]
+        paths = [packaged.get(name.replace("_", " "), name) for name in named]
         unknown = [name for name, path in zip(named, paths, strict=True) if not path.endswith(".ppn")]
         if unknown or not named:
             raise InputError(
@@ -50,7 +50,7 @@ class Porcupine:
                 remedy=f"Name a .ppn file, or one of: {', '.join(sorted(packaged))}",
             )
         hashed = sha256_of(*map(Path, paths))
-        self._phrases = [Path(one).stem if one.endswith(".ppn") else one.replace("_", " ") for one in named]
+        self._phrases = [Path(name).stem if name.endswith(".ppn") else name.replace("_", " ") for name in named]
         self._sensitivities = [number(settings, SENSITIVITY)] * len(paths)
         self._package, self._paths = package, paths
         self._instance: Any = self._created()
@@ -69,7 +69,9 @@ class Porcupine:
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
-        return tuple(OfflineModel(one.replace(" ", "_"), (one,), LICENCE) for one in sorted(_package().KEYWORD_PATHS))
+        return tuple(
+            OfflineModel(phrase.replace(" ", "_"), (phrase,), LICENCE) for phrase in sorted(_package().KEYWORD_PATHS)
+        )
 
     def listen(self) -> FramedSpots:
         self.close()
@@ -93,8 +95,8 @@ class Porcupine:
         try:
             return self._package.create(**options)
         except Exception as error:  # noqa: BLE001 – of classes that differ by version
-            what = f"porcupine cannot be started: {type(error).__name__}"
-            raise EngineError(what, remedy=f"Check the .ppn files, and {KEY} for versions that need it") from None
+            problem = f"porcupine cannot be started: {type(error).__name__}"
+            raise EngineError(problem, remedy=f"Check the .ppn files, and {KEY} for versions that need it") from None
 
 
 def _needs_key(package: Any) -> bool:

@@ -156,8 +156,8 @@ class FileTalk:
             self._end()
         elif not self._ended:
             self._look()
-        found, self._said = self._said, []
-        return found
+        reports, self._said = self._said, []
+        return reports
 
     def leave(self) -> None:
         """Gives up the file and its process, since the process may have read any share of the file."""
@@ -249,9 +249,9 @@ class FileTalk:
         self._pipe.end()
         return EngineError(f"the engine {shown(self._pipe.command)} reported an error: {plain_text(why)}")
 
-    def _fault(self, what: str, remedy: str = _REMEDY) -> EngineError:
+    def _fault(self, problem: str, remedy: str = _REMEDY) -> EngineError:
         self._ended = True
-        return self._pipe.fault(what, remedy)
+        return self._pipe.fault(problem, remedy)
 
 
 MODE = Setting(
@@ -376,13 +376,13 @@ class UnderstandingProcess(ProcessEngine):
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         file = self._talk.file()
         file.feed(samples)
-        events = [one for one in file.take(flush=True) if isinstance(one, EngineEvent) and one.text.strip()]
+        events = [event for event in file.take(flush=True) if isinstance(event, EngineEvent) and event.text.strip()]
         if not events:
             return None
-        start = next((one.start for one in events if one.start is not None), 0)
-        end = next((one.end for one in reversed(events) if one.end is not None), len(samples))
+        start = next((event.start for event in events if event.start is not None), 0)
+        end = next((event.end for event in reversed(events) if event.end is not None), len(samples))
         score = events[0].score if len(events) == 1 else None
-        return Said(" ".join(one.text.strip() for one in events), min(start, end), end, score)
+        return Said(" ".join(event.text.strip() for event in events), min(start, end), end, score)
 
 
 class _Spots:
@@ -395,8 +395,8 @@ class _Spots:
         self._file.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        events = [one for one in self._file.take(flush=flush) if isinstance(one, EngineEvent)]
-        return tuple(self._spot(one) for one in events if self._separated.counts(one.text, one.end or 0))
+        events = [event for event in self._file.take(flush=flush) if isinstance(event, EngineEvent)]
+        return tuple(self._spot(event) for event in events if self._separated.counts(event.text, event.end or 0))
 
     def _spot(self, event: EngineEvent) -> OfflineSpot:
         end = event.end or 0
@@ -413,19 +413,21 @@ class _Tracks:
         self._file.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
-        found = gathered((one.phrase, one) for one in self._file.take(flush=flush) if isinstance(one, EngineScores))
+        parts_by_phrase = gathered(
+            (report.phrase, report) for report in self._file.take(flush=flush) if isinstance(report, EngineScores)
+        )
         return tuple(
-            ScoreTrack(phrase, np.concatenate([one.scores for one in parts]), parts[0].end, self._step)
-            for phrase, parts in found.items()
+            ScoreTrack(phrase, np.concatenate([part.scores for part in parts]), parts[0].end, self._step)
+            for phrase, parts in parts_by_phrase.items()
         )
 
 
 def _agree(settings: Mapping[str, str], hello: EngineHello) -> None:
     """Settings for mode once must not contradict a hello."""
-    for setting, said in ((KIND, hello.kind.value), (RATE, str(hello.rate_hz))):
-        if settings.get(setting.name, said) != said:
+    for setting, value in ((KIND, hello.kind.value), (RATE, str(hello.rate_hz))):
+        if settings.get(setting.name, value) != value:
             raise InputError(
-                f"{setting.name} is {settings[setting.name]}, but the engine reports {said}",
+                f"{setting.name} is {settings[setting.name]}, but the engine reports {value}",
                 remedy=f"Remove {setting.name}; it is for engines in mode once",
             )
 
@@ -435,7 +437,7 @@ def _rule(
 ) -> tuple[SpotRule | None, int | None, tuple[OperatingPoint, ...]]:
     if scores is not None:
         return (*spot_rule(settings, scores.threshold, rate_hz), operating_points(scores.threshold))
-    of_scores = {one.name for one in OF_SCORES} - {LEAD_IN.name, SPOT_DURATION.name, REFRACTORY.name}
+    of_scores = {setting.name for setting in OF_SCORES} - {LEAD_IN.name, SPOT_DURATION.name, REFRACTORY.name}
     vain = sorted(of_scores & settings.keys())
     if vain:
         raise InputError(

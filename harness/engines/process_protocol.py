@@ -100,42 +100,42 @@ def end(file: int) -> bytes:
 
 def hello_of(text: str) -> EngineHello:
     """The first line."""
-    said = object_of(text)
-    demand_protocol(said, text, PROTOCOL)
+    message = object_of(text)
+    demand_protocol(message, text, PROTOCOL)
     kinds = [kind.value for kind in EngineKind]
-    if said.get("kind") not in kinds:
+    if message.get("kind") not in kinds:
         raise ProtocolFault(f"sent a hello without a valid kind; it is one of: {', '.join(kinds)}")
-    rate_hz = said.get("rate_hz")
+    rate_hz = message.get("rate_hz")
     if not isinstance(rate_hz, int) or isinstance(rate_hz, bool) or not _RATES_HZ[0] <= rate_hz <= _RATES_HZ[1]:
         raise ProtocolFault(f"sent a hello without a valid rate_hz, an integer from {_RATES_HZ[0]} to {_RATES_HZ[1]}")
-    phrases = said.get("phrases", [])
-    if not isinstance(phrases, list) or not all(isinstance(one, str) and one.strip() for one in phrases):
+    phrases = message.get("phrases", [])
+    if not isinstance(phrases, list) or not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
         raise ProtocolFault("sent a hello whose phrases are not a list of texts")
-    kind = EngineKind(said["kind"])
-    carries_state = said.get("carries_state", False)
+    kind = EngineKind(message["kind"])
+    carries_state = message.get("carries_state", False)
     if not isinstance(carries_state, bool):
         raise ProtocolFault("sent a hello whose carries_state is neither true nor false")
-    lead_in_ms = None if "lead_in_ms" not in said else number_of(said, "lead_in_ms", 0, 60_000)
+    lead_in_ms = None if "lead_in_ms" not in message else number_of(message, "lead_in_ms", 0, 60_000)
     return EngineHello(
-        name_of(said, "name"), name_of(said, "version"), kind, rate_hz, tuple(phrases),
-        name_of(said, "licence", "not stated"), lead_in_ms, _declared(said, kind, phrases), carries_state,
+        name_of(message, "name"), name_of(message, "version"), kind, rate_hz, tuple(phrases),
+        name_of(message, "licence", "not stated"), lead_in_ms, _declared(message, kind, phrases), carries_state,
     )  # fmt: skip
 
 
 def line_of(text: str, rate_hz: int, sent: int) -> Line:
     """Any other line. sent: samples of the file so far; no result may lie beyond them."""
-    said = object_of(text)
-    if "done" in said:
-        if not isinstance(said["done"], int):
+    message = object_of(text)
+    if "done" in message:
+        if not isinstance(message["done"], int):
             raise ProtocolFault(f"sent done without the number of a file: {short(text)}")
-        return Done(said["done"])
-    if "error" in said:
-        return Refused(str(said["error"])[:_LONGEST_TEXT])
-    if "scores" in said:
-        return _scores(said, sent)
+        return Done(message["done"])
+    if "error" in message:
+        return Refused(str(message["error"])[:_LONGEST_TEXT])
+    if "scores" in message:
+        return _scores(message, sent)
     for key in ("phrase", "text"):
-        if key in said:
-            return _event(said, key, rate_hz, sent)
+        if key in message:
+            return _event(message, key, rate_hz, sent)
     raise ProtocolFault(f"wrote a line without phrase, text, scores, done or error: {short(text)}")
 
 
@@ -144,41 +144,41 @@ def is_hello(text: str) -> bool:
     return "protocol" in object_of(text)
 
 
-def _event(said: dict[str, Any], key: str, rate_hz: int, sent: int) -> EngineEvent:
-    text = said[key]
+def _event(message: dict[str, Any], key: str, rate_hz: int, sent: int) -> EngineEvent:
+    text = message[key]
     if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
         raise ProtocolFault(f"sent a {key} that is not a text")
     if key == "phrase" and not text.strip():
         raise ProtocolFault("sent a phrase without a name")
-    start, end_ = _position(said, "start", rate_hz, sent), _position(said, "end", rate_hz, sent)
+    start, end_ = _position(message, "start", rate_hz, sent), _position(message, "end", rate_hz, sent)
     if key == "phrase" and end_ is None:
         raise ProtocolFault(f"did not report where {short(text)} ends, as end (samples) or end_s")
     if start is not None and end_ is not None and start > end_:
         raise ProtocolFault(f"sent {short(text)} with its start, sample {start}, after its end, sample {end_}")
-    score = None if said.get("score") is None else number_of(said, "score", -GREATEST, GREATEST)
+    score = None if message.get("score") is None else number_of(message, "score", -GREATEST, GREATEST)
     return EngineEvent(text, start, end_, score)
 
 
-def _position(said: dict[str, Any], name: str, rate_hz: int, sent: int) -> int | None:
+def _position(message: dict[str, Any], name: str, rate_hz: int, sent: int) -> int | None:
     """In samples, from `name` (samples) or `name`_s (seconds); at most the samples sent, within the tolerance."""
     seconds = f"{name}_s"
-    if name in said and seconds in said:
+    if name in message and seconds in message:
         raise ProtocolFault(f"sent both {name} and {seconds} for one event")
-    if name in said:
-        found = number_of(said, name, 0, GREATEST)
-    elif seconds in said:
-        found = number_of(said, seconds, 0, GREATEST) * rate_hz
+    if name in message:
+        position = number_of(message, name, 0, GREATEST)
+    elif seconds in message:
+        position = number_of(message, seconds, 0, GREATEST) * rate_hz
     else:
         return None
-    if found > sent + TOLERANCE_S * rate_hz:
+    if position > sent + TOLERANCE_S * rate_hz:
         raise ProtocolFault(
-            f"sent {name} at {moment(found / rate_hz)}, after only {moment(sent / rate_hz)} of the file"
+            f"sent {name} at {moment(position / rate_hz)}, after only {moment(sent / rate_hz)} of the file"
         )
-    return min(round(found), sent)
+    return min(round(position), sent)
 
 
-def _scores(said: dict[str, Any], sent: int) -> EngineScores:
-    phrase, values = said.get("phrase"), said["scores"]
+def _scores(message: dict[str, Any], sent: int) -> EngineScores:
+    phrase, values = message.get("phrase"), message["scores"]
     if not isinstance(phrase, str):
         raise ProtocolFault("sent scores without their phrase")
     try:
@@ -187,13 +187,13 @@ def _scores(said: dict[str, Any], sent: int) -> EngineScores:
         scores = np.zeros((0, 0), np.float32)
     if scores.ndim != 1 or not len(scores) or not np.all((scores >= 0) & (scores <= 1)):
         raise ProtocolFault(f"sent scores of {short(phrase)} that are not a list of numbers from 0 to 1")
-    return EngineScores(phrase, round(number_of(said, "end", 0, sent)), scores)
+    return EngineScores(phrase, round(number_of(message, "end", 0, sent)), scores)
 
 
-def _declared(said: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:
-    if said.get("scores") is None:
+def _declared(message: dict[str, Any], kind: EngineKind, phrases: list[str]) -> DeclaredScores | None:
+    if message.get("scores") is None:
         return None
-    declared = said["scores"]
+    declared = message["scores"]
     if kind is not EngineKind.WAKE or not isinstance(declared, dict) or not phrases:
         raise ProtocolFault("declares scores in its hello that are not an object, or declares no phrases for them")
     threshold = number_of(declared, "threshold", 0, 1)

@@ -72,11 +72,11 @@ class FasterWhisperOffline:
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         """All words of the file, from the start to the end of speech; None if there are none."""
-        said = [
+        texts = [
             self._recogniser.transcribe(Waveform(samples[start:end].astype(np.float32) * _SCALE, RATE_HZ))
             for start, end in pieces(samples, _WHISPER_PIECE_S)
         ]
-        return _said(said, samples)
+        return _said(texts, samples)
 
     def close(self) -> None:
         """Nothing outlives a file."""
@@ -157,7 +157,7 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
         return None
     folder = Path(model)
     if not folder.is_dir():
-        known = [one.name for one in engine.models()]
+        known = [known_model.name for known_model in engine.models()]
         raise InputError(
             f"{model!r} is neither a model of {name} nor a folder",
             remedy=f"{did_you_mean(model, known)}It has: {', '.join(known)}; or name the folder of a model",
@@ -187,7 +187,7 @@ def _facts(
 
 
 def _said(texts: list[str], samples: npt.NDArray[np.int16]) -> Said | None:
-    text = " ".join(part for part in (said.strip() for said in texts) if part)
+    text = " ".join(part for part in (transcript.strip() for transcript in texts) if part)
     if not text:
         return None
     # A recogniser may find words where the detector finds no speech. Their place in the file is then unknown.

@@ -62,18 +62,18 @@ def read_from_file(setting: Setting | None, path: str) -> str:
         return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"
-        what = f"{path} cannot be read as the setting {setting.name}: {why}"
-        raise InputError(what, remedy="Name a text file that contains the value") from error
+        problem = f"{path} cannot be read as the setting {setting.name}: {why}"
+        raise InputError(problem, remedy="Name a text file that contains the value") from error
 
 
 def checked(known: Sequence[Setting], given: Iterable[tuple[str, str]], engine: str) -> dict[str, str]:
     """The given settings, the last of each name. InputError for an unknown name or an invalid value."""
-    found = checked_settings(known, given, engine)
-    if THRESHOLD.name in found and OPERATING_POINT.name in found:
+    settings = checked_settings(known, given, engine)
+    if THRESHOLD.name in settings and OPERATING_POINT.name in settings:
         raise InputError(
             "threshold and operating-point are both set, and each sets the threshold", remedy="Set one of them"
         )
-    return found
+    return settings
 
 
 def number(settings: Mapping[str, str], setting: Setting) -> float:
@@ -90,13 +90,13 @@ def operating_points(own: float) -> tuple[OperatingPoint, ...]:
         raise ValueError(f"a threshold must be between 0 and 1, not {own}")
     middle, far = math.log(own / (1 - own)), math.log(0.9999 / 0.0001)
     strict, lenient = max(far, middle + 1), min(-far, middle - 1)
-    found = []
+    points = []
     for point in range(1, POINTS + 1):
         end, steps = (strict, OWN_POINT - 1) if point < OWN_POINT else (lenient, POINTS - OWN_POINT)
         odds = middle + (end - middle) * abs(point - OWN_POINT) / steps
         threshold = own if point == OWN_POINT else 1 / (1 + math.exp(-odds))
-        found.append(OperatingPoint(point, threshold))
-    return tuple(found)
+        points.append(OperatingPoint(point, threshold))
+    return tuple(points)
 
 
 def spot_rule(settings: Mapping[str, str], own_threshold: float, rate_hz: int) -> tuple[SpotRule, int | None]:

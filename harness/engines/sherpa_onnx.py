@@ -42,7 +42,7 @@ class SherpaOnnx:
         package = _package()
         folder = model_folder(model, "sherpa_onnx", ["tokens.txt", *(f"{part}*.onnx" for part in _PARTS)])
         # Smaller, quantised networks only where there are no others.
-        parts = {part: sorted(folder.glob(f"{part}*.onnx"), key=lambda one: (".int8" in one.name, one.name))[0]
+        parts = {part: sorted(folder.glob(f"{part}*.onnx"), key=lambda path: (".int8" in path.name, path.name))[0]
                  for part in _PARTS}  # fmt: skip
         keywords = Path(settings.get(KEYWORDS.name, folder / "keywords.txt"))
         phrases = tuple(_phrases(keywords))
@@ -83,9 +83,9 @@ class SherpaOnnx:
             stream.accept_waveform(RATE_HZ, samples.astype(np.float32) / np.float32(32768))
             while self._spotter.is_ready(stream):
                 self._spotter.decode_stream(stream)
-                if found := self._spotter.get_result(stream):
+                if phrase := self._spotter.get_result(stream):
                     self._spotter.reset_stream(stream)
-                    yield found
+                    yield phrase
 
         def finish(rest: Pcm) -> Iterator[str]:
             yield from hear(rest)
@@ -115,5 +115,5 @@ def _phrases(path: Path) -> Iterator[str]:
         ) from error
     for line in filter(str.strip, lines):
         tokens, at, name = line.partition("@")
-        said = "".join(one for one in tokens.split() if one[0] not in ":#").replace("▁", " ").strip()
-        yield name.strip() if at else said
+        text = "".join(token for token in tokens.split() if token[0] not in ":#").replace("▁", " ").strip()
+        yield name.strip() if at else text

@@ -72,8 +72,8 @@ class FlatTable:
 
     def text(self, field: int) -> str:
         """A string, or ""."""
-        found = self.array(field, np.uint8)
-        return "" if found is None else found.tobytes().decode(errors="replace")
+        array = self.array(field, np.uint8)
+        return "" if array is None else array.tobytes().decode(errors="replace")
 
     def _vector(self, field: int) -> tuple[int, int]:
         place = self._field(field)
@@ -206,9 +206,10 @@ def with_output(content: bytes, tensor: int) -> bytes:
 
 def _graph(graph: FlatTable, codes: list[int], buffers: list[FlatTable]) -> Graph:
     operators = [
-        Operator(codes[one.number(0, "I", 0)], _whole(one, 1), _whole(one, 2), one.table(4)) for one in graph.tables(3)
+        Operator(codes[table.number(0, "I", 0)], _whole(table, 1), _whole(table, 2), table.table(4))
+        for table in graph.tables(3)
     ]
-    tensors = tuple(_tensor(one, buffers) for one in graph.tables(0))
+    tensors = tuple(_tensor(table, buffers) for table in graph.tables(0))
     return Graph(tensors, tuple(operators), _whole(graph, 1), _whole(graph, 2))
 
 
@@ -229,5 +230,5 @@ def _tensor(tensor: FlatTable, buffers: list[FlatTable]) -> Tensor:
 
 
 def _whole(table: FlatTable, field: int) -> tuple[int, ...]:
-    found = table.array(field, np.int32)
-    return () if found is None else tuple(int(value) for value in found)
+    array = table.array(field, np.int32)
+    return () if array is None else tuple(int(value) for value in array)

@@ -36,21 +36,21 @@ def speech_spans(samples: Pcm) -> tuple[Span, ...]:
     sound = samples.astype(np.float32) / np.float32(32768)
     prime, close = _noise(sound, _PRIMING_S, 1), _noise(sound, _CLOSING_S, 2)
     frames, endpoints = Frames(WebrtcDetector()), Endpoints()
-    found: list[Span] = []
+    spans: list[Span] = []
     start: int | None = None
     for frame in _framed(frames, np.concatenate([prime, sound, close])):
-        for told in endpoints.feed(frame):
-            match told:
+        for event in endpoints.feed(frame):
+            match event:
                 case Began(start=at):
                     start = _sample(at, len(prime), len(samples))
                 case EndReached(end=at) if start is not None:
-                    found.append((start, _sample(at, len(prime), len(samples))))
+                    spans.append((start, _sample(at, len(prime), len(samples))))
                     start = None
                 case _:
                     pass
     if start is not None:
-        found.append((start, len(samples)))
-    return tuple(span for span in found if span[1] > span[0])
+        spans.append((start, len(samples)))
+    return tuple(span for span in spans if span[1] > span[0])
 
 
 def speech_span(samples: Pcm) -> Span | None:

@@ -44,9 +44,9 @@ class VoskWords:
         except Exception as error:  # the package raises nothing more specific
             raise EngineError(f"vosk cannot load the model: {error}") from error
         self._package = package
-        phrases = tuple(one.strip() for one in settings.get(PHRASES.name, "").split(",") if one.strip())
+        phrases = tuple(phrase.strip() for phrase in settings.get(PHRASES.name, "").split(",") if phrase.strip())
         self._grammar = json.dumps([*phrases, UNKNOWN], ensure_ascii=False) if phrases else ""
-        hashed = sha256_of(*sorted(one for one in folder.rglob("*") if one.is_file()))
+        hashed = sha256_of(*sorted(path for path in folder.rglob("*") if path.is_file()))
         installed_version = version("vosk")
         self.facts = EngineFacts(
             EngineKind.COMMAND if phrases else EngineKind.TRANSCRIPT,
@@ -66,12 +66,12 @@ class VoskWords:
     def understand(self, samples: Pcm) -> Said | None:
         """All words of the file, from the first to the last; None without any. Words outside of a grammar do not
         count."""
-        words = [one for one in self._words(samples) if one["word"] != UNKNOWN]
+        words = [word for word in self._words(samples) if word["word"] != UNKNOWN]
         if not words:
             return None
         start, end = (min(len(samples), round(at_s * RATE_HZ)) for at_s in (words[0]["start"], words[-1]["end"]))
-        score = sum(one["conf"] for one in words) / len(words)
-        return Said(" ".join(one["word"] for one in words), min(start, end), end, score)
+        score = sum(word["conf"] for word in words) / len(words)
+        return Said(" ".join(word["word"] for word in words), min(start, end), end, score)
 
     def close(self) -> None:
         """Nothing outlives a file."""

@@ -159,7 +159,7 @@ class Lab:
                 arguments += ["--settings", str(settings_path.resolve())]
             self._start(ASSISTANT, arguments, {**os.environ, **environment})
             self._await(ASSISTANT, lambda: self._told().get("state") == "idle", _READY_LIMIT_S)
-        told = {
+        lab_state = {
             "environment": environment,
             "mqtt_host": HOST,
             "mqtt_port": port,
@@ -175,7 +175,7 @@ class Lab:
                 else _sha256(settings_path)
             ),
         }
-        write_whole(self._state_path, json.dumps(told, indent=1).encode())
+        write_whole(self._state_path, json.dumps(lab_state, indent=1).encode())
 
     def _start_sound(self, room: Room) -> None:
         if self._server is not None:
@@ -229,9 +229,9 @@ class Lab:
         deadline = time.monotonic() + limit_s
         while not ready():
             if not self._alive(part) or time.monotonic() > deadline:
-                said = self._last_line(part)
-                what = "exited immediately" if not self._alive(part) else f"was not ready after {exact(limit_s)} s"
-                raise LabError(f"the {part} {what}: {said}", remedy=f"Read {self.log_path(part)}")
+                detail = self._last_line(part)
+                problem = "exited immediately" if not self._alive(part) else f"was not ready after {exact(limit_s)} s"
+                raise LabError(f"the {part} {problem}: {detail}", remedy=f"Read {self.log_path(part)}")
             time.sleep(_POLL_S)
 
     def _remember(self, part: str, pid: int) -> None:
@@ -272,12 +272,12 @@ class Lab:
             case "sound server":
                 environment = {**os.environ, **LabSoundServer(self.folder).environment()}
                 try:
-                    asked = subprocess.run(
+                    process = subprocess.run(
                         ["pactl", "info"], env=environment, capture_output=True, timeout=1.5, check=False
                     )
                 except (OSError, subprocess.TimeoutExpired):
                     return "does not answer", False
-                return ("answers", True) if asked.returncode == 0 else ("refuses", False)
+                return ("answers", True) if process.returncode == 0 else ("refuses", False)
             case "broker":
                 try:
                     port = int((self.folder / "broker.port").read_text(encoding="ascii"))
@@ -286,12 +286,12 @@ class Lab:
                 except (OSError, ValueError):
                     return "does not answer", False
             case _:
-                told = self._told()
-                at_s = told.get("at_s")
+                status = self._told()
+                at_s = status.get("at_s")
                 age_s = time.monotonic() - at_s if isinstance(at_s, float) else float("inf")
                 if age_s > _STALE_S:
                     return f"frozen, last heartbeat {seconds(age_s)} ago", False
-                return str(told.get("state")), True
+                return str(status.get("state")), True
 
     @property
     def _assistant_path(self) -> Path:
@@ -299,10 +299,10 @@ class Lab:
 
     def _told(self) -> dict[str, object]:
         try:
-            told = json.loads(self._assistant_path.read_text(encoding="utf-8"))
+            status = json.loads(self._assistant_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return told if isinstance(told, dict) else {}
+        return status if isinstance(status, dict) else {}
 
     def _pid_path(self, part: str) -> Path:
         return self.folder / f"{_stem(part)}.pid"

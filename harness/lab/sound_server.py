@@ -231,9 +231,9 @@ class LabSoundServer:
             remedy="Restart the lab: harness admin lab down, then harness admin lab up",
         )
 
-    def _listed(self, what: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self._pactl("-f", "json", "list", what))
-        return found
+    def _listed(self, kind: str) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = json.loads(self._pactl("-f", "json", "list", kind))
+        return entries
 
     def _pactl(self, *arguments: str, limit_s: float = 3.0) -> str:
         try:

@@ -65,7 +65,7 @@ class LabelSet:
 
     def refusal(self, intents: tuple[str, ...]) -> str:
         """Why these labels cannot stand together; "" when they can."""
-        unknown = next((one for one in intents if one not in self.ids), None)
+        unknown = next((intent for intent in intents if intent not in self.ids), None)
         if unknown is not None:
             return f"there is no label {unknown!r}"
         if not intents and not self.may_be_empty:

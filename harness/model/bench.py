@@ -427,7 +427,7 @@ class Device:
     def equipment(self) -> tuple[tuple[Equipment, DeviceProfile], ...]:
         """What reports for it, each with the profile that reads it; the connection first."""
         own = ((self.connection, self.profile),) if self.connection is not None else ()
-        return (*own, *((one.equipment, one.profile) for one in self.also))
+        return (*own, *((source.equipment, source.profile) for source in self.also))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -443,10 +443,10 @@ class Device:
     @property
     def reports(self) -> frozenset[ObservationKind]:
         """What its sources report, together; nothing for a black box."""
-        found = {kind for _, profile in self.equipment for kind in profile.reports}
-        if self.earcons is not None and any(one.meaning is EarconMeaning.WAKE for one in self.earcons.sounds):
-            found.add(ObservationKind.WAKE)
-        return frozenset(found)
+        kinds = {kind for _, profile in self.equipment for kind in profile.reports}
+        if self.earcons is not None and any(sound.meaning is EarconMeaning.WAKE for sound in self.earcons.sounds):
+            kinds.add(ObservationKind.WAKE)
+        return frozenset(kinds)
 
 
 class OperatorPresence(StrEnum):

@@ -49,5 +49,5 @@ class BenchChecks:
     calibration: CheckPolicy = CheckPolicy.WARN
 
     def policy(self, name: CheckName) -> CheckPolicy:
-        found: CheckPolicy = getattr(self, name.value)
-        return found
+        policy: CheckPolicy = getattr(self, name.value)
+        return policy

@@ -47,6 +47,6 @@ class Calibration:
 
 def in_short(words: str) -> str:
     """`near 94.4 dB(A) until 2027-05-22`, of a part of a session's sound path; "" if that is not a calibration."""
-    name, found, rest = words.partition(": 0 dBFS = ")
+    name, separator, rest = words.partition(": 0 dBFS = ")
     expires_on = rest.partition(", expires on ")[2]
-    return f"{name} {rest.partition(' SPL')[0]}{f' until {expires_on}' if expires_on else ''}" if found else ""
+    return f"{name} {rest.partition(' SPL')[0]}{f' until {expires_on}' if expires_on else ''}" if separator else ""

@@ -43,9 +43,9 @@ class HarnessError(Exception):
 
     exit_code = 3
 
-    def __init__(self, what: str, *, place: Place | None = None, remedy: str = "") -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, problem: str, *, place: Place | None = None, remedy: str = "") -> None:
+        super().__init__(problem)
+        self.what = problem
         self.place = place
         self.remedy = remedy
 

@@ -155,8 +155,12 @@ class Judgment:
 
 def in_force(judgments: list[Judgment]) -> tuple[Judgment, ...]:
     """The rows that no other row replaces, less withdrawals; what a withdrawal replaces does not come back."""
-    replaced = {one.replaces for one in judgments}
-    return tuple(one for one in judgments if one.id not in replaced and one.status is not JudgmentStatus.WITHDRAWN)
+    replaced = {judgment.replaces for judgment in judgments}
+    return tuple(
+        judgment
+        for judgment in judgments
+        if judgment.id not in replaced and judgment.status is not JudgmentStatus.WITHDRAWN
+    )
 
 
 EXERCISE = "exercise:"
@@ -355,7 +359,7 @@ class RaterKeys:
 
     def category(self, key: str) -> Category | None:
         """The category that a key labels with."""
-        return next((one for one, its in self.categories.items() if its == key), None)
+        return next((category for category, its in self.categories.items() if its == key), None)
 
     @property
     def letters(self) -> dict[Category, str]:
@@ -370,4 +374,4 @@ class RaterKeys:
 
     def action(self, key: str) -> RaterAction | None:
         """What else a key does."""
-        return next((one for one, its in self.actions.items() if its == key), None)
+        return next((action for action, its in self.actions.items() if its == key), None)

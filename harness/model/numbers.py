@@ -82,8 +82,8 @@ def probability(value: float | None) -> str:
 
 def p_is(value: float | None) -> str:
     """The same behind its name: `p = 0.433`, `p < 0.001`, `p n/a`."""
-    found = probability(value)
-    return f"p {found}" if value is None or found.startswith("<") else f"p = {found}"
+    text = probability(value)
+    return f"p {text}" if value is None or text.startswith("<") else f"p = {text}"
 
 
 def seconds(value_s: float | None) -> str:
@@ -126,6 +126,6 @@ def time_left(eta_s: float | None) -> str:
     return f"about {eta_s / 3600:.1f} h left"
 
 
-def counted(count: int, what: str, several: str = "") -> str:
+def counted(count: int, noun: str, several: str = "") -> str:
     """`1 row`, `2 rows`; with several: `2 queries`."""
-    return f"{count} {what}" if count == 1 else f"{count} {several or what + 's'}"
+    return f"{count} {noun}" if count == 1 else f"{count} {several or noun + 's'}"

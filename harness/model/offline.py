@@ -267,8 +267,8 @@ class Evaluation:
 
     def condition(self, number: int) -> SoundCondition | None:
         """The condition in which the file of that number is played; None for the file as it is."""
-        found = self.conditions[number % len(self.conditions)] if self.conditions else None
-        return None if found is None or found.as_it_is else found
+        condition = self.conditions[number % len(self.conditions)] if self.conditions else None
+        return None if condition is None or condition.as_it_is else condition
 
 
 def file_number(number: int, conditions: int) -> int:

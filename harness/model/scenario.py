@@ -379,7 +379,7 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     """
     match template.kind:
         case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
-            said: set[AxisName] = {
+            spoken_axes: set[AxisName] = {
                 "voice",
                 "level_dbfs",
                 "level_spl",
@@ -390,8 +390,8 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
                 *CHANNEL,
             }
             if template.kind is not TrialKind.MEMORY:
-                said.add("opening")
-            return frozenset(said | {"position"} if through_air else said)
+                spoken_axes.add("opening")
+            return frozenset(spoken_axes | {"position"} if through_air else spoken_axes)
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
@@ -412,7 +412,9 @@ def voice_asked(
 ) -> VoiceSpec:
     """The voice by the matrix, else the trial, the query or the defaults. axis: the values of a cell."""
     own = query.voice if query else None
-    voice = next(one for one in (axis.get("voice"), template.voice, own, defaults.voice) if one is not None)
+    voice = next(
+        candidate for candidate in (axis.get("voice"), template.voice, own, defaults.voice) if candidate is not None
+    )
     assert isinstance(voice, VoiceSpec), voice
     return voice
 

@@ -19,12 +19,12 @@ def filled(template: str, value: str, *, escaped: bool = False) -> str:
     InputError for a format that numbers do not have.
     """
 
-    def one(found: re.Match[str]) -> str:
+    def one(match: re.Match[str]) -> str:
         try:
-            text = format(float(value), found[1]) if found[1] else value
+            text = format(float(value), match[1]) if match[1] else value
         except ValueError as error:
-            what = f"{found[0]} does not fit the number {value}: {error}"
-            raise InputError(what, remedy="Write {value} or, for example, {value:.1f}") from error
+            problem = f"{match[0]} does not fit the number {value}: {error}"
+            raise InputError(problem, remedy="Write {value} or, for example, {value:.1f}") from error
         return re.escape(text) if escaped else text
 
     return _VALUE.sub(one, template)

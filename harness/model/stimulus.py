@@ -296,7 +296,11 @@ class RoomSpec:
 
     def at(self, distance_m: float, angle_deg: float) -> Placement:
         """The talker there, with only the response that was recorded there; see `Placement.problem`."""
-        here = tuple(one for one in self.recorded if (one.distance_m, one.angle_deg) == (distance_m, angle_deg))
+        here = tuple(
+            response
+            for response in self.recorded
+            if (response.distance_m, response.angle_deg) == (distance_m, angle_deg)
+        )
         return Placement(replace(self, recorded=here), distance_m, angle_deg)
 
 
@@ -440,9 +444,9 @@ class StimulusRecipe:
     @property
     def spoken_by(self) -> Recording | VoiceSpec:
         """Who says the phrase: a recording, or the voice."""
-        for said in (self.wake_phrase, self.query):
-            if isinstance(said, Recording):
-                return said
+        for phrase in (self.wake_phrase, self.query):
+            if isinstance(phrase, Recording):
+                return phrase
         return self.voice
 
 

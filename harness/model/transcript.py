@@ -121,8 +121,15 @@ class WordCounts:
     def total(cls, counts: Iterable[WordCounts]) -> WordCounts:
         """The sum of many, by columns: adding up one object after another is slow where there are many."""
         rows = [
-            (one.correct, one.substitutions, one.deletions, one.insertions, one.sentences, one.sentences_with_error)
-            for one in counts
+            (
+                count.correct,
+                count.substitutions,
+                count.deletions,
+                count.insertions,
+                count.sentences,
+                count.sentences_with_error,
+            )
+            for count in counts
         ]
         return cls(*map(sum, zip(*rows, strict=True)))
 
@@ -216,5 +223,5 @@ class Groupings:
     groupings: tuple[ColumnGrouping, ...]
 
     def __post_init__(self) -> None:
-        if any(len(one.labels) != len(self.ids) for one in self.groupings):
+        if any(len(grouping.labels) != len(self.ids) for grouping in self.groupings):
             raise ValueError("columns of different lengths")

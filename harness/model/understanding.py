@@ -117,8 +117,8 @@ def intent_set(written: str) -> tuple[str, ...]:
 
 def frame_text(intents: tuple[str, ...], slots: tuple[Slot, ...] | None = None) -> str:
     """A frame in one line, for people: `book_hotel#greet (city: Lyon, stars)`; "nothing" without an intent."""
-    told = ", ".join(slot.concept if slot.value is None else f"{slot.concept}: {slot.value}" for slot in slots or ())
-    return f"{joined(intents) or 'nothing'}{f' ({told})' if told else ''}"
+    details = ", ".join(slot.concept if slot.value is None else f"{slot.concept}: {slot.value}" for slot in slots or ())
+    return f"{joined(intents) or 'nothing'}{f' ({details})' if details else ''}"
 
 
 def joined(intents: tuple[str, ...]) -> str:

@@ -101,8 +101,8 @@ class EvaluationAsked:
         if self.continuous and not (self.oov or self.outside):
             raise InputError("--continuous needs out-of-vocabulary files", remedy="Give --oov or --out")
         if self.continuous and self.conditions:
-            what = "--continuous cannot be used with --conditions: the engine's state would pass between conditions"
-            raise InputError(what, remedy="Leave one of them out")
+            problem = "--continuous cannot be used with --conditions: the engine's state would pass between conditions"
+            raise InputError(problem, remedy="Leave one of them out")
         if self.continuous and self.shard is not None:
             raise InputError(
                 "--continuous cannot be used with --shard: the engine's state passes from file to file",
@@ -190,9 +190,9 @@ def log_names(log: str | None, texts: Sequence[str], tasks: Sequence[Task]) -> l
     names: list[str] = []
     for text, task in zip(texts, tasks, strict=True):
         name = f"{stem}{log_name(text, task)}"
-        again = sum(one == name or one.startswith(f"{name}-") for one in names)
+        again = sum(other == name or other.startswith(f"{name}-") for other in names)
         names.append(f"{name}-{again + 1}" if again else name)
-    return [f"{one}.log" for one in names]
+    return [f"{name}.log" for name in names]
 
 
 def log_name(text: str, task: Task) -> str:
@@ -220,13 +220,13 @@ class DeclaredLimits:
     wer: float | None = None
     on: LimitsOn = LimitsOn.BOUND
 
-    def demand_figures(self, asked: EvaluationAsked) -> None:
+    def demand_figures(self, request: EvaluationAsked) -> None:
         """InputError for a limit on a result that this evaluation cannot have."""
-        if self.false_accepts_per_hour is not None and not (asked.without_phrase or asked.count_in_vocabulary):
+        if self.false_accepts_per_hour is not None and not (request.without_phrase or request.count_in_vocabulary):
             raise InputError("--max-fa-per-hour needs out-of-vocabulary files", remedy="Give --oov or --out")
-        if self.false_rejects_percent is not None and not (asked.with_phrase or asked.referenced):
+        if self.false_rejects_percent is not None and not (request.with_phrase or request.referenced):
             raise InputError("--max-fr needs in-vocabulary files", remedy="Give -i or -c")
-        if self.wer is not None and not asked.words:
+        if self.wer is not None and not request.words:
             raise InputError("--max-wer needs transcripts to compare", remedy="Give -w with -c")
 
 
@@ -276,7 +276,7 @@ class SweepAsked:
 
     def __post_init__(self) -> None:
         targets = (self.target_fa_per_hour, self.target_fr_percent, self.target_cost)
-        if sum(one is not None for one in targets) > 1:
+        if sum(target is not None for target in targets) > 1:
             raise InputError("several targets are given; a point is chosen for one only", remedy="Give one --target-…")
 
     @property
@@ -306,21 +306,21 @@ class SweepAsked:
                 raise InputError(f"{option} applies to one engine", remedy="Give one -t")
         return SweepAsked()
 
-    def demand_sense(self, asked: EvaluationAsked) -> None:
+    def demand_sense(self, request: EvaluationAsked) -> None:
         """InputError if the options do not fit each other or the evaluation."""
         target = self.target
         if not self:
             if self.developed or target is not None or self.twv:
                 raise InputError("targets, development lists and --twv need a sweep", remedy="Add --sweep")
             return
-        if not asked.with_phrase and not asked.without_phrase:
+        if not request.with_phrase and not request.without_phrase:
             raise InputError("a sweep needs lists for a wake engine, not -c", remedy="Give -i, --oov or both")
-        if asked.shard is not None:
+        if request.shard is not None:
             raise InputError(
                 "a sweep needs whole lists and cannot be used with --shard",
                 remedy="Run the shards with one --cache folder, then the same command without --shard and with --sweep",
             )
-        if asked.continuous:
+        if request.continuous:
             raise InputError(
                 "a sweep cannot be used with --continuous: each file must start with a new engine state",
                 remedy="Leave --continuous out",
@@ -335,7 +335,7 @@ class SweepAsked:
                     "development lists need a target", remedy="Add --target-fa-per-hour, --target-fr or --target-cost"
                 )
             return
-        lists = (self.dev_inv, self.dev_oov) if self.developed else (asked.with_phrase, asked.without_phrase)
+        lists = (self.dev_inv, self.dev_oov) if self.developed else (request.with_phrase, request.without_phrase)
         if not all(lists):
             names = "--dev-inv and --dev-oov" if self.developed else "-i and --oov"
             raise InputError("choosing a point needs both false rejects and false accepts", remedy=f"Give both {names}")

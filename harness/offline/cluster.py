@@ -164,7 +164,7 @@ def demand_shareable(evaluation: Evaluation) -> None:
 
 def _elsewhere(evaluation: Evaluation) -> Evaluation:
     task = evaluation.task
-    of_files = {one.name for one in engine_class(task.engine).settings if one.kind is SettingKind.FILE}
+    of_files = {setting.name for setting in engine_class(task.engine).settings if setting.kind is SettingKind.FILE}
     model = os.path.abspath(task.model) if os.path.isfile(task.model) else task.model
     settings = tuple((name, _absolute(value) if name in of_files else value) for name, value in task.settings)
     return replace(evaluation, task=replace(task, model=model, settings=settings), cache=_absolute(evaluation.cache))
@@ -238,7 +238,9 @@ class _ClusterRun:
 
     def _send(self) -> None:
         self._workers.ask_new(self._order)
-        for future in [one for one, flight in self._flights.items() if self._workers.gone(flight.where)]:
+        for future in [
+            lost_future for lost_future, flight in self._flights.items() if self._workers.gone(flight.where)
+        ]:
             flight = self._flights.pop(future)
             future.cancel()
             self._submit(flight.piece)
@@ -261,11 +263,11 @@ class _ClusterRun:
     def _arrived(self, future: Any) -> None:
         if self._workers.introduced(future) or future not in self._flights:
             return
-        found = self._link.result(future)
-        if found is None:
+        reply = self._link.result(future)
+        if reply is None:
             return
         flight = self._flights.pop(future)
-        match found:
+        match reply:
             case TaskAnswered(answer=answer):
                 self._answered(flight, answer)
             case Killed(words=words):
@@ -291,7 +293,9 @@ class _ClusterRun:
             self._submit(flight.piece)
             return
         self.used = WorkerUse.of_all([self.used, WorkerUse(host=tuple(map(tuple, answer.get("host", ()))))])
-        places = {(self._files[one].kind, self._files[one].number): one for one in flight.piece.positions}
+        places = {
+            (self._files[position].kind, self._files[position].number): position for position in flight.piece.positions
+        }
         outcomes = []
         for line in answer["lines"].splitlines(keepends=True):
             outcome = outcome_of(line).outcome
@@ -316,7 +320,7 @@ class _ClusterRun:
         self._take([(piece.positions[0], outcome, outcome_line(outcome, file.listed))])
 
     def _take(self, answers: Sequence[tuple[int, FileOutcome, bytes]]) -> None:
-        fresh = [one for one in answers if self._due[one[0]]]
+        fresh = [answer for answer in answers if self._due[answer[0]]]
         if not fresh:
             return
         self._journal.append_lines(b"".join(line for _, _, line in fresh))

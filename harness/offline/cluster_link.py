@@ -102,13 +102,13 @@ class ClusterLink:
 
     def arrived(self, wait_s: float) -> list[Any]:
         """Futures that are done. Waits at most wait_s for the first."""
-        found = []
+        futures = []
         try:
-            found.append(self._arrived.get(timeout=wait_s))
+            futures.append(self._arrived.get(timeout=wait_s))
             while True:
-                found.append(self._arrived.get_nowait())
+                futures.append(self._arrived.get_nowait())
         except queue.Empty:
-            return found
+            return futures
 
     def result(self, future: Any) -> TaskAnswered | Killed | Failed | None:
         """The result of a future; None if the worker that held it has gone before it was fetched. EngineError if the
@@ -209,7 +209,7 @@ class ClusterWorkers:
     @property
     def slots(self) -> int:
         """How many tasks all workers run at once, without those known to be unfit."""
-        return sum(threads for one, threads in self._here.items() if one not in self.misfits)
+        return sum(threads for address, threads in self._here.items() if address not in self.misfits)
 
     def fit(self, stranger: bool) -> set[str]:
         """Workers that may run a task: all (an empty set) until one was unfit. stranger: a task met an unfit one."""
@@ -237,7 +237,7 @@ class ClusterWorkers:
         until_s = time.monotonic() + order.limits.load_within_s + WORKERS_WITHIN_S
         while True:
             self._look()
-            for future in [one for one, address in self._asked.items() if address not in self._here]:
+            for future in [lost_future for lost_future, address in self._asked.items() if address not in self._here]:
                 del self._asked[future]
             self.ask_new(order)
             if not self._asked and (facts or self.misfits):
@@ -253,7 +253,7 @@ class ClusterWorkers:
                     remedy="Check whether they are busy with other work, or have stopped",
                 )
         self._demand_alike(facts)
-        return next(facts[one] for one in sorted(facts))
+        return next(facts[address] for address in sorted(facts))
 
     def ask_new(self, order: ClusterOrder) -> None:
         """Asks new workers for their engine's facts."""
@@ -305,31 +305,31 @@ class ClusterWorkers:
             self._had_s = self._looked_s
 
     def _introduced(self, future: Any, facts: dict[str, EngineFacts]) -> None:
-        found = self._link.result(future)
-        if found is None:
+        reply = self._link.result(future)
+        if reply is None:
             return
         address = self._asked.pop(future)
-        if isinstance(found, Killed):
+        if isinstance(reply, Killed):
             return  # The worker is gone.
-        if isinstance(found, Failed):
-            missing = "No module named 'harness'" in found.words
+        if isinstance(reply, Failed):
+            missing = "No module named 'harness'" in reply.words
             self.misfits[address] = (
-                "the harness is not installed there" if missing else f"it cannot run the harness: {found.words}"
+                "the harness is not installed there" if missing else f"it cannot run the harness: {reply.words}"
             )
-        elif "misfit" in found.answer:
-            self.misfits[address] = str(found.answer["misfit"])
+        elif "misfit" in reply.answer:
+            self.misfits[address] = str(reply.answer["misfit"])
         else:
             self._fit.add(address)
-            facts[address] = restored(EngineFacts, found.answer["facts"])
+            facts[address] = restored(EngineFacts, reply.answer["facts"])
 
     def _demand_alike(self, facts: dict[str, EngineFacts]) -> None:
         engines = gathered((likeness(facts[address]), address) for address in sorted(facts))
         problems = [f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._here]
         if len(engines) > 1:
             for alike in engines.values():
-                one = facts[alike[0]]
+                fact = facts[alike[0]]
                 problems.append(
-                    f"{shortly(alike)}: the engine's version is {one.version}, its fingerprint {one.fingerprint[:12]}"
+                    f"{shortly(alike)}: the engine's version is {fact.version}, its fingerprint {fact.fingerprint[:12]}"
                 )
         if problems:
             raise InputError(
@@ -338,5 +338,5 @@ class ClusterWorkers:
             )
         if not facts:
             raise EngineError("all workers ended before they reported their versions", remedy="Start them again")
-        if len({one.settings for one in facts.values()}) > 1:
+        if len({engine_facts.settings for engine_facts in facts.values()}) > 1:
             self._told("workers differ in settings that do not change results; the log names those of the first")

@@ -55,8 +55,8 @@ class ClusterOrder:
         return json.dumps(plain(self)).encode()
 
     @classmethod
-    def of(cls, told: bytes) -> ClusterOrder:
-        return restored(cls, json.loads(told))
+    def of(cls, payload: bytes) -> ClusterOrder:
+        return restored(cls, json.loads(payload))
 
     def unseen(self) -> str:
         """A path that cannot be read here but should be, and why. "" if there is none."""
@@ -78,9 +78,9 @@ def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:
     reference. If it can read none: the first few."""
     probes: list[tuple[str, ...]] = []
     for first in _firsts(files):
-        here = next((one for one in first if not _closed(one.path)), None)
+        here = next((file for file in first if not _closed(file.path)), None)
         if here is None:
-            probes.append(tuple(one.path for one in first))
+            probes.append(tuple(file.path for file in first))
         else:
             probes.append((here.path,))
             if here.reference and not here.reference.startswith(INLINE) and not _closed(here.reference):
@@ -92,13 +92,13 @@ def _firsts(files: Iterable[ListedFile]) -> list[Sequence[ListedFile]]:
     """The first files of each list. A list begins where the kind changes or line numbers start again."""
     lists: list[list[ListedFile]] = []
     before: ListedFile | None = None
-    for one in files:
-        if before is None or one.kind is not before.kind or one.line <= before.line:
+    for file in files:
+        if before is None or file.kind is not before.kind or file.line <= before.line:
             lists.append([])
-        before = one
-        if len(lists[-1]) < SEEN_OF_A_LIST and one.rejected is None:
-            lists[-1].append(one)
-    return [one for one in lists if one]
+        before = file
+        if len(lists[-1]) < SEEN_OF_A_LIST and file.rejected is None:
+            lists[-1].append(file)
+    return [first_files for first_files in lists if first_files]
 
 
 def _closed(path: str) -> str:
@@ -126,15 +126,15 @@ _idle: dict[str, list[EngineSeat]] = {}
 _stops: dict[str, threading.Event] = {}
 
 
-def introduce(told: bytes) -> dict[str, Any]:
+def introduce(payload: bytes) -> dict[str, Any]:
     """`facts` of the engine that this worker loaded, or in `misfit` why it cannot take part."""
-    return _with_seat(told, lambda seat, order: {"facts": plain(seat.facts, sparse=True)})
+    return _with_seat(payload, lambda seat, order: {"facts": plain(seat.facts, sparse=True)})
 
 
-def play(told: bytes, files: bytes) -> dict[str, Any]:
+def play(payload: bytes, files: bytes) -> dict[str, Any]:
     """Outcomes of files. `lines`: lines of a journal in order of arrival, fewer after `dismiss`. `misfit`: why this
     worker cannot take part. `told`: lines for people. `host`: of this worker. files: as `files_told` makes them."""
-    return _with_seat(told, lambda seat, order: seat.play(files_of(files), proven=order.proven))
+    return _with_seat(payload, lambda seat, order: seat.play(files_of(files), proven=order.proven))
 
 
 def dismiss(run: str) -> None:
@@ -146,12 +146,12 @@ def dismiss(run: str) -> None:
         seat.close()
 
 
-def _with_seat(told: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
-    theirs = json.loads(told)["version"]
+def _with_seat(payload: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
+    theirs = json.loads(payload)["version"]
     answer: dict[str, Any] = {"version": __version__, "address": _address()}
     if theirs != __version__:
         return answer | {"misfit": f"its harness has version {__version__}, but the evaluation has {theirs}"}
-    order = ClusterOrder.of(told)
+    order = ClusterOrder.of(payload)
     if _stop_of(order.run).is_set():
         return answer | {"lines": b""}
     seat = _taken(order)
@@ -200,9 +200,9 @@ class EngineSeat:
         return ""
 
     def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:
-        kept = self._thread.submit(self._play, files, proven).result()
+        journal = self._thread.submit(self._play, files, proven).result()
         assert self._pool is not None
-        return {"lines": b"".join(kept.lines), "lost": kept.losses, "host": self._pool.used.host}
+        return {"lines": b"".join(journal.lines), "lost": journal.losses, "host": self._pool.used.host}
 
     def told(self) -> list[str]:
         lines, self._told[:] = list(self._told), []
@@ -234,10 +234,10 @@ class EngineSeat:
 
     def _play(self, files: Sequence[ListedFile], proven: bool) -> _Kept:
         assert self._pool is not None
-        kept = _Kept()
-        playing = FilesInPlay(self.order.evaluation, files, self._pool, kept, proven=proven)
+        journal = _Kept()
+        playing = FilesInPlay(self.order.evaluation, files, self._pool, journal, proven=proven)
         playing.play(self._stop, nobody)
-        return kept
+        return journal
 
     def _close(self) -> None:
         if self._pool is not None:

@@ -128,8 +128,10 @@ class ContinuousListening:
         if file.rejected is not None:
             heard.outcome = file.outcome_rejected(file.rejected)
             return
-        began_s, asked = time.process_time(), self._evaluation
-        with open_sound(file.path, self._facts.rate_hz, resample=asked.resample, hashed=asked.hashes) as sound:
+        began_s, evaluation = time.process_time(), self._evaluation
+        with open_sound(
+            file.path, self._facts.rate_hz, resample=evaluation.resample, hashed=evaluation.hashes
+        ) as sound:
             for block in pieces(sound.blocks()):
                 self._listening.feed(block)
                 self._fed += len(block)
@@ -144,15 +146,15 @@ class ContinuousListening:
         for spot in spots:
             # A spot that is reported too late, or that ends after the sound, goes to the nearest file: it must not be
             # lost.
-            place = next((one for one in self._files if spot.end <= one.end), self._files[-1])
+            place = next((file for file in self._files if spot.end <= file.end), self._files[-1])
             place.spots.append(
                 OfflineSpot(spot.phrase, max(0, spot.start - place.begin), max(0, spot.end - place.begin), spot.score)
             )
 
     def _sure(self, until: int) -> list[FileOutcome]:
-        found = []
+        outcomes = []
         while self._files and self._files[0].end <= until:
             heard = self._files.popleft()
-            kept = heard.outcome.rejected is None
-            found.append(replace(heard.outcome, spots=in_order(heard.spots)) if kept else heard.outcome)
-        return found
+            is_usable = heard.outcome.rejected is None
+            outcomes.append(replace(heard.outcome, spots=in_order(heard.spots)) if is_usable else heard.outcome)
+        return outcomes

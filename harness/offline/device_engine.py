@@ -107,14 +107,14 @@ class DeviceEngine:
         """Profiles of devices that take sound over a wire. The devices themselves are in a bench."""
         paths = profile_paths(Path.cwd() / "devices").values()
         profiles = [load_profile(path, beside=Path.cwd()) for path in paths if _SOUND_KEY.search(path.read_bytes())]
-        able = [one for one in profiles if one.audio is not None or one.console.framing is Framing.VH]
-        return tuple(OfflineModel(one.id, one.wake_phrases, "", one.title) for one in able)
+        able = [profile for profile in profiles if profile.audio is not None or profile.console.framing is Framing.VH]
+        return tuple(OfflineModel(profile.id, profile.wake_phrases, "", profile.title) for profile in able)
 
     @classmethod
     def most_jobs(cls, model: str) -> int:
         """Largest number of workers for a task: one per device."""
         _, _, ids = model.partition("#")
-        return max(1, len([one for one in ids.split(",") if one.strip()]))
+        return max(1, len([device_id for device_id in ids.split(",") if device_id.strip()]))
 
     def listen(self) -> DeviceStream:
         """The device with cleared state: after a restart or a silence. EngineError if that fails now, DeviceError if
@@ -135,13 +135,13 @@ class DeviceEngine:
         self._stack.close()
 
     def _may_restart(self, settings: Mapping[str, str]) -> bool:
-        asked = settings.get(BETWEEN.name, "")
-        if asked == RESTART and not self._link.abilities.restarts:
+        choice = settings.get(BETWEEN.name, "")
+        if choice == RESTART and not self._link.abilities.restarts:
             raise InputError(
                 f"{self._link.id} cannot be restarted over its connection",
                 remedy=f"Set {BETWEEN.name}={SILENCE}, and {GAP.name} to the silence that clears its state",
             )
-        return self._link.abilities.restarts and asked != SILENCE
+        return self._link.abilities.restarts and choice != SILENCE
 
     def _asked_sensitivity(self, settings: Mapping[str, str]) -> int | None:
         text = settings.get(SENSITIVITY.name, "")
@@ -198,8 +198,8 @@ class DeviceStream:
                 self._give(rest)
             if len(self._gap):
                 self._give(self._gap, file=False)
-        found, self._found = tuple(self._found), []
-        return found
+        spots, self._found = tuple(self._found), []
+        return spots
 
     def _give(self, samples: npt.NDArray[np.int16], *, file: bool = True) -> None:
         started, ended, wakes = self._link.give(samples)
@@ -227,10 +227,10 @@ class DeviceStream:
             self._found.append(OfflineSpot(wake.phrase, max(0, end - self._spot), end, wake.score))
 
 
-def _fingerprint(one: Reached, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:
+def _fingerprint(device: Reached, profile: DeviceProfile, firmware: str, settings: Mapping[str, str]) -> str:
     """Everything known that events depend on: firmware version as reported, profile, settings."""
     known = {each.name for each in DeviceEngine.settings if each.scores}
     relevant = [f"{name}={value}" for name, value in sorted(settings.items()) if name in known]
     rules = [file.sha256 for file in profile.files]
-    parts = [one.driver, profile.id, *rules, firmware, str(getattr(one.options, "encoding", "")), *relevant]
+    parts = [device.driver, profile.id, *rules, firmware, str(getattr(device.options, "encoding", "")), *relevant]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -58,7 +58,7 @@ def reached(model: str, settings: Mapping[str, str]) -> tuple[Reached, ...]:
     file, hash_sign, ids = model.partition("#")
     if hash_sign:
         bench = load_bench(file)
-        names = [one.strip() for one in ids.split(",") if one.strip()]
+        names = [name.strip() for name in ids.split(",") if name.strip()]
         if not names or len(set(names)) != len(names):
             raise InputError(
                 f"{model!r} names no device, or one twice",
@@ -86,20 +86,20 @@ def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> Reached:
     connection = device.connection
     if connection is None:
         raise InputError(f"{name!r} of {bench.path} has no connection", remedy="Evaluate a black box live: harness run")
-    own = {one.name: getattr(connection.options, one.name) for one in fields(connection.options)}  # type: ignore[arg-type]
+    own = {field.name: getattr(connection.options, field.name) for field in fields(connection.options)}  # type: ignore[arg-type]
     options = options_of(connection.driver, given, own) if given else connection.options
     return _able(Reached(name, connection.driver, options, device.profile))
 
 
-def _able(one: Reached) -> Reached:
+def _able(device: Reached) -> Reached:
     """The device itself. InputError if it does not take sound over its connection."""
-    if not one.abilities.injects:
+    if not device.abilities.injects:
         raise InputError(
-            f"{one.id!r} does not accept sound over its connection ({one.driver})",
+            f"{device.id!r} does not accept sound over its connection ({device.driver})",
             remedy="If the device can, set `injection` of its connection or `audio` of its profile. "
             "Otherwise evaluate it through the air: harness run",
         )
-    return one
+    return device
 
 
 @contextmanager
@@ -109,8 +109,8 @@ def first_free(devices: tuple[Reached, ...]) -> Iterator[Reached]:
     deadline_s = time.monotonic() + LOCK_WAIT_S
     held: int | None = None
     while True:
-        for one in devices:
-            held = _lock(one)
+        for device in devices:
+            held = _lock(device)
             if held is not None:
                 break
         if held is not None:
@@ -124,15 +124,15 @@ def first_free(devices: tuple[Reached, ...]) -> Iterator[Reached]:
             )
         time.sleep(_LOOK_AGAIN_S)
     try:
-        yield one
+        yield device
     finally:
         os.close(held)
 
 
-def _lock(one: Reached) -> int | None:
+def _lock(device: Reached) -> int | None:
     folder = runtime_folder() / "devices"
     folder.mkdir(exist_ok=True)
-    name = hashlib.sha256(far_end(one.driver, one.options, one.id).encode()).hexdigest()[:24]
+    name = hashlib.sha256(far_end(device.driver, device.options, device.id).encode()).hexdigest()[:24]
     file = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -232,20 +232,22 @@ class DeviceLink:
         while True:
             mark = self._mark()
             ended = self._played(waveform, mark)
-            told = self._since(mark)
-            started = next((one for one in told if isinstance(one, seen_by.StimulusStarted)), None)
+            observations = self._since(mark)
+            started = next(
+                (observation for observation in observations if isinstance(observation, seen_by.StimulusStarted)), None
+            )
             if ended is not None and ended.complete and started is not None:
                 break
             # For a moment after a restart the device is not ready. It has heard nothing then.
             if started is not None or time.monotonic() >= self._settling_until_s:
-                raise self._failed(*_reason(told, self._lost))
+                raise self._failed(*_reason(observations, self._lost))
             time.sleep(_AGAIN_S)
         self._settling_until_s = 0.0
-        if any(map(_started, told)):
+        if any(map(_started, observations)):
             raise self._failed("restarted in the middle of a file", "Check its power supply and its console")
         if self.about().lost_events != missing:
             raise self._failed("has dropped events: its event buffer is full", "Send sound in real time")
-        wakes = tuple(one for one in told if isinstance(one, seen_by.Wake))
+        wakes = tuple(observation for observation in observations if isinstance(observation, seen_by.Wake))
         with self._changed:
             self._seen.clear()
         return started, ended, wakes
@@ -262,8 +264,10 @@ class DeviceLink:
             raise self._failed(f"does not accept sound: {error.what}", error.remedy) from error
 
         def ended() -> seen_by.StimulusEnded | None:
-            told = (one for one in self._since(mark) if isinstance(one, seen_by.StimulusEnded))
-            return next((one for one in told if one.play_id == play_id), None)
+            endings = (
+                observation for observation in self._since(mark) if isinstance(observation, seen_by.StimulusEnded)
+            )
+            return next((ending for ending in endings if ending.play_id == play_id), None)
 
         progress = len(self._progress(mark))
         while not self._wait(lambda: ended() is not None, NO_PROGRESS_S):
@@ -274,13 +278,17 @@ class DeviceLink:
         return ended()
 
     def _progress(self, mark: int) -> list[seen_by.Observation]:
-        return [one for one in self._since(mark) if isinstance(one, seen_by.ListeningProved | seen_by.StimulusStarted)]
+        return [
+            observation
+            for observation in self._since(mark)
+            if isinstance(observation, seen_by.ListeningProved | seen_by.StimulusStarted)
+        ]
 
     def _take(self, seen: seen_by.Observation) -> None:
         with self._changed:
             match seen:
-                case seen_by.LinkLost(what=what):
-                    self._lost = what
+                case seen_by.LinkLost(what=reason):
+                    self._lost = reason
                 case seen_by.LinkBack():
                     self._lost = ""
                 case _:
@@ -300,20 +308,20 @@ class DeviceLink:
         with self._changed:
             return self._changed.wait_for(holds, limit_s)
 
-    def _failed(self, what: str, remedy: str = "") -> EngineError:
-        return EngineError(f"{self.id} {what}", remedy=remedy)
+    def _failed(self, problem: str, remedy: str = "") -> EngineError:
+        return EngineError(f"{self.id} {problem}", remedy=remedy)
 
 
 def _started(seen: seen_by.Observation) -> bool:
     return isinstance(seen, seen_by.Status) and seen.state is seen_by.DeviceState.STARTED
 
 
-def _reason(told: list[seen_by.Observation], lost: str) -> tuple[str, str]:
+def _reason(observations: list[seen_by.Observation], lost: str) -> tuple[str, str]:
     """Why a sound was cut off, from the observations during it; and the remedy."""
-    for one in told:
-        match one:
-            case seen_by.LinkLost(what=what):
-                return f"was lost in the middle of a file: {what}", "Reconnect it; the file is tried again"
+    for observation in observations:
+        match observation:
+            case seen_by.LinkLost(what=reason):
+                return f"was lost in the middle of a file: {reason}", "Reconnect it; the file is tried again"
             case seen_by.Status(state=seen_by.DeviceState.STARTED):
                 return "restarted in the middle of a file", "Check its power supply and its console"
             case seen_by.Status(state=seen_by.DeviceState.GONE, detail=detail):
@@ -322,5 +330,5 @@ def _reason(told: list[seen_by.Observation], lost: str) -> tuple[str, str]:
                 pass
     if lost:
         return f"is gone: {lost}", "Reconnect it (docs/how-to/serial-boards.md)"
-    lines = [one.text for one in told if isinstance(one, seen_by.LogLine)]
+    lines = [observation.text for observation in observations if isinstance(observation, seen_by.LogLine)]
     return f"did not hear a file to its end: {lines[-1] if lines else 'no reason reported'}", "Check its console"

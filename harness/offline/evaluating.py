@@ -94,8 +94,8 @@ class EvaluationFiles:
         try:
             self._demand_room(resume=resume, force=force)
         except OSError as error:  # the name is too long, or the folder cannot be read
-            what = f"the log cannot be written: {error.strerror or error}"
-            raise InputError(what, place=Place(str(self.log)), remedy="Choose another -l") from error
+            problem = f"the log cannot be written: {error.strerror or error}"
+            raise InputError(problem, place=Place(str(self.log)), remedy="Choose another -l") from error
 
     def _demand_room(self, *, resume: bool, force: bool) -> None:
         folder = self.log.parent
@@ -107,9 +107,9 @@ class EvaluationFiles:
             )
         if not os.access(folder, os.W_OK):
             raise InputError("the folder is not writable", place=Place(str(folder)), remedy="Choose another -l")
-        for one in self.all:
-            if one.exists() and not one.is_file():
-                raise InputError("this is not a regular file", place=Place(str(one)), remedy="Choose another -l")
+        for path in self.all:
+            if path.exists() and not path.is_file():
+                raise InputError("this is not a regular file", place=Place(str(path)), remedy="Choose another -l")
         if resume:
             if self.log.exists() and not self.journal.exists():
                 raise InputError(
@@ -156,13 +156,13 @@ class EvaluationFiles:
         run = replace(run_of(journal), breakdowns=tuple(breakdowns(journal)), limits=limits)
         with WholeFile(str(self.log)) as file:
             text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
-            found = write_log(text, run, journal.outcomes(), talker_of)
+            figures = write_log(text, run, journal.outcomes(), talker_of)
             text.flush()
             file.keep()
         with WholeFile(str(self.summary)) as file:
-            file.write((json.dumps(summary_json(run, found), indent=2) + "\n").encode())
+            file.write((json.dumps(summary_json(run, figures), indent=2) + "\n").encode())
             file.keep()
-        return run, found
+        return run, figures
 
     def _ways_out(self) -> str:
         ways = "Replace it with --force, or choose another -l"
@@ -185,41 +185,41 @@ def _is_log(path: Path) -> bool:
 
 
 def listing_of(
-    asked: EvaluationAsked, warn: Callable[[str], None], conditions: Sequence[SoundCondition] = ()
+    request: EvaluationAsked, warn: Callable[[str], None], conditions: Sequence[SoundCondition] = ()
 ) -> Listing:
     """Reads lists, places and labels; InputError, also for a column that none of them has."""
-    gathered = [[gather(one, asked.encoding) for one in places] for places in (asked.inside, asked.outside)]
-    long = _labelled(asked, warn)
+    gathered = [[gather(place, request.encoding) for place in places] for places in (request.inside, request.outside)]
+    long = _labelled(request, warn)
     listing = read_lists(
-        asked.inv, asked.oov, asked.referenced, gathered[0], gathered[1], long, conditions, asked.encoding
+        request.inv, request.oov, request.referenced, gathered[0], gathered[1], long, conditions, request.encoding
     )
     if conditions:
         demand_local(listing.files)
-    wanted = [one for names in asked.by for one in names]
+    wanted = [column for names in request.by for column in names]
     known = (*listing.columns, *listing.label_columns)
-    demand_columns(known, [*wanted, *filter(None, [asked.clustered_by])])
+    demand_columns(known, [*wanted, *filter(None, [request.clustered_by])])
     return listing
 
 
-def clusters_of(asked: EvaluationAsked, listing: Listing) -> str:
+def clusters_of(request: EvaluationAsked, listing: Listing) -> str:
     """The column whose values are clusters, or ""."""
     columns = (*listing.columns, *listing.label_columns)
-    known = next((one for one in TALKERS if one in columns), "")
-    return known if asked.clustered_by is None else asked.clustered_by
+    known = next((column for column in TALKERS if column in columns), "")
+    return known if request.clustered_by is None else request.clustered_by
 
 
-def _labelled(asked: EvaluationAsked, warn: Callable[[str], None]) -> list[GatheredFiles]:
+def _labelled(request: EvaluationAsked, warn: Callable[[str], None]) -> list[GatheredFiles]:
     """The long recordings with their labels."""
-    if not asked.long:
+    if not request.long:
         return []
     from harness.offline.labels import LabelsOfRecordings
 
-    known = LabelsOfRecordings(asked.labels, asked.encoding, asked.tier)
-    places = [gather(one, asked.encoding) for one in asked.long]
-    found = [replace(one, labels=known.of(one)) for one in places]
+    known = LabelsOfRecordings(request.labels, request.encoding, request.tier)
+    places = [gather(place, request.encoding) for place in request.long]
+    recordings = [replace(place, labels=known.of(place)) for place in places]
     if unused := known.unused():
         warn(f"{counted(len(unused), 'recording')} with labels but not in --long, such as {unused[0]}")
-    return found
+    return recordings
 
 
 class EvaluationSitting:
@@ -227,7 +227,7 @@ class EvaluationSitting:
 
     def __init__(
         self,
-        asked: EvaluationAsked,
+        request: EvaluationAsked,
         named: str,
         evaluation: Evaluation,
         listing: Listing,
@@ -239,23 +239,23 @@ class EvaluationSitting:
         limits: DeclaredLimits,
         verbose: int,
     ) -> None:
-        self._asked, self._named, self._evaluation, self._written = asked, named, evaluation, written
+        self._asked, self._named, self._evaluation, self._written = request, named, evaluation, written
         self._screen, self._command_line = screen, tuple(command_line)
         self._sweep, self._limits, self._verbose = sweep, limits, verbose
-        self._listing, self._clustered_by = listing, clusters_of(asked, listing)
+        self._listing, self._clustered_by = listing, clusters_of(request, listing)
         # Reports errors in development lists now, not after hours.
         developed, conditions = sweep.developed, evaluation.conditions
         self._developed = (
-            read_lists(sweep.dev_inv, sweep.dev_oov, (), conditions=conditions, encoding=asked.encoding)
+            read_lists(sweep.dev_inv, sweep.dev_oov, (), conditions=conditions, encoding=request.encoding)
             if developed
             else None
         )
         self._files: Sequence[ListedFile] = self._listing.files
         self._shard: Shard | None = None
-        if asked.shard is not None:
+        if request.shard is not None:
             from harness.offline.shards import part_of
 
-            self._files, self._shard = part_of(self._files, asked.shard)
+            self._files, self._shard = part_of(self._files, request.shard)
         self._header: JournalHeader | None = None
 
     def evaluate(self) -> EvaluationEnding:
@@ -278,36 +278,36 @@ class EvaluationSitting:
         journal: OpensJournal,
         on_outcome: OnOutcome | None = None,
     ) -> RunPace:
-        asked = self._asked
+        request = self._asked
         screen = self._screen
-        limits = WorkerLimits(hang_after_s=asked.hang_after_s)
+        limits = WorkerLimits(hang_after_s=request.hang_after_s)
         with stop_when_asked() as stop:
-            if asked.cluster:
+            if request.cluster:
                 from harness.offline.cluster import run_on_cluster
 
                 return run_on_cluster(
                     evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
-                    on_told=screen.warn, limits=limits, address=asked.cluster, task_s=asked.task_hours * 3600,
+                    on_told=screen.warn, limits=limits, address=request.cluster, task_s=request.task_hours * 3600,
                 )  # fmt: skip
             return run(
                 evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
-                on_told=screen.warn, limits=limits, jobs=asked.jobs,
+                on_told=screen.warn, limits=limits, jobs=request.jobs,
                 # Imports now what is needed later, since that takes longer than to play half an hour of audio.
                 while_loading=lambda: import_module("harness.offline.reports.log"),
             )  # fmt: skip
 
     def _opens(self, facts: EngineFacts) -> Journal:
         """Opens the journal once the engine has reported its facts, before audio is read."""
-        asked = self._asked
-        asked.demand_fit(self._named, facts)
+        request = self._asked
+        request.demand_fit(self._named, facts)
         if self._sweep:
             from harness.offline.sweep import demand_scores
 
             demand_scores(facts, self._evaluation)
         lead_in_ms = 0.0 if facts.kind is EngineKind.TRANSCRIPT else facts.lead_in_ms
         counting = Counting(
-            asked.count_in_vocabulary, asked.normalise, asked.words, lead_in_ms, asked.lead_in_ref,
-            asked.tolerance_s, self._phrases(facts) if asked.long else (),
+            request.count_in_vocabulary, request.normalise, request.words, lead_in_ms, request.lead_in_ref,
+            request.tolerance_s, self._phrases(facts) if request.long else (),
         )  # fmt: skip
         header = JournalHeader(
             self._evaluation,
@@ -321,7 +321,7 @@ class EvaluationSitting:
             self._shard,
             self._listing.bases,
         )
-        journal = self._written.opened(header, resume=asked.resume)
+        journal = self._written.opened(header, resume=request.resume)
         self._header = header
         if self._verbose:
             from harness.offline.reports.log import writing_line
@@ -337,13 +337,13 @@ class EvaluationSitting:
         labels = Counter(compared(label.phrase) for file in self._listing.files for label in file.labels)
         others = {phrase: count for phrase, count in labels.items() if phrase and phrase not in known}
         if known and others:
-            heard, said = ", ".join(map(repr, known)), ", ".join(f"{one!r} ({n})" for one, n in others.items())
+            heard, phrases = ", ".join(map(repr, known)), ", ".join(f"{phrase!r} ({n})" for phrase, n in others.items())
             if others.keys() == labels.keys():
                 raise InputError(
-                    f"no label matches a phrase of this engine: the labels name {said}, the engine detects {heard}",
+                    f"no label matches a phrase of this engine: the labels name {phrases}, the engine detects {heard}",
                     remedy="Write the engine's phrase in the labels, or leave it out of all of them",
                 )
-            self._screen.warn(f"labels of other phrases do not count: {said}; the engine detects {heard}")
+            self._screen.warn(f"labels of other phrases do not count: {phrases}; the engine detects {heard}")
         return known
 
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
@@ -377,33 +377,33 @@ class EvaluationSitting:
             summary_line,
         )
 
-        screen, asked = self._screen, self._asked
-        done, found = self._written.write(
+        screen, request = self._screen, self._asked
+        done, figures = self._written.write(
             self._breakdowns, self._limits, talker_of(self._listing.columns, self._clustered_by)
         )
         facts = done.header.facts
         if self._verbose:
-            head = head_of(done, found)
-            inv, oov = bool(asked.inv or asked.inside or asked.referenced), bool(asked.without_phrase)
+            head = head_of(done, figures)
+            inv, oov = bool(request.inv or request.inside or request.referenced), bool(request.without_phrase)
             for line in sound_lines(head, inv=inv, oov=oov):
                 screen.say(line)
         if self._verbose >= 2:
-            for line in point_lines(facts.operating_point, [one.number for one in facts.operating_points]):
+            for line in point_lines(facts.operating_point, [point.number for point in facts.operating_points]):
                 screen.say(line)
-        screen.say(summary_line(done, found))
-        for warning in clip_warnings(found):
+        screen.say(summary_line(done, figures))
+        for warning in clip_warnings(figures):
             screen.say(f"Warning: {warning}.")
-        for one in done.breakdowns:
-            for line in group_lines(one, screen.width):
+        for breakdown in done.breakdowns:
+            for line in group_lines(breakdown, screen.width):
                 screen.say(line)
-        for line in fault_lines(found.counts, "the ERROR lines of the log say", resampling=asked.resample):
+        for line in fault_lines(figures.counts, "the ERROR lines of the log say", resampling=request.resample):
             screen.warn(line)
-        if not (found.counts.inv_files or found.counts.oov_files):
+        if not (figures.counts.inv_files or figures.counts.oov_files):
             screen.warn("no file was usable")
-        if found.clustered and found.clustering is not None:
+        if figures.clustered and figures.clustering is not None:
             screen.warn(
-                f"false accepts come in clusters (index of dispersion {number(found.clustering.index)} over files): "
-                f"the 95 % interval by file is {number_interval(found.clustering.interval)} per hour"
+                f"false accepts come in clusters (index of dispersion {number(figures.clustering.index)} over files): "
+                f"the 95 % interval by file is {number_interval(figures.clustering.interval)} per hour"
             )
         if lost := len(done.lost_workers):
             screen.warn(f"{counted(lost, 'worker')} lost and replaced; see the x-lost-worker lines of the log")
@@ -414,10 +414,10 @@ class EvaluationSitting:
             )
             return EvaluationEnding.INTERRUPTED
         well = self._swept()
-        failures = list(limit_failures(self._limits, found))
+        failures = list(limit_failures(self._limits, figures))
         for failure in failures:
             screen.warn(failure)
-        if not well or found.counts.has_faults:
+        if not well or figures.counts.has_faults:
             return EvaluationEnding.FAULT
         return EvaluationEnding.LIMIT_FAILED if failures else EvaluationEnding.WELL
 
@@ -426,7 +426,7 @@ class EvaluationSitting:
 
         conditions = len(self._evaluation.conditions)
         for names in self._asked.by or (((CONDITION,),) if conditions else ()):
-            outcomes = (one.outcome for one in journal.outcomes())
+            outcomes = (entry.outcome for entry in journal.outcomes())
             columns, counting = self._listing.columns, journal.header.counting
             yield breakdown(outcomes, counting, columns, names, self._clustered_by, conditions)
 
@@ -450,7 +450,7 @@ class SeveralSittings:
 
     def __init__(
         self,
-        asked: EvaluationAsked,
+        request: EvaluationAsked,
         named: Sequence[str],
         tasks: Sequence[Task],
         screen: EvaluationScreen,
@@ -462,26 +462,26 @@ class SeveralSittings:
         pages: bool,
         demand: Callable[[Path], None],
     ) -> None:
-        self._asked, self._named, self._screen, self._sweep = asked, named, screen, sweep
+        self._asked, self._named, self._screen, self._sweep = request, named, screen, sweep
         self._several, self._pages = len(tasks) > 1, pages
-        limits.demand_figures(asked)
+        limits.demand_figures(request)
         each = sweep.of_several() if self._several else sweep
-        each.demand_sense(asked)
-        self._logs = [Path(one) for one in log_names(asked.log, named, tasks)]
-        written = [EvaluationFiles(one) for one in self._logs]
-        for one in written:
-            for file in one.all:
+        each.demand_sense(request)
+        self._logs = [Path(log) for log in log_names(request.log, named, tasks)]
+        written = [EvaluationFiles(log) for log in self._logs]
+        for files in written:
+            for file in files.all:
                 demand(file)
-            one.demand_room(resume=asked.resume, force=asked.force)
-        kept = (self._several or pages) and not asked.referenced and not asked.continuous
+            files.demand_room(resume=request.resume, force=request.force)
+        keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = [
-            asked.evaluation(task, asked.cache or (f"{files.log}.scores" if each or kept else ""))
+            request.evaluation(task, request.cache or (f"{files.log}.scores" if each or keeps_scores else ""))
             for task, files in zip(tasks, written, strict=True)
         ]
-        self._listing = listing_of(asked, screen.warn, evaluations[0].conditions)
+        self._listing = listing_of(request, screen.warn, evaluations[0].conditions)
         self._sittings = [
             EvaluationSitting(
-                asked, name, evaluation, self._listing, files, screen, command_line,
+                request, name, evaluation, self._listing, files, screen, command_line,
                 sweep=each, limits=limits, verbose=verbose,
             )
             for name, evaluation, files in zip(named, evaluations, written, strict=True)
@@ -508,19 +508,19 @@ class SeveralSittings:
         from harness.offline.reports.engines import engine_lines
         from harness.offline.several import read_engines, table_of, write_joint
 
-        asked, listing = self._asked, self._listing
-        clustered_by = clusters_of(asked, listing)
+        request, listing = self._asked, self._listing
+        clustered_by = clusters_of(request, listing)
         self.engines = read_engines(self._logs, self._screen.warn, talker_of(listing.columns, clustered_by))
         target = self._sweep.target_fa_per_hour
         self.table = table_of(self.engines, target, listing.columns, clustered_by)
         if not self._several:
             return
-        for one in self.engines:
-            if one.no_scores:
-                self._screen.warn(f"{one.name} counts at the point where it ran: {one.no_scores}")
+        for engine in self.engines:
+            if engine.no_scores:
+                self._screen.warn(f"{engine.name} counts at the point where it ran: {engine.no_scores}")
         for line in engine_lines(self.table, self._screen.width):
             self._screen.say(line)
         if self._sweep:
-            prefix = self._sweep.prefix or f"{(asked.log or 'engines').removesuffix('.log')}.det"
+            prefix = self._sweep.prefix or f"{(request.log or 'engines').removesuffix('.log')}.det"
             files = list(write_joint(prefix, self.engines, self.table, picture=not self._sweep.no_picture))
             self._screen.say(f"Sweep of {len(self.engines)} engines, in {', '.join(files)}")

@@ -76,10 +76,10 @@ def gather(place: str, encoding: str | None = None) -> GatheredFiles:
         remedy = f"Unpack it, and name the folder: tar xf {place}"
         raise InputError("sound in a tar archive cannot be read in place", place=Place(place), remedy=remedy)
     if glob.has_magic(place):
-        found = [name for one in sorted(glob.glob(place, recursive=True)) for name in _each(one)]
-        if not found:
+        names = [name for entry in sorted(glob.glob(place, recursive=True)) for name in _each(entry)]
+        if not names:
             raise InputError("no sound file matches this pattern", place=Place(place), remedy="Check it with ls")
-        return _of_names(place, found)
+        return _of_names(place, names)
     if path.is_file():
         remedy = (
             f"Give a list with -i or --oov; here, a folder, {', '.join(SOUNDS[:2])}, .zip or {', '.join(MANIFESTS)}"
@@ -95,7 +95,7 @@ def _of_names(place: str, names: Sequence[str]) -> GatheredFiles:
         raise InputError(f"the name {wrong!r} has a line end", place=Place(place), remedy="Rename the file")
     top = place if Path(place).is_dir() else ""
     folders = (os.path.relpath(os.path.dirname(name), top) if top else os.path.dirname(name) for name in names)
-    return GatheredFiles(place, tuple(names), {FOLDER: tuple("" if one == "." else one for one in folders)})
+    return GatheredFiles(place, tuple(names), {FOLDER: tuple("" if folder == "." else folder for folder in folders)})
 
 
 def _standard_input() -> Iterator[str]:
@@ -133,9 +133,9 @@ def _of_zip(place: str) -> GatheredFiles:
             inside = sorted(name for name in archive.namelist() if _is_sound(name))
     except (OSError, zipfile.BadZipFile) as error:
         raise InputError(f"this archive cannot be read: {error}", place=Place(place), remedy="Make it again") from error
-    found = _of_names(place, inside)
+    files = _of_names(place, inside)
     names = tuple(f"zip://{name}::file://{os.path.abspath(place)}" for name in inside)
-    return GatheredFiles(place, names, found.columns)
+    return GatheredFiles(place, names, files.columns)
 
 
 def _of_manifest(place: str, encoding: str | None) -> GatheredFiles:
@@ -146,12 +146,12 @@ def _of_manifest(place: str, encoding: str | None) -> GatheredFiles:
     for row in table.rows:
         if not row.cells.get(audio):
             raise InputError(f"the row has no {audio}", place=Place(place, row.line), remedy=_MANIFEST_REMEDY)
-    found = _of_names(place, [row.cells[audio] for row in table.rows])
+    files = _of_names(place, [row.cells[audio] for row in table.rows])
     columns = {name: tuple(row.cells.get(name, "") for row in table.rows) for name in table.header}
     texts = columns[text] if text is not None else ()
     others = {name: of for name, of in columns.items() if name and name != audio}
     folder = os.path.dirname(os.path.abspath(place))
-    return GatheredFiles(place, found.names, found.columns | others, folder, texts=texts)
+    return GatheredFiles(place, files.names, files.columns | others, folder, texts=texts)
 
 
 def demand_columns(known: Sequence[str], wanted: Sequence[str]) -> None:

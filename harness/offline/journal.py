@@ -136,8 +136,8 @@ class JournalFile:
     def untimed_s(self) -> float:
         """Audio of outcomes after the last mark of a killed sitting. duration_s does not include them."""
         with self.path.open("rb") as file:
-            found = [outcome_of(os.pread(file.fileno(), length, offset)).outcome for offset, length in self._untimed]
-        return sum(one.seconds for one in found if one.rejected is None)
+            outcomes = [outcome_of(os.pread(file.fileno(), length, offset)).outcome for offset, length in self._untimed]
+        return sum(outcome.seconds for outcome in outcomes if outcome.rejected is None)
 
     @property
     def lost_workers(self) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
             before = key
             line = os.pread(descriptors[place[at]], int(lengths[at]), int(offsets[at]))
             try:
-                found = outcome_of(line)
+                outcome = outcome_of(line)
             except ValueError as error:
                 begins = int(offsets[at])
                 with journals[place[at]].path.open("rb") as file:
@@ -191,7 +191,7 @@ def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
                         file.read(min(_PIECE, begins - past)).count(b"\n") for past in range(0, begins, _PIECE)
                     )
                 raise _damaged(journals[place[at]].path, number, error) from error
-            yield found
+            yield outcome
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
@@ -244,16 +244,16 @@ class Journal:
         it belongs to another evaluation or another run is writing it."""
         descriptor = _locked(path)  # before reading, since another run could still add lines
         try:
-            found = JournalFile(path)
-            differs = differences(found.header, header)
+            journal = JournalFile(path)
+            differs = differences(journal.header, header)
             if differs:
                 raise InputError(
                     f"{path} is the journal of another evaluation: {'; '.join(differs)}",
                     remedy="Give the same lists and options, or start again with --force instead of --resume",
                 )
-            os.ftruncate(descriptor, found.whole_bytes)
+            os.ftruncate(descriptor, journal.whole_bytes)
             os.lseek(descriptor, 0, os.SEEK_END)
-            return cls(path, descriptor, found.whole_bytes, now_s, found)
+            return cls(path, descriptor, journal.whole_bytes, now_s, journal)
         except OSError as error:
             os.close(descriptor)
             raise InputError(f"the journal {path} cannot be written: {error.strerror}") from error

@@ -76,41 +76,41 @@ class JournalHeader:
 
 
 def differences(
-    one: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, parts: bool = False
+    header: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, parts: bool = False
 ) -> list[str]:
     """What differs in the settings that decide outcomes or counts. Empty for the same evaluation. called: names of
     the two. parts: whether they should be different shards of the same split."""
-    found: list[str] = []
+    changes: list[str] = []
 
-    def look(what: str, before: object, after: object) -> None:
+    def look(subject: str, before: object, after: object) -> None:
         if before != after:
-            found.append(f"{what} {_said(before)} {called[0]}, {_said(after)} {called[1]}")
+            changes.append(f"{subject} {_said(before)} {called[0]}, {_said(after)} {called[1]}")
 
     for name in ("resample", "continuous", "vad", "hashes"):
-        look(f"{name} is", getattr(one.evaluation, name), getattr(other.evaluation, name))
-    look("the task is", one.evaluation.task.name, other.evaluation.task.name)
-    look("settings are", one.evaluation.task.settings, other.evaluation.task.settings)
+        look(f"{name} is", getattr(header.evaluation, name), getattr(other.evaluation, name))
+    look("the task is", header.evaluation.task.name, other.evaluation.task.name)
+    look("settings are", header.evaluation.task.settings, other.evaluation.task.settings)
     for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref", "tolerance_s"):
-        look(f"{name.replace('_', ' ')} is", getattr(one.counting, name), getattr(other.counting, name))
-    look("the tail is", f"{exact(one.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
-    if one.evaluation.conditions != other.evaluation.conditions:
-        then, now = ([each.label() for each in of.evaluation.conditions] for of in (one, other))
+        look(f"{name.replace('_', ' ')} is", getattr(header.counting, name), getattr(other.counting, name))
+    look("the tail is", f"{exact(header.evaluation.tail_s)} s", f"{exact(other.evaluation.tail_s)} s")
+    if header.evaluation.conditions != other.evaluation.conditions:
+        then, now = ([each.label() for each in of.evaluation.conditions] for of in (header, other))
         before = _differing(then, now) if then != now else "others of the same names"
         look("conditions are", before, _differing(now, then))
-    look("the engine's fingerprint is", one.facts.fingerprint[:12], other.facts.fingerprint[:12])
-    look("the engine's version is", one.facts.version, other.facts.version)
-    if one.facts != other.facts and not found:
-        found.append("the engine's other facts differ")
-    look("lists have sha256", [each.sha256[:12] for each in one.lists], [each.sha256[:12] for each in other.lists])
-    look("the lists' numbers of files are", [each.files for each in one.lists], [each.files for each in other.lists])
-    look("versions are", one.versions, other.versions)
+    look("the engine's fingerprint is", header.facts.fingerprint[:12], other.facts.fingerprint[:12])
+    look("the engine's version is", header.facts.version, other.facts.version)
+    if header.facts != other.facts and not changes:
+        changes.append("the engine's other facts differ")
+    look("lists have sha256", [each.sha256[:12] for each in header.lists], [each.sha256[:12] for each in other.lists])
+    look("the lists' numbers of files are", [each.files for each in header.lists], [each.files for each in other.lists])
+    look("versions are", header.versions, other.versions)
     if parts:
-        look("the number of shards is", one.shard.of if one.shard else 1, other.shard.of if other.shard else 1)
+        look("the number of shards is", header.shard.of if header.shard else 1, other.shard.of if other.shard else 1)
     else:
-        look("the shard is", str(one.shard or "none"), str(other.shard or "none"))
-    if one.shard and other.shard and one.shard.cut != other.shard.cut:
-        found.append("file sizes differed, so the lists were split differently")
-    return found
+        look("the shard is", str(header.shard or "none"), str(other.shard or "none"))
+    if header.shard and other.shard and header.shard.cut != other.shard.cut:
+        changes.append("file sizes differed, so the lists were split differently")
+    return changes
 
 
 def _differing(labels: list[str], others: list[str]) -> str:
@@ -122,7 +122,7 @@ def _differing(labels: list[str], others: list[str]) -> str:
 
 def _said(value: object) -> str:
     if isinstance(value, tuple):
-        return ", ".join(f"{name}={one}" for name, one in value) or "none"
+        return ", ".join(f"{name}={setting}" for name, setting in value) or "none"
     if isinstance(value, bool):
         return "on" if value else "off"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -136,7 +136,7 @@ _JSON = json.JSONEncoder(separators=(",", ":"))
 _CHECK = b',"crc":"%08x"}\n'
 _CHECK_BYTES = len(_CHECK % 0)
 _CHECK_KEY = _CHECK[: _CHECK.index(b"%")]
-_OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(one.value.encode() for one in KINDS))
+_OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(kind.value.encode() for kind in KINDS))
 
 
 class JournalMark(StrEnum):
@@ -164,9 +164,9 @@ class WorkerUse:
     def of_all(cls, used: Iterable[Self]) -> Self:
         """Of several workers: the largest peak, all times, and each host once."""
         every = list(used)
-        peak_mb = max((one.memory_mb for one in every), default=0.0)
-        host = tuple(dict.fromkeys(fact for one in every for fact in one.host))
-        return cls(peak_mb, sum(one.programs_cpu_s for one in every), sum(one.cached_s for one in every), host)
+        peak_mb = max((use.memory_mb for use in every), default=0.0)
+        host = tuple(dict.fromkeys(fact for use in every for fact in use.host))
+        return cls(peak_mb, sum(use.programs_cpu_s for use in every), sum(use.cached_s for use in every), host)
 
 
 @frozen
@@ -188,8 +188,8 @@ class JournalledOutcome:
     listed: str
 
 
-def _line(told: Mapping[str, Any]) -> bytes:
-    inner = _JSON.encode(told)[:-1].encode("ascii")
+def _line(document: Mapping[str, Any]) -> bytes:
+    inner = _JSON.encode(document)[:-1].encode("ascii")
     return inner + _CHECK % zlib.crc32(inner)
 
 
@@ -209,11 +209,11 @@ def header_line(header: JournalHeader) -> bytes:
 def header_of(line: bytes) -> JournalHeader:
     """ValueError if the line is not a journal's header, or has a later format."""
     try:
-        told = json.loads(line)
-        written = told["journal"]
+        document = json.loads(line)
+        written = document["journal"]
         if written != FORMAT:
             raise ValueError(f"its format is {written!r}; this version reads {FORMAT}")
-        return restored(JournalHeader, told)
+        return restored(JournalHeader, document)
     except (TypeError, KeyError) as error:
         raise ValueError(f"its first line is not a header: {error}") from error
 
@@ -231,74 +231,74 @@ def mark_of(line: bytes) -> MarkLine:
 
 def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
     """The line of an outcome, without empty or zero values."""
-    told: dict[str, Any] = {"k": outcome.kind.value, "n": outcome.number, "file": listed}
+    document: dict[str, Any] = {"k": outcome.kind.value, "n": outcome.number, "file": listed}
     for name in ("samples", "rate_hz", "engine_rate_hz", "reference", "detail", "error", "sha256"):
         value = getattr(outcome, name)
         if value:
-            told[name] = value
+            document[name] = value
     if outcome.cpu_s:
-        told["cpu_s"] = round(outcome.cpu_s, 6)
+        document["cpu_s"] = round(outcome.cpu_s, 6)
     if outcome.spots:
-        told["spots"] = [[one.phrase, one.start, one.end, one.score] for one in outcome.spots]
+        document["spots"] = [[spot.phrase, spot.start, spot.end, spot.score] for spot in outcome.spots]
     if outcome.said is not None:
-        told["said"] = [outcome.said.text, outcome.said.start, outcome.said.end, outcome.said.score]
+        document["said"] = [outcome.said.text, outcome.said.start, outcome.said.end, outcome.said.score]
     if outcome.tail_ms is not None:
-        told["tail_ms"] = outcome.tail_ms
+        document["tail_ms"] = outcome.tail_ms
     if outcome.silent_labels:
-        told["silent_labels"] = outcome.silent_labels
+        document["silent_labels"] = outcome.silent_labels
     if outcome.labels:
-        told["labels"] = labels_written(outcome.labels)
+        document["labels"] = labels_written(outcome.labels)
     if outcome.rejected is not None:
-        told["rejected"] = outcome.rejected.value
-    return _line(told)
+        document["rejected"] = outcome.rejected.value
+    return _line(document)
 
 
 def labels_written(labels: Iterable[LabelledPhrase]) -> list[list[Any]]:
-    return [[one.start_s, one.end_s, one.phrase, *(list(trait) for trait in one.traits)] for one in labels]
+    return [[label.start_s, label.end_s, label.phrase, *(list(trait) for trait in label.traits)] for label in labels]
 
 
-def labels_of(told: Iterable[Sequence[Any]]) -> tuple[LabelledPhrase, ...]:
+def labels_of(rows: Iterable[Sequence[Any]]) -> tuple[LabelledPhrase, ...]:
     """TypeError or ValueError for anything but labels."""
     return tuple(
         LabelledPhrase(start, end, phrase, tuple((name, value) for name, value in traits))
-        for start, end, phrase, *traits in told
+        for start, end, phrase, *traits in rows
     )
 
 
 def place_of(line: bytes) -> tuple[int, int] | None:
     """List (index in KINDS) and number of an outcome, from the beginning of its line. None for another line."""
-    found = _OUTCOME.match(line)
-    if found is None or not line.endswith(b"}\n"):
+    match = _OUTCOME.match(line)
+    if match is None or not line.endswith(b"}\n"):
         return None
-    return KINDS.index(ListKind(found[1].decode())), int(found[2])
+    return KINDS.index(ListKind(match[1].decode())), int(match[2])
 
 
 def outcome_of(line: bytes) -> JournalledOutcome:
     """ValueError if the line is not an outcome, or has changed."""
     has_check(line)
     try:
-        told = json.loads(line)
-        said, rejected = told.get("said"), told.get("rejected")
+        document = json.loads(line)
+        transcript, rejected = document.get("said"), document.get("rejected")
         return JournalledOutcome(
             FileOutcome(
-                ListKind(told["k"]),
-                told["n"],
-                told.get("samples", 0),
-                told.get("rate_hz", 0),
-                told.get("engine_rate_hz", 0),
-                tuple(OfflineSpot(*one) for one in told.get("spots", ())),
-                None if said is None else Said(*said),
-                told.get("reference", ""),
+                ListKind(document["k"]),
+                document["n"],
+                document.get("samples", 0),
+                document.get("rate_hz", 0),
+                document.get("engine_rate_hz", 0),
+                tuple(OfflineSpot(*spot) for spot in document.get("spots", ())),
+                None if transcript is None else Said(*transcript),
+                document.get("reference", ""),
                 None if rejected is None else RejectReason(rejected),
-                told.get("detail", ""),
-                told.get("error", ""),
-                told.get("cpu_s", 0.0),
-                told.get("sha256", ""),
-                labels_of(told.get("labels", ())),
-                told.get("tail_ms"),
-                tuple(told.get("silent_labels", ())),
+                document.get("detail", ""),
+                document.get("error", ""),
+                document.get("cpu_s", 0.0),
+                document.get("sha256", ""),
+                labels_of(document.get("labels", ())),
+                document.get("tail_ms"),
+                tuple(document.get("silent_labels", ())),
             ),
-            told["file"],
+            document["file"],
         )
     except (TypeError, KeyError) as error:
         raise ValueError(f"not an outcome: {error}") from error

@@ -72,7 +72,7 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
     if not text.strip():  # a recording without phrases
         return LabelFile(path, {"": ()})
     problems = Problems(path)
-    found: dict[str, list[_LabelLine]] = {} if ending in (*_TABLES, ".rttm") else {"": []}
+    labels: dict[str, list[_LabelLine]] = {} if ending in (*_TABLES, ".rttm") else {"": []}
     match ending:
         case ".csv" | ".tsv":
             rows = _csv(text, problems)
@@ -83,13 +83,13 @@ def read_labels(path: str, encoding: str | None = None, tier: str = "") -> Label
         case _:
             rows = _audacity(text, problems)
     for recording, label in rows:
-        found.setdefault(recording, []).extend([] if label is None else [label])
+        labels.setdefault(recording, []).extend([] if label is None else [label])
     problems.refuse()
-    for of in found.values():
+    for of in labels.values():
         of.sort(key=lambda label: (label[0].start_s, label[0].end_s))
         _refuse_overlaps(of, problems)
     problems.refuse()
-    return LabelFile(path, {name: tuple(label for label, _ in of) for name, of in found.items()})
+    return LabelFile(path, {name: tuple(label for label, _ in of) for name, of in labels.items()})
 
 
 _TABLES = (".csv", ".tsv")
@@ -107,13 +107,13 @@ def _refuse_overlaps(labels: Sequence[_LabelLine], problems: Problems) -> None:
     if not pairs:
         return
     first, second = sorted(pairs[0], key=lambda label: label[1])
-    what = f"this label ({_told(second[0])}) lies on that of line {first[1]} ({_told(first[0])})"
-    what += f", and {counted(len(pairs) - 1, 'more label')} on others" if len(pairs) > 1 else ""
+    problem = f"this label ({_told(second[0])}) lies on that of line {first[1]} ({_told(first[0])})"
+    problem += f", and {counted(len(pairs) - 1, 'more label')} on others" if len(pairs) > 1 else ""
     tier = _tier(first[0])
     remedy = "Remove one of them: a phrase has one label"
     if tier != _tier(second[0]):
         remedy = f"Choose the labels of one tier: --tier {shlex.quote(tier)}"
-    problems.add(second[1], 0, what, remedy)
+    problems.add(second[1], 0, problem, remedy)
 
 
 def _same_phrase(earlier: LabelledPhrase, later: LabelledPhrase) -> bool:
@@ -176,8 +176,8 @@ def _csv(text: str, problems: Problems) -> _Read:
     if end is None:
         end, lasts = column(_DURATION), True
     if start is None or end is None:
-        what = f"no column has the {'start' if start is None else 'end'} of the phrases"
-        problems.add(first_line, 0, what, _CSV_REMEDY)
+        problem = f"no column has the {'start' if start is None else 'end'} of the phrases"
+        problems.add(first_line, 0, problem, _CSV_REMEDY)
         return
     others = [at for at in range(len(header)) if at not in (audio, start, end, phrase) and header[at]]
     for name in (header[at] for at in others if phrase is None):
@@ -187,8 +187,8 @@ def _csv(text: str, problems: Problems) -> _Read:
             return
     for line, row in rows:
         if len(row) != len(header):
-            what = f"{counted(len(row), 'field')}, and the header has {len(header)}"
-            problems.add(line, 0, what, "Put a field with a comma in quotes")
+            problem = f"{counted(len(row), 'field')}, and the header has {len(header)}"
+            problems.add(line, 0, problem, "Put a field with a comma in quotes")
             continue
         name = "" if audio is None else row[audio].strip()
         if audio is not None and not name:
@@ -197,9 +197,9 @@ def _csv(text: str, problems: Problems) -> _Read:
             yield name, None
         else:
             traits = tuple((header[at], " ".join(unmarked(row[at]).split())) for at in others)
-            said = "" if phrase is None else unmarked(row[phrase])
+            phrase_text = "" if phrase is None else unmarked(row[phrase])
             times = table.number(row[start]), table.number(row[end])
-            yield name, _label(problems, line, *times, said, _CSV_REMEDY, lasts=lasts, traits=traits)
+            yield name, _label(problems, line, *times, phrase_text, _CSV_REMEDY, lasts=lasts, traits=traits)
     if audio is None:
         yield "", None
 
@@ -210,15 +210,15 @@ def _rttm(text: str, problems: Problems) -> _Read:
         if not fields or fields[0].startswith(COMMENT) or fields[0].upper() in _RTTM_OTHERS:
             continue
         if fields[0].upper() not in _RTTM_PHRASES or len(fields) < 8:
-            what = f"{shown(fields[0])} is not a type of RTTM" if len(fields) >= 8 else f"only {len(fields)} fields"
-            problems.add(number, 1, what, _RTTM_REMEDY)
+            problem = f"{shown(fields[0])} is not a type of RTTM" if len(fields) >= 8 else f"only {len(fields)} fields"
+            problems.add(number, 1, problem, _RTTM_REMEDY)
             continue
         _, recording, _, start, lasts, words, _, talker, *_ = fields
         # Tools that label anything but talkers write the label in the place of the talker.
-        said = (talker if words == _NONE else words).replace("_", " ")
+        phrase = (talker if words == _NONE else words).replace("_", " ")
         traits = () if words == _NONE or talker == _NONE else (("talker", talker),)
-        said = "" if said == _NONE else said
-        yield recording, _label(problems, number, start, lasts, said, _RTTM_REMEDY, lasts=True, traits=traits)
+        phrase = "" if phrase == _NONE else phrase
+        yield recording, _label(problems, number, start, lasts, phrase, _RTTM_REMEDY, lasts=True, traits=traits)
 
 
 def _audacity(text: str, problems: Problems) -> _Read:
@@ -252,8 +252,8 @@ def _grid(text: str, problems: Problems, wanted: str) -> _Read:
         nonlocal at
         line, of, value = values[at] if at < len(values) else (text.count("\n") + 1, None, "the end of the file")
         if of is not kind:
-            what = f"{shown(value)} is not the {'text' if kind is str else 'number'} that a TextGrid has here"
-            raise InputError(what, place=Place(problems.file, line), remedy=_GRID_REMEDY)
+            problem = f"{shown(value)} is not the {'text' if kind is str else 'number'} that a TextGrid has here"
+            raise InputError(problem, place=Place(problems.file, line), remedy=_GRID_REMEDY)
         at += 1
         return line, value
 
@@ -274,12 +274,12 @@ def _grid(text: str, problems: Problems, wanted: str) -> _Read:
             for _ in range(int(float(take(float)[1]))):
                 line, start = take(float)
                 end = take(float)[1] if kind == "IntervalTier" else start
-                said = take(str)[1]
+                phrase = take(str)[1]
                 if wanted not in ("", tier):
                     continue
                 intervals_seen |= kind == "IntervalTier"
-                if kind == "IntervalTier" and said.strip():
-                    yield "", _label(problems, line, start, end, said, _GRID_REMEDY, traits=((TIER, tier),))
+                if kind == "IntervalTier" and phrase.strip():
+                    yield "", _label(problems, line, start, end, phrase, _GRID_REMEDY, traits=((TIER, tier),))
         if wanted and wanted not in names:
             problems.add(1, 0, f"there is no tier {shown(wanted)}", nearest(wanted, names, listed="Tiers"))
         elif tiers and not intervals_seen:
@@ -291,12 +291,12 @@ def _grid(text: str, problems: Problems, wanted: str) -> _Read:
 def _grid_values(text: str) -> Iterator[tuple[int, type[str] | type[float], str]]:
     """Line, kind and text of each value: texts in quotes, and numbers between blanks. All else is for people."""
     line, at = 1, 0
-    for found in _GRID_TOKEN.finditer(text):
-        line, at = line + text.count("\n", at, found.start()), found.start()
-        if found.lastindex == 1:
-            yield line, str, found[1].replace('""', '"')
-        elif found.lastindex == 2:
-            yield line, float, found[2]
+    for match in _GRID_TOKEN.finditer(text):
+        line, at = line + text.count("\n", at, match.start()), match.start()
+        if match.lastindex == 1:
+            yield line, str, match[1].replace('""', '"')
+        elif match.lastindex == 2:
+            yield line, float, match[2]
 
 
 class LabelsOfRecordings:
@@ -312,14 +312,14 @@ class LabelsOfRecordings:
             for recording in file.of:
                 name = recording or PurePath(file.path).stem
                 if name in self._by_name:
-                    what = f"it labels {shown(name)}, and so does {self._by_name[name][0].path}"
-                    raise InputError(what, place=Place(file.path), remedy="Keep one of them")
+                    problem = f"it labels {shown(name)}, and so does {self._by_name[name][0].path}"
+                    raise InputError(problem, place=Place(file.path), remedy="Keep one of them")
                 self._by_name[name] = file, recording
 
     def of(self, gathered: GatheredFiles) -> tuple[Labels, ...]:
         """The labels of each recording. InputError if one has none."""
         only = len(gathered.names) == 1 and len(self._files) == 1 and not self._files[0].named
-        found = []
+        labels = []
         for name in gathered.names:
             labelled = (self._files[0], "") if only else self._found(name)
             if labelled is None:
@@ -332,9 +332,9 @@ class LabelsOfRecordings:
                 raise InputError(f"there are no labels of it{beside}", place=Place(name), remedy=remedy)
             file, recording = labelled
             self._used.add((file.path, recording))
-            found.append(file.of[recording])
-        self._demand_phrases(found)
-        return tuple(found)
+            labels.append(file.of[recording])
+        self._demand_phrases(labels)
+        return tuple(labels)
 
     def unused(self) -> list[str]:
         """Recordings that are labelled, but were not asked for."""
@@ -345,7 +345,7 @@ class LabelsOfRecordings:
         path = PurePath(name.partition("::")[0])  # within an archive
         if not self._places:
             beside = [f"{path.with_suffix('')}{ending}" for ending in (*LABELS, ".TextGrid", ".RTTM")]
-            there = [one for one in beside if os.path.isfile(one)]
+            there = [candidate for candidate in beside if os.path.isfile(candidate)]
             if len(there) > 1:
                 remedy = "Name one with --long-labels"
                 raise InputError(
@@ -359,18 +359,18 @@ class LabelsOfRecordings:
             known = {recording: (file, recording) for recording in file.of}
         else:
             known = self._by_name
-        return next((known[one] for one in (name, path.name, path.stem) if one in known), None) or next(
-            (known[one] for one in known if PurePath(one).name == path.name), None
+        return next((known[key] for key in (name, path.name, path.stem) if key in known), None) or next(
+            (known[key] for key in known if PurePath(key).name == path.name), None
         )
 
-    def _demand_phrases(self, found: Sequence[Labels]) -> None:
-        every = [label for labels in found for label in labels]
+    def _demand_phrases(self, label_lists: Sequence[Labels]) -> None:
+        every = [label for labels in label_lists for label in labels]
         named = sum(bool(label.phrase) for label in every)
         if 0 < named < len(every):
             nameless = next(label for label in every if not label.phrase)
             start, others = exact(nameless.start_s, 9), len(every) - named
-            what = f"{named} labels name a phrase, and {others} do not, such as that at {start} s"
-            raise InputError(what, remedy="Name the phrase of every label, or of none: then any phrase counts")
+            problem = f"{named} labels name a phrase, and {others} do not, such as that at {start} s"
+            raise InputError(problem, remedy="Name the phrase of every label, or of none: then any phrase counts")
 
 
 def _below(place: str) -> list[str]:

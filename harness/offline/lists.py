@@ -99,11 +99,11 @@ def _files(columns: Sequence[_FileColumns], conditions: Sequence[SoundCondition]
     times = max(1, len(conditions))
 
     def at(number: int) -> ListedFile:
-        for one in columns:
-            if number < times * len(one):
-                file = one.file(number // times)
+        for file_columns in columns:
+            if number < times * len(file_columns):
+                file = file_columns.file(number // times)
                 return _in_condition(file, number, conditions[number % times]) if conditions else file
-            number -= times * len(one)
+            number -= times * len(file_columns)
         raise IndexError(number)
 
     return ToldLater(times * sum(map(len, columns)), at)
@@ -114,7 +114,7 @@ def _in_condition(file: ListedFile, number: int, condition: SoundCondition) -> L
     if condition.as_it_is:
         return replace(file, number=number)
     speed = condition.channel.speed
-    labels = tuple(replace(one, start_s=one.start_s / speed, end_s=one.end_s / speed) for one in file.labels)
+    labels = tuple(replace(label, start_s=label.start_s / speed, end_s=label.end_s / speed) for label in file.labels)
     return replace(file, number=number, listed=f"{file.listed} @ {condition.label()}", labels=labels)
 
 
@@ -122,8 +122,8 @@ def demand_local(files: Iterable[ListedFile]) -> None:
     """InputError for a file in a store or an archive, which cannot be rendered in a condition."""
     for file in files:
         if local_file(file.path) is None:
-            what = "conditions need files on this computer, and this one is in a store or an archive"
-            raise InputError(what, place=Place(file.listed), remedy="Copy or unpack it, and name the folder")
+            problem = "conditions need files on this computer, and this one is in a store or an archive"
+            raise InputError(problem, place=Place(file.listed), remedy="Copy or unpack it, and name the folder")
 
 
 CONDITION = "condition"
@@ -147,10 +147,10 @@ def _labels_in_conditions(
     def cycled(count: int, of: Sequence[str]) -> Sequence[str]:
         return ToldLater(times * count, lambda at: of[at % times])
 
-    found = {name: {kind: repeated(of) for kind, of in by_kind.items()} for name, by_kind in columns.items()}
-    own = {CONDITION: [one.label() for one in conditions]}
-    own |= {name: [dict(one.axes).get(name, "") for one in conditions] for name, _ in conditions[0].axes}
-    return found | {name: {kind: cycled(count, of) for kind, count in files.items()} for name, of in own.items()}
+    all_columns = {name: {kind: repeated(of) for kind, of in by_kind.items()} for name, by_kind in columns.items()}
+    own = {CONDITION: [condition.label() for condition in conditions]}
+    own |= {name: [dict(condition.axes).get(name, "") for condition in conditions] for name, _ in conditions[0].axes}
+    return all_columns | {name: {kind: cycled(count, of) for kind, count in files.items()} for name, of in own.items()}
 
 
 def _seal(parts: Sequence[_FileColumns]) -> None:
@@ -223,14 +223,14 @@ class _Places:
                 return _FoundName(base, True, link, path, size)
         return _FoundName(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
 
-    def key(self, found: _FoundName) -> bytes:
+    def key(self, file: _FoundName) -> bytes:
         """Equal for the same file: from its real path, without links and detours, or from an address as written."""
-        path = found.path
+        path = file.path
         if _is_listed_address(path):
             local = local_path(os.fsdecode(path))
             return _digest(path if local is None else os.fsencode(os.path.realpath(local)))
         folder, _, name = path.rpartition(b"/")
-        if found.link or name in (b"", b".", b".."):
+        if file.link or name in (b"", b".", b".."):
             return _digest(os.path.realpath(path))
         real = self._real_folders.get(folder)
         if real is None:
@@ -253,11 +253,11 @@ def _is_listed_address(name: bytes) -> bool:
 def _seen(path: bytes) -> tuple[bool, bool, int]:
     """Whether a file exists and is a link, and its size in bytes; 0 for a link."""
     try:
-        found = os.lstat(path)
+        file_status = os.lstat(path)
     except OSError:  # reported when the file is opened
         return False, False, 0
-    link = stat.S_ISLNK(found.st_mode)
-    return True, link, 0 if link else found.st_size
+    link = stat.S_ISLNK(file_status.st_mode)
+    return True, link, 0 if link else file_status.st_size
 
 
 def _digest(path: bytes) -> bytes:
@@ -300,13 +300,13 @@ def read_lists(
     bases: dict[str, None] = {}
     labels: dict[str, dict[ListKind, list[str]]] = {}
     sources: tuple[tuple[ListKind, Sequence[str | GatheredFiles]], ...] = (
-        (ListKind.INV, [*(_table_or_list(one, encoding) for one in inv), *inside]),
-        (ListKind.REFERENCED, [_referenced_table_or_list(one, encoding) for one in referenced]),
-        (ListKind.OOV, [*(_table_or_list(one, encoding) for one in oov), *outside]),
+        (ListKind.INV, [*(_table_or_list(path, encoding) for path in inv), *inside]),
+        (ListKind.REFERENCED, [_referenced_table_or_list(path, encoding) for path in referenced]),
+        (ListKind.OOV, [*(_table_or_list(path, encoding) for path in oov), *outside]),
         (ListKind.LABELLED, long),
     )
-    gathered = [one for _, of in sources for one in of if isinstance(one, GatheredFiles)]
-    known = dict.fromkeys(name for one in gathered for name in one.columns)
+    gathered = [source for _, of in sources for source in of if isinstance(source, GatheredFiles)]
+    known = dict.fromkeys(name for source in gathered for name in source.columns)
     for kind, places_of_kind in sources:
         columns.append(_FileColumns(kind, places.bases))
         for place in places_of_kind:
@@ -320,10 +320,10 @@ def read_lists(
             bases |= dict.fromkeys(os.fsdecode(places.bases[base]) for base in reading.folders if base in reading.used)
     _seal(columns)
     traits = dict.fromkeys(
-        name for one in long for of in one.labels for label in of for name, _ in (("phrase", ""), *label.traits)
+        name for source in long for of in source.labels for label in of for name, _ in (("phrase", ""), *label.traits)
     )
     counts = {kind: len(of) for (kind, _), of in zip(sources, columns, strict=True)}
-    played = tuple(replace(one, files=one.files * max(1, len(conditions))) for one in lists)
+    played = tuple(replace(list_facts, files=list_facts.files * max(1, len(conditions))) for list_facts in lists)
     labels_of_all = _labels_in_conditions(labels, counts, conditions)
     return Listing(_files(columns, conditions), played, tuple(bases), labels_of_all, tuple(traits))
 
@@ -349,7 +349,7 @@ def _referenced_table_or_list(name: str, encoding: str | None) -> str | Gathered
     return table
 
 
-_TABLES = tuple(one for one in MANIFESTS if one != ".csv")
+_TABLES = tuple(ending for ending in MANIFESTS if ending != ".csv")
 
 
 class _ListReader:
@@ -394,21 +394,21 @@ class _ListReader:
         return io.BytesIO(self._gathered.content())
 
     def _take(self, number: int, line: bytes) -> None:
-        found = self._found(number, line)
-        self._columns.add(number, line, found.base, self._places.key(found), found.size)
+        file = self._found(number, line)
+        self._columns.add(number, line, file.base, self._places.key(file), file.size)
 
     def _found(self, number: int, name: bytes) -> _FoundName:
         """Where a file is. A name that exists only without its surrounding blanks is a problem."""
         try:
-            found = self._places.find(name, self.folders)
+            file = self._places.find(name, self.folders)
         except InputError as error:
             raise InputError(error.what, place=Place(self._name, number), remedy=error.remedy) from error
-        if not found.there and (trimmed := name.strip()) != name and self._places.find(trimmed, self.folders).there:
+        if not file.there and (trimmed := name.strip()) != name and self._places.find(trimmed, self.folders).there:
             shown = trimmed.decode("utf-8", "backslashreplace")
             self._refuse(number, f"there are blanks around {shown}", "Remove them: they count as part of the name")
-        if found.base and found.there:
-            self.used.add(found.base)
-        return found
+        if file.base and file.there:
+            self.used.add(file.base)
+        return file
 
     def _take_pairs(self, file: BinaryIO) -> None:
         """Takes the rows `audio,reference`. The header `audio,text` says that the second field is the text itself."""
@@ -423,8 +423,8 @@ class _ListReader:
                 texts = is_text_column(fields[1])
                 continue
             if len(fields) != 2:
-                what = f"{len(fields)} field{'' if len(fields) == 1 else 's'}, not the two of audio,reference"
-                self._refuse(number, what, 'Put a name with a comma in quotes: "a,b.wav",a.txt')
+                problem = f"{len(fields)} field{'' if len(fields) == 1 else 's'}, not the two of audio,reference"
+                self._refuse(number, problem, 'Put a name with a comma in quotes: "a,b.wav",a.txt')
             elif not fields[0].strip() or not fields[1].strip():
                 self._refuse(number, "a field is empty", "Write the audio file and its reference: audio.wav,audio.txt")
             elif any("\n" in field.rstrip("\n") for field in fields):
@@ -443,20 +443,20 @@ class _ListReader:
     def _take_text(self, text: bytes) -> None:
         self._columns.add_name(INLINE.encode() + b" ".join(text.split()), 0)
 
-    def _refuse(self, number: int, what: str, remedy: str) -> None:
-        self._problems.append(InputError(what, place=Place(self._name, number), remedy=remedy))
+    def _refuse(self, number: int, problem: str, remedy: str) -> None:
+        self._problems.append(InputError(problem, place=Place(self._name, number), remedy=remedy))
 
     def _lines(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         """Number and bytes of each line, without its end."""
-        tail, number, begun = b"", 0, False
+        tail, number, has_begun = b"", 0, False
         while True:
             try:
                 block = file.read(_BLOCK)
             except OSError as error:
                 raise InputError(f"cannot be read: {error.strerror or error}", place=Place(self._name)) from error
             self._digest.update(block)
-            if not begun:
-                begun = True
+            if not has_begun:
+                has_begun = True
                 self._check_start(block)
                 block = block.removeprefix(b"\xef\xbb\xbf")
             if b"\0" in block:
@@ -484,8 +484,8 @@ class _ListReader:
             raise InputError("this is a sound file, not a list", place=Place(self._name), remedy=remedy)
 
     def _too_long(self, number: int) -> InputError:
-        what = f"a line of more than {_LONGEST_LINE >> 10} KiB: this is not a list of files"
-        return InputError(what, place=Place(self._name, number))
+        problem = f"a line of more than {_LONGEST_LINE >> 10} KiB: this is not a list of files"
+        return InputError(problem, place=Place(self._name, number))
 
 
 def _folder(name: str) -> bytes | None:
@@ -509,8 +509,8 @@ def _opened(name: str) -> BinaryIO:
             raise InputError("this is a device or a socket, not a list", place=Place(name))
         return open(name, "rb")
     except OSError as error:
-        what = f"this list cannot be read: {error.strerror}"
-        raise InputError(what, place=Place(name), remedy="Check the name and the folder") from error
+        problem = f"this list cannot be read: {error.strerror}"
+        raise InputError(problem, place=Place(name), remedy="Check the name and the folder") from error
     except UnusableSound as error:
         raise InputError(f"this list cannot be read: {error.detail}", place=Place(name)) from error
     except ValueError as error:

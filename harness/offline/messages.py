@@ -104,8 +104,8 @@ class FileAnswer:
 
 def answers_told(answers: Sequence[FileAnswer]) -> bytes:
     """A message: counts as JSON on the first line, then the journal's lines."""
-    counted = [[one.seconds, one.rejected, one.error] for one in answers]
-    return b"\n".join([json.dumps(counted).encode("ascii"), b"".join(one.line for one in answers)])
+    counted = [[answer.seconds, answer.rejected, answer.error] for answer in answers]
+    return b"\n".join([json.dumps(counted).encode("ascii"), b"".join(answer.line for answer in answers)])
 
 
 def answers_of(content: bytes) -> list[FileAnswer]:
@@ -125,16 +125,16 @@ def files_told(files: Iterable[ListedFile]) -> bytes:
     return _JSON.encode(
         [
             [
-                one.kind,
-                one.number,
-                one.listed,
-                one.path,
-                one.line,
-                one.reference,
-                one.rejected,
-                labels_written(one.labels),
+                file.kind,
+                file.number,
+                file.listed,
+                file.path,
+                file.line,
+                file.reference,
+                file.rejected,
+                labels_written(file.labels),
             ]
-            for one in files
+            for file in files
         ]
     ).encode("ascii")
 

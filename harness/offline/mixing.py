@@ -62,9 +62,11 @@ PlantedPhrase = tuple[int, int, int, float]
 class Mixer:
     """phrases, background: recordings on this computer. InputError for one that cannot be used, before any is mixed."""
 
-    def __init__(self, asked: MixAsked, phrases: Sequence[GatheredFiles], background: Sequence[GatheredFiles]) -> None:
-        self._asked = asked
-        self._chance = np.random.Generator(np.random.PCG64(asked.seed))
+    def __init__(
+        self, request: MixAsked, phrases: Sequence[GatheredFiles], background: Sequence[GatheredFiles]
+    ) -> None:
+        self._asked = request
+        self._chance = np.random.Generator(np.random.PCG64(request.seed))
         self._names = [name for of in phrases for name in of.names]
         self._phrases = [_path(name, of.folder) for of in phrases for name in of.names]
         columns = dict.fromkeys(name for of in phrases for name in of.columns)
@@ -79,7 +81,7 @@ class Mixer:
             check(path)
             if self._speech(path) is None:
                 raise InputError("it contains no speech", place=Place(path), remedy="Remove it")
-        self.hours = sum(self._lengths_s) / 3600 if asked.hours is None else asked.hours
+        self.hours = sum(self._lengths_s) / 3600 if request.hours is None else request.hours
         if round(self.hours * 3600) < 1:
             raise InputError("there is less than a second of background", remedy="Add recordings, or give --hours")
         self._waiting: list[int] = []
@@ -124,19 +126,19 @@ class Mixer:
 
     def _plant(self, sound: Samples) -> Iterator[PlantedPhrase]:
         """Adds phrases to the background, from the first to the last that fits."""
-        asked, at = self._asked, 0
+        request, at = self._asked, 0
         while True:
-            at += round(self._chance.uniform(*asked.gap_s) * asked.rate_hz)
-            snr_db = float(self._chance.uniform(*asked.snr_db))
+            at += round(self._chance.uniform(*request.gap_s) * request.rate_hz)
+            snr_db = float(self._chance.uniform(*request.snr_db))
             if not self._waiting:
                 self._waiting = self._chance.permutation(len(self._phrases)).tolist()
-            found = self._speech(self._phrases[self._waiting[-1]])
-            assert found is not None, self._phrases[self._waiting[-1]]
-            speech, start, end, level_dbfs = found
+            phrase = self._speech(self._phrases[self._waiting[-1]])
+            assert phrase is not None, self._phrases[self._waiting[-1]]
+            speech, start, end, level_dbfs = phrase
             if at - start < 0:
                 at = start
             first = at - start
-            if first + len(speech) + round(AFTER_S * asked.rate_hz) > len(sound):
+            if first + len(speech) + round(AFTER_S * request.rate_hz) > len(sound):
                 return
             under = sound[first : first + len(speech)]
             noise_dbfs = max(QUIETEST_DBFS, rms_dbfs(under[start:end]))

@@ -76,13 +76,13 @@ def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_step
 def spots(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
     """The spots of a track. Each ends where its score was known and begins `spot_samples` earlier, or with the
     sound."""
-    found = crossings(track.scores, rule.threshold, rule.refractory_samples / track.step)
-    if not len(found):  # most files of a list without the phrase
+    indices = crossings(track.scores, rule.threshold, rule.refractory_samples / track.step)
+    if not len(indices):  # most files of a list without the phrase
         return ()
-    ends = track.first_end + found * track.step
+    ends = track.first_end + indices * track.step
     return tuple(
         OfflineSpot(track.phrase, max(0, int(end) - rule.spot_samples), int(end), float(track.scores[index]))
-        for index, end in zip(found, ends, strict=True)
+        for index, end in zip(indices, ends, strict=True)
     )
 
 
@@ -122,11 +122,11 @@ def joined(parts: Iterable[tuple[ScoreTrack, ...]]) -> tuple[ScoreTrack, ...]:
                     )
             pieces_so_far.append(track)
     return tuple(
-        found[0]
-        if len(found) == 1
-        else ScoreTrack(phrase, np.concatenate([one.scores for one in found]), found[0].first_end, found[0].step)
-        for phrase, found in of_phrase.items()
-        if found
+        tracks[0]
+        if len(tracks) == 1
+        else ScoreTrack(phrase, np.concatenate([track.scores for track in tracks]), tracks[0].first_end, tracks[0].step)
+        for phrase, tracks in of_phrase.items()
+        if tracks
     )
 
 
@@ -146,12 +146,12 @@ def spots_heard(
     if not isinstance(engine, SpotsPhrases):
         raise EngineError("the engine has none of the three interfaces (scores, detections, transcripts)")
     stream = engine.listen()
-    found: list[OfflineSpot] = []
+    spots: list[OfflineSpot] = []
     for block in pieces(blocks):
         stream.feed(block)
-        found += map(checked, stream.take(flush=False))
-    found += map(checked, stream.take(flush=True))
-    return in_order(found), ()
+        spots += map(checked, stream.take(flush=False))
+    spots += map(checked, stream.take(flush=True))
+    return in_order(spots), ()
 
 
 def _rule_of(facts: EngineFacts) -> SpotRule:
@@ -160,12 +160,12 @@ def _rule_of(facts: EngineFacts) -> SpotRule:
     return facts.rule
 
 
-def checked(found: _Found) -> _Found:
+def checked(detection: _Found) -> _Found:
     """A spot with plain Python numbers, as a journal needs them, not numpy's. EngineError if it is impossible."""
-    text = found.phrase if isinstance(found, OfflineSpot) else found.text
+    text = detection.phrase if isinstance(detection, OfflineSpot) else detection.text
     try:
-        start, end = operator.index(found.start), operator.index(found.end)
-        score = None if found.score is None else float(found.score)
+        start, end = operator.index(detection.start), operator.index(detection.end)
+        score = None if detection.score is None else float(detection.score)
     except (TypeError, ValueError) as error:
         raise EngineError(
             f"the engine reported a position or score that is not a number: {error}", remedy=_REMEDY
@@ -174,13 +174,13 @@ def checked(found: _Found) -> _Found:
         raise EngineError("the engine reported a phrase that is not text, or is too long", remedy=_REMEDY)
     if not 0 <= start <= end < FARTHEST or (score is not None and not math.isfinite(score)):
         span = f"from sample {exact(start, 15)} to {exact(end, 15)}"
-        what = f"the engine reported an impossible detection: {span}, score {score}"
-        raise EngineError(what, remedy=_REMEDY)
-    return replace(found, start=start, end=end, score=score)
+        problem = f"the engine reported an impossible detection: {span}, score {score}"
+        raise EngineError(problem, remedy=_REMEDY)
+    return replace(detection, start=start, end=end, score=score)
 
 
-def in_order(found: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
-    return tuple(sorted(found, key=lambda spot: (spot.end, spot.start, spot.phrase)))
+def in_order(spots: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
+    return tuple(sorted(spots, key=lambda spot: (spot.end, spot.start, spot.phrase)))
 
 
 class SoundInCondition:
@@ -270,16 +270,16 @@ class FilePlayer:
                 short = f"{length}, and the lead-in is {exact(self._lead_in_ms)} ms"
                 return file.outcome_rejected(RejectReason.SHORT, short)
             length_s = sound.samples / sound.rate_hz
-            if file.labels and (last_s := max(one.end_s for one in file.labels)) > length_s + _LABEL_BEYOND_S:
+            if file.labels and (last_s := max(label.end_s for label in file.labels)) > length_s + _LABEL_BEYOND_S:
                 beyond = f"a label ends at {exact(last_s)} s, and the recording at {exact(length_s)} s"
                 return file.outcome_rejected(RejectReason.REFERENCE, beyond)
             reference = read_reference(file.reference) if file.reference else ""
             spots: tuple[OfflineSpot, ...] = ()
-            said: Said | None = None
+            transcript: Said | None = None
             if self._scores is not None:
                 spots = self._scored(self._scores, sound, constant, file)
             elif isinstance(self._engine, Understands) and not isinstance(self._engine, SpotsPhrases):
-                said = _understood(self._engine, evaluation, sound, facts.rate_hz)
+                transcript = _understood(self._engine, evaluation, sound, facts.rate_hz)
             else:
                 spots, _ = spots_heard(self._engine, sound.blocks())
             if (value := constant.values.get(0)) is not None and _wants_sound(file):
@@ -292,13 +292,13 @@ class FilePlayer:
                 sound.rate_hz,
                 facts.rate_hz,
                 spots,
-                said,
+                transcript,
                 reference,
                 cpu_s=cpu_s,
                 sha256=sound.sha256,
                 labels=file.labels,
                 detail=sound.assumed,
-                tail_ms=None if spots or said is not None else self._tail_ms(file),
+                tail_ms=None if spots or transcript is not None else self._tail_ms(file),
                 silent_labels=tuple(stretch - 1 for stretch in sorted(constant.values) if stretch),
             )
 
@@ -371,7 +371,8 @@ def _stretches(file: ListedFile, sound: OpenSound, condition: SoundCondition | N
     """The whole file, and its labels, in samples of the file. condition: which may have changed the times of labels."""
     speed = 1.0 if condition is None else condition.channel.speed
     of_labels = [
-        (round(one.start_s * speed * sound.rate_hz), round(one.end_s * speed * sound.rate_hz)) for one in file.labels
+        (round(label.start_s * speed * sound.rate_hz), round(label.end_s * speed * sound.rate_hz))
+        for label in file.labels
     ]
     return [(0, sound.samples), *of_labels]
 
@@ -395,11 +396,11 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: _PlayedSound
         if spoken is None:
             return None
         samples, start = spoken
-    said = engine.understand(samples)
-    if said is None:
+    transcript = engine.understand(samples)
+    if transcript is None:
         return None
-    said = checked(said)
-    return replace(said, start=said.start + start, end=said.end + start) if start else said
+    transcript = checked(transcript)
+    return replace(transcript, start=transcript.start + start, end=transcript.end + start) if start else transcript
 
 
 def read_reference(path: str) -> str:

@@ -65,9 +65,9 @@ class WorkerProcess:
         try:
             os.ftruncate(memory, BEGUN.size)
             self._memory = mmap.mmap(memory, BEGUN.size)
-            told = [str(one) for one in (tasks, answers, memory, os.getpid(), nice)]
+            arguments = [str(number) for number in (tasks, answers, memory, os.getpid(), nice)]
             self._child = ChildProcess(
-                python(_MODULE, *told),
+                python(_MODULE, *arguments),
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.STDOUT,
                 environment={**dict.fromkeys(ONE_THREAD, "1"), **os.environ},
@@ -108,9 +108,9 @@ class WorkerProcess:
         self._out += framed(WorkerFrame.END_OF_SEQUENCE)
 
     def look(self, now_s: float) -> None:
-        begun: int = BEGUN.unpack_from(self._memory, 0)[0]
-        if begun != self.begun:
-            self.begun, self.since_s = begun, now_s
+        count: int = BEGUN.unpack_from(self._memory, 0)[0]
+        if count != self.begun:
+            self.begun, self.since_s = count, now_s
 
     def write(self) -> None:
         """Writes as much as the pipe takes. A dead worker is noticed when its answers end."""
@@ -358,7 +358,7 @@ class WorkerPool:
         now_s = self._now_s()
         worker.answered += len(answers)
         self._answers += len(answers)
-        self._played_s += sum(one.seconds for one in answers)
+        self._played_s += sum(answer.seconds for answer in answers)
         self._busy_s += now_s - worker.busy_since_s
         worker.busy_since_s = now_s
         return FilesAnswered(worker, [(worker.hands.popleft(), answer) for answer in answers])
@@ -414,8 +414,8 @@ class WorkerPool:
 
 
 def _error(content: bytes) -> HarnessError:
-    name, what, remedy = json.loads(content)
+    name, problem, remedy = json.loads(content)
     kind = getattr(errors, name, EngineError)
     usual = isinstance(kind, type) and issubclass(kind, HarnessError) and kind is not errors.InputProblems
-    error: HarnessError = (kind if usual else EngineError)(what, remedy=remedy)
+    error: HarnessError = (kind if usual else EngineError)(problem, remedy=remedy)
     return error

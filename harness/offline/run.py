@@ -98,14 +98,16 @@ def stop_when_asked() -> Iterator[threading.Event]:
         stop.set()
 
     mine = threading.current_thread() is threading.main_thread()
-    before = {one: signal.getsignal(one) for one in _ASKS if mine and signal.getsignal(one) is not signal.SIG_IGN}
-    for one in before:
-        signal.signal(one, asked)
+    before = {
+        signum: signal.getsignal(signum) for signum in _ASKS if mine and signal.getsignal(signum) is not signal.SIG_IGN
+    }
+    for signum in before:
+        signal.signal(signum, asked)
     try:
         yield stop
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
 
 WINDOW = 100_000
@@ -220,8 +222,8 @@ class ContinuousSequence:
             worker.sequence = True
         if worker is not self._worker:
             return False
-        begun = worker.begun - worker.answered
-        return len(worker.hands) - begun < AHEAD
+        in_play = worker.begun - worker.answered
+        return len(worker.hands) - in_play < AHEAD
 
     def next(self) -> dict[int, ListedFile]:
         batch = self._positions[self._next : self._next + AHEAD]
@@ -334,7 +336,7 @@ class FilesInPlay:
         self._left = int(np.count_nonzero(self._due))
         in_sequence = np.full(len(files), pool.facts is not None and pool.facts.carries_state)
         if evaluation.continuous and not in_sequence.any():
-            in_sequence[:] = [one.kind is ListKind.OOV for one in files]
+            in_sequence[:] = [file.kind is ListKind.OOV for file in files]
         self._waiting = HandingOut(files, self._due & ~in_sequence)
         # The engine must play the whole list again to reach the remaining files.
         again = in_sequence if bool((self._due & in_sequence).any()) else np.zeros(len(files), bool)
@@ -390,20 +392,21 @@ class FilesInPlay:
     def _fresh_to_come(self) -> bool:
         """Whether a worker that has played nothing is about to be ready. A suspect file is tried on such a worker."""
         return any(
-            one.standing is WorkerStanding.LOADING or (not one.begun and not one.hands) for one in self._pool.workers
+            worker.standing is WorkerStanding.LOADING or (not worker.begun and not worker.hands)
+            for worker in self._pool.workers
         )
 
     def _take(self, happened: Sequence[FilesAnswered | LostWorker]) -> None:
         answers: list[tuple[int, FileAnswer]] = []
-        for one in happened:
-            if isinstance(one, LostWorker):
-                answers += self._mourn(one)
+        for event in happened:
+            if isinstance(event, LostWorker):
+                answers += self._mourn(event)
                 continue
-            answers += one.answers
-            self._played += sum(answer.rejected is not RejectReason.ERROR for _, answer in one.answers)
-            if one.worker.sequence and not one.worker.hands and self._sequence.given:
-                one.worker.sequence = False
-        answers = [one for one in answers if self._due[one[0]]]
+            answers += event.answers
+            self._played += sum(answer.rejected is not RejectReason.ERROR for _, answer in event.answers)
+            if event.worker.sequence and not event.worker.hands and self._sequence.given:
+                event.worker.sequence = False
+        answers = [pair for pair in answers if self._due[pair[0]]]
         if not answers:
             return
         self._journal.append_lines(b"".join(answer.line for _, answer in answers))
@@ -459,5 +462,5 @@ def due_of(files: Sequence[ListedFile], before: JournalFile | None) -> np.ndarra
     """Which files have no outcome yet. before: the journal's content."""
     if before is None or not len(before):
         return np.ones(len(files), bool)
-    keys = np.fromiter((key_of(KINDS.index(one.kind), one.number) for one in files), np.int64, len(files))
+    keys = np.fromiter((key_of(KINDS.index(file.kind), file.number) for file in files), np.int64, len(files))
     return ~np.isin(keys, before.keys)

@@ -111,12 +111,12 @@ def _pieces(
             "sha256": file_sha256,
             "samples": samples,
             "rate_hz": rate_hz,
-            "tracks": [[one.phrase, int(one.first_end), int(one.step), len(one.scores)] for one in tracks],
+            "tracks": [[track.phrase, int(track.first_end), int(track.step), len(track.scores)] for track in tracks],
         }
     ).encode()
     crc = 0
     parts = [_FRONT.pack(MAGIC, VERSION, len(head)) + head]
-    parts += [np.ascontiguousarray(one.scores, "<f4").tobytes() for one in tracks]
+    parts += [np.ascontiguousarray(track.scores, "<f4").tobytes() for track in tracks]
     for part in parts:
         crc = zlib.crc32(part, crc)
         yield part

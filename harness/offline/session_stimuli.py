@@ -48,17 +48,17 @@ class SessionStimuli:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        return tuple(one.device for one in self.figures.snapshot().devices)
+        return tuple(device.device for device in self.figures.snapshot().devices)
 
     def plays(self, devices: Sequence[str]) -> tuple[Play, ...]:
         """One play per stimulus that counts for a trial, in playing order, without probes."""
-        found = {
+        play_by_id = {
             play.row.play_id: play
             for device in devices
             for play in self.figures.plays(device)
             if play.kind is not TrialKind.PROBE
         }
-        return tuple(sorted(found.values(), key=lambda play: self.order[play.row.play_id]))
+        return tuple(sorted(play_by_id.values(), key=lambda play: self.order[play.row.play_id]))
 
     def sound(self, play: Play, renders: Renders) -> Waveform:
         """The sound that was played: rendered again sample for sample, or else its clip (16 bits). LogError if there
@@ -81,31 +81,31 @@ class SessionStimuli:
 
 def read_stimuli(folder: Path) -> SessionStimuli:
     """A session from its folder, also while it runs. LogError; InputError if it has no listening trials."""
-    found: SessionStimuli | None = None
+    stimuli: SessionStimuli | None = None
     figures = WakeFigures()
     with LogReader(folder) as reader:
         for entry in reader.entries():
             figures.add(entry)
             if isinstance(entry.record, SessionStarted):
-                found = SessionStimuli(SessionFolder(folder), entry.record, figures)
-            if found is None:
+                stimuli = SessionStimuli(SessionFolder(folder), entry.record, figures)
+            if stimuli is None:
                 continue
             match entry.record:
                 case StimulusStored(sha256=sha256, clip=clip):
-                    found.clips[sha256] = clip
+                    stimuli.clips[sha256] = clip
                 case AttemptStarted() as row:
-                    found.order[row.play_id] = entry.seq
+                    stimuli.order[row.play_id] = entry.seq
                 case _:
                     for trial_id, text in _notes(entry.record):
-                        of_trial = found.notes.setdefault(trial_id, [])
+                        of_trial = stimuli.notes.setdefault(trial_id, [])
                         if text not in of_trial and len(of_trial) < _MOST_NOTES:
                             of_trial.append(text)
-    if found is None or not found.devices:
+    if stimuli is None or not stimuli.devices:
         raise InputError(
             "the session has no wake, command or ambient trials",
             remedy="There is nothing to compare; look at it with harness report show",
         )
-    return found
+    return stimuli
 
 
 def hear(
@@ -218,8 +218,8 @@ def _notes(record: object) -> Iterator[tuple[str, str]]:
     match record:
         case AttemptFinished(outcome=Outcome.INTERRUPTED) as row:
             yield row.trial_id, f"a previous attempt was interrupted ({row.cause or 'no cause reported'})"
-        case Observed(observation=StimulusHeard(correlation=found), trial_id=str(trial_id)) if found < WEAK:
-            yield trial_id, f"the microphone hardly recorded it (correlation {fixed(found, 2)})"
+        case Observed(observation=StimulusHeard(correlation=correlation), trial_id=str(trial_id)) if correlation < WEAK:
+            yield trial_id, f"the microphone hardly recorded it (correlation {fixed(correlation, 2)})"
         case Observed(observation=LogLine(source=source, text=text), trial_id=str(trial_id)) if "missing" in text:
             yield trial_id, f"{source}: {text}"
         case _:

@@ -42,7 +42,7 @@ def read_engines(
     logs: Sequence[Path], warn: Callable[[str], None], talker_of: TalkerOf | None = None
 ) -> list[EvaluatedEngine]:
     """Reads evaluations by their logs or journals; InputError for a log without its journal."""
-    return list(_named([_journal(one) for one in logs], logs, warn, talker_of))
+    return list(_named([_journal(log) for log in logs], logs, warn, talker_of))
 
 
 def _journal(log: Path) -> JournalFile:
@@ -57,14 +57,14 @@ def _journal(log: Path) -> JournalFile:
 def _named(
     journals: Sequence[JournalFile], logs: Sequence[Path], warn: Callable[[str], None], talker_of: TalkerOf | None
 ) -> Iterator[EvaluatedEngine]:
-    names = _names([one.header.evaluation.task for one in journals], logs)
+    names = _names([journal.header.evaluation.task for journal in journals], logs)
     for journal, log, name in zip(journals, logs, names, strict=True):
         header, sweep, why = journal.header, None, ""
         cache = scores_of(journal, warn)
         try:
-            if any(one.kind is ListKind.REFERENCED for one in header.lists):
+            if any(listing.kind is ListKind.REFERENCED for listing in header.lists):
                 raise InputError("files with references have no thresholds")
-            outcomes = ((one.outcome, one.listed) for one in journal.outcomes())
+            outcomes = ((entry.outcome, entry.listed) for entry in journal.outcomes())
             sweep = sweep_of(outcomes, header.facts, header.evaluation, header.counting, cache)
         except InputError as error:
             why = error.what
@@ -83,21 +83,23 @@ def _read(
     header, rule = journal.header, journal.header.facts.rule
     tally = Tally(header.counting, len(header.evaluation.conditions), talker_of)
     phrases = {
-        phrase.key: phrase for one in journal.outcomes() for phrase in spoken_in(one.outcome, tally.add(one.outcome))
+        phrase.key: phrase
+        for entry in journal.outcomes()
+        for phrase in spoken_in(entry.outcome, tally.add(entry.outcome))
     }
 
     def missed_at(threshold: float) -> dict[SpokenKey, bool]:
         if sweep is None or rule is None:
             return {key: phrase.known_s is None for key, phrase in phrases.items()}
-        found = {}
-        for one in journal.outcomes():
-            if one.outcome.kind is ListKind.OOV or not sweep.wants(one.outcome):
+        missed = {}
+        for entry in journal.outcomes():
+            if entry.outcome.kind is ListKind.OOV or not sweep.wants(entry.outcome):
                 continue
-            tracks = cache.get(header.facts.fingerprint, one.outcome.sha256) or ()
-            again = replace(one.outcome, spots=spots_in(tracks, replace(rule, threshold=threshold)))
+            tracks = cache.get(header.facts.fingerprint, entry.outcome.sha256) or ()
+            again = replace(entry.outcome, spots=spots_in(tracks, replace(rule, threshold=threshold)))
             for phrase in spoken_in(again, judged(again, header.counting)):
-                found[phrase.key] = phrase.known_s is None
-        return found
+                missed[phrase.key] = phrase.known_s is None
+        return missed
 
     return EvaluatedEngine(name, log, journal, figures(tally, header.counting), sweep, no_scores, phrases, missed_at)
 
@@ -105,12 +107,12 @@ def _read(
 def _names(tasks: Sequence[Task], logs: Sequence[Path]) -> list[str]:
     """The shortest names that differ: of engines, of models, of both, or of logs."""
     if len(tasks) > 1:
-        engines, models = [one.engine for one in tasks], [PurePath(one.model).name or one.engine for one in tasks]
-        for names in (engines, models, [one.name for one in tasks]):
+        engines, models = [task.engine for task in tasks], [PurePath(task.model).name or task.engine for task in tasks]
+        for names in (engines, models, [task.name for task in tasks]):
             if len(set(names)) == len(names):
                 return names
-        return [one.name.removesuffix(".jsonl") for one in logs]
-    return [one.name for one in tasks]
+        return [log.name.removesuffix(".jsonl") for log in logs]
+    return [task.name for task in tasks]
 
 
 def scores_of(journal: JournalFile, warn: Callable[[str], None]) -> ScoreCache:
@@ -126,14 +128,14 @@ def sound_path(listed: str, bases: Iterable[str], condition: SoundCondition | No
         listed = listed.removesuffix(f" @ {condition.label()}")
     if listed.startswith("/") or is_address(listed):
         return local_file(listed) or listed
-    found = (str(Path(base) / listed) for base in bases)
-    return next((one for one in found if Path(one).is_file()), listed)
+    candidates = (str(Path(base) / listed) for base in bases)
+    return next((candidate for candidate in candidates if Path(candidate).is_file()), listed)
 
 
 def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
     """Where phrases end, and whether that was stated: by labels, or by the column PHRASE_END of a manifest. Else the
     end of speech in at most MOST_TIMED recordings, evenly spread."""
-    stated = {key: Measured(one.label.end_s) for key, one in engine.phrases.items() if one.label is not None}
+    stated = {key: Measured(phrase.label.end_s) for key, phrase in engine.phrases.items() if phrase.label is not None}
     for at, text in enumerate(columns.get(PHRASE_END, {}).get(ListKind.INV, ())):
         try:
             stated |= {(ListKind.INV.value, at, -1): Measured(float(text) / _speed(engine, at))} if text else {}
@@ -143,15 +145,17 @@ def phrase_ends(engine: EvaluatedEngine, columns: Columns) -> tuple[Ends, bool]:
         return stated, True
     bases = engine.journal.header.bases
     every = [
-        (key, sound_path(one.listed, bases, engine.journal.header.evaluation.condition(one.outcome.number)))
-        for one in engine.journal.outcomes()
-        if (key := (one.outcome.kind.value, one.outcome.number, -1)) in engine.phrases
+        (key, sound_path(entry.listed, bases, engine.journal.header.evaluation.condition(entry.outcome.number)))
+        for entry in engine.journal.outcomes()
+        if (key := (entry.outcome.kind.value, entry.outcome.number, -1)) in engine.phrases
     ]
     if len(every) > MOST_TIMED:
         every = [every[at] for at in np.linspace(0, len(every) - 1, MOST_TIMED, dtype=int)]
-    found = ((key, _speech_end(path)) for key, path in every)
+    speech_ends = ((key, _speech_end(path)) for key, path in every)
     return {
-        key: Measured(at_s / _speed(engine, key[1]), SPEECH_END_ERROR_S) for key, at_s in found if at_s is not None
+        key: Measured(at_s / _speed(engine, key[1]), SPEECH_END_ERROR_S)
+        for key, at_s in speech_ends
+        if at_s is not None
     }, False
 
 
@@ -177,13 +181,13 @@ def table_of(
     engines: Sequence[EvaluatedEngine], per_hour: float | None, columns: Columns, clustered_by: str = ""
 ) -> EnginesTable:
     """The table of the engines. columns: what is known of the files."""
-    one = engines[0]
-    timed = any(phrase.known_s for phrase in one.phrases.values())
-    ends, stated = phrase_ends(one, columns) if timed else ({}, False)
+    first = engines[0]
+    timed = any(phrase.known_s for phrase in first.phrases.values())
+    ends, stated = phrase_ends(first, columns) if timed else ({}, False)
     clusters = {}
-    conditions = len(one.journal.header.evaluation.conditions)
+    conditions = len(first.journal.header.evaluation.conditions)
     if clustered_by or conditions > 1:
-        for (kind, number, place), phrase in one.phrases.items():
+        for (kind, number, place), phrase in first.phrases.items():
             by_file = f"{kind} {file_number(number, conditions)} {place}"
             of_talker = (
                 label_of(ListKind(kind), number, columns, clustered_by, phrase.label) if clustered_by else by_file
@@ -203,7 +207,9 @@ def write_joint(
     write_whole(Path(f"{prefix}.json"), (json.dumps(table_json(table), indent=1) + "\n").encode())
     yield from (f"{prefix}.csv", f"{prefix}.json")
     curves = [
-        pictures.Curve(one.name, det, one.own) for one in engines if (det := one.det).has_accepts and det.has_rejects
+        pictures.Curve(engine.name, det, engine.own)
+        for engine in engines
+        if (det := engine.det).has_accepts and det.has_rejects
     ]
     if not picture or not curves:
         return

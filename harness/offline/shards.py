@@ -45,7 +45,7 @@ def part_of(files: Sequence[ListedFile], shard: Shard) -> tuple[Sequence[ListedF
 
 def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint32]:
     """The shard of each file, from 0."""
-    lengths = np.fromiter((max(LEAST_S, rough_seconds(one.path, one.size)) for one in files), np.float64, len(files))
+    lengths = np.fromiter((max(LEAST_S, rough_seconds(file.path, file.size)) for file in files), np.float64, len(files))
     parts = np.zeros(len(files), np.uint32)
     # (hours, files, shard): where lengths are not known, the shard with the fewest files is next.
     loads = [(0.0, 0, part) for part in range(of)]
@@ -102,7 +102,7 @@ def merged_header(journals: Sequence[JournalFile], command_line: Sequence[str]) 
     return replace(
         first,
         shard=None,
-        planned=sum(one.files for one in first.lists),
+        planned=sum(listing.files for listing in first.lists),
         started_s=min(journal.header.started_s for journal in journals),
         command_line=tuple(command_line),
         bases=tuple(dict.fromkeys(base for journal in journals for base in journal.header.bases)),
@@ -117,10 +117,10 @@ def merged_lines(journals: Sequence[JournalFile], header: JournalHeader) -> Iter
     for journal in journals:
         yield from (mark_line(replace(mark, duration_s=0.0)) for mark in journal.marks if mark.mark is JournalMark.LOST)
     count, played_s = 0, 0.0
-    for one in ordered(journals):
+    for entry in ordered(journals):
         count += 1
-        played_s += one.outcome.seconds if one.outcome.rejected is None else 0.0
-        yield outcome_line(one.outcome, one.listed)
+        played_s += entry.outcome.seconds if entry.outcome.rejected is None else 0.0
+        yield outcome_line(entry.outcome, entry.listed)
     ending = JournalMark.COMPLETE if count == header.planned else JournalMark.PARTIAL
     duration_s = sum(journal.duration_s for journal in journals)
     if untimed_s := sum(journal.untimed_s for journal in journals):

@@ -92,8 +92,8 @@ class SweepRun:
     """The sweep of a complete journal with stored scores: its counts, files and printed lines. warn: takes warnings.
     InputError, LogError."""
 
-    def __init__(self, asked: SweepAsked, journal: JournalFile, warn: Callable[[str], None]) -> None:
-        self._asked, self._journal, self._warn = asked, journal, warn
+    def __init__(self, options: SweepAsked, journal: JournalFile, warn: Callable[[str], None]) -> None:
+        self._asked, self._journal, self._warn = options, journal, warn
         self._header = journal.header
         self._cache = ScoreCache(self._header.evaluation.cache, warn)
         self._report, self._reported = self._counted(journal)
@@ -116,8 +116,8 @@ class SweepRun:
         journal = JournalFile(path)
         self._developed, on_dev = self._counted(journal)
         tally = Tally(header.counting)
-        for one in journal.outcomes():
-            tally.add(one.outcome)
+        for entry in journal.outcomes():
+            tally.add(entry.outcome)
         counts, resampling = tally.counts, header.evaluation.resample
         for line in fault_lines(counts, f"{path} says", "development file", resampling=resampling):
             self._warn(line)
@@ -132,46 +132,46 @@ class SweepRun:
         header, seen = journal.header, set[bytes]()
 
         def outcomes() -> Iterator[tuple[FileOutcome, str]]:
-            for one in journal.outcomes():
-                if phrase is not None and one.outcome.kind is ListKind.INV:
+            for entry in journal.outcomes():
+                if phrase is not None and entry.outcome.kind is ListKind.INV:
                     continue
-                if one.outcome.sha256:
-                    seen.add(bytes.fromhex(one.outcome.sha256)[:12])
-                yield one.outcome, one.listed
+                if entry.outcome.sha256:
+                    seen.add(bytes.fromhex(entry.outcome.sha256)[:12])
+                yield entry.outcome, entry.listed
 
-        found = sweep_of(
+        sweep = sweep_of(
             outcomes(), header.facts, header.evaluation, header.counting, self._cache,
             refractory_ms=self._asked.refractory_ms, phrase=phrase,
         )  # fmt: skip
-        return found, seen
+        return sweep, seen
 
     def _phrases(self) -> tuple[str, ...]:
         """Phrases with a curve of their own: those of labels, if there are several."""
-        labelled = any(one.kind is ListKind.LABELLED for one in self._header.lists)
+        labelled = any(listing.kind is ListKind.LABELLED for listing in self._header.lists)
         phrases = self._header.counting.phrases
         return phrases if labelled and len(phrases) > 1 else ()
 
     def write(self, prefix: str) -> Iterator[str]:
         """Writes tables, JSON and pictures to PREFIX.*; returns lines for people."""
-        asked, header, report, developed = self._asked, self._header, self._report, self._developed
-        points, target = header.facts.operating_points, asked.target
+        options, header, report, developed = self._asked, self._header, self._report, self._developed
+        points, target = header.facts.operating_points, options.target
         on = (developed or report).at()
         chosen = None if target is None else choose(target, on, points, None if developed is None else report)
         named = [] if chosen is None else [chosen.chosen.threshold]
         det = report.at(report.thresholds(named))
-        twv = (asked.beta, asked.speech_s) if asked.twv else None
+        twv = (options.beta, options.speech_s) if options.twv else None
         at = named[0] if named else None
         files = {f"{prefix}.csv": pictures.det_csv(det, points, at, twv)}
-        told = pictures.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
-        told["task"], told["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
+        summary = pictures.sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
+        summary["task"], summary["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
         if developed is not None:
             files[f"{prefix}.dev.csv"] = pictures.det_csv(developed.at(developed.thresholds(named)), points, at, twv)
         if target is not None:
-            told["choice"] = pictures.chosen_json(target, chosen)
+            summary["choice"] = pictures.chosen_json(target, chosen)
         values = term_weighted(report, det, *twv) if twv is not None else None
         if values is not None:
-            told["term_weighted"] = pictures.twv_json(values)
-        files[f"{prefix}.json"] = json.dumps(told, indent=1) + "\n"
+            summary["term_weighted"] = pictures.twv_json(values)
+        files[f"{prefix}.json"] = json.dumps(summary, indent=1) + "\n"
         of_phrases = {phrase: self._counted(self._journal, phrase)[0] for phrase in self._phrases()}
         dets = {phrase: of.at(of.thresholds(named)) for phrase, of in of_phrases.items()}
         for phrase, of in dets.items():
@@ -179,7 +179,7 @@ class SweepRun:
         for name, text in files.items():
             write_whole(Path(name), text.encode())
         drawn = [*files]
-        if not asked.no_picture and det.has_accepts and det.has_rejects:
+        if not options.no_picture and det.has_accepts and det.has_rejects:
             curves = [pictures.Curve("list" if developed is None else "reported list", det)]
             if developed is not None:
                 curves.append(pictures.Curve("development list", on))

@@ -50,26 +50,26 @@ def wake_totals(
     wrong = missed + of(*MISTAKEN)
     files = wrong + accepted
     false = of("OOVFA", "INVFA") if count_in_vocabulary else of("OOVFA")
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     if hours or of("OOVFA"):
-        found["FACOUNT"] = false
+        totals["FACOUNT"] = false
     if hours:
-        found["FARATE"] = false / hours
+        totals["FARATE"] = false / hours
     if files:
-        found |= {"FRCOUNT": missed, "FRRATIO": 100 * missed / files}
+        totals |= {"FRCOUNT": missed, "FRRATIO": 100 * missed / files}
         if of(*WITH_REFERENCE):
-            found |= {"FR+SBCOUNT": wrong, "FR+SBRATIO": 100 * wrong / files}
-        found["TACOUNT"] = accepted
+            totals |= {"FR+SBCOUNT": wrong, "FR+SBRATIO": 100 * wrong / files}
+        totals["TACOUNT"] = accepted
     if of(*WITH_WORDS):
         if words.words:
-            found["WER"] = 100 * (words.substitutions + words.insertions + words.deletions) / words.words
-        found |= {
+            totals["WER"] = 100 * (words.substitutions + words.insertions + words.deletions) / words.words
+        totals |= {
             "WER_WORDS": words.words,
             "WER_SUBSTITUTIONS": words.substitutions,
             "WER_INSERTIONS": words.insertions,
             "WER_DELETIONS": words.deletions,
         }
-    return found
+    return totals
 
 
 Extras = tuple[tuple[str, str], ...]
@@ -213,19 +213,19 @@ class LineSums:
         self.rejected: Counter[str] = Counter()
         self.said = StatedWords()
         self.word_errors, self.words = array("q"), array("q")
-        for one in happenings:
-            self.add(one)
+        for happening in happenings:
+            self.add(happening)
 
-    def add(self, one: Happening) -> None:
-        self.lines[one.key] += 1
-        match one:
+    def add(self, happening: Happening) -> None:
+        self.lines[happening.key] += 1
+        match happening:
             case Rejected():
-                self.rejected[one.reason] += 1
+                self.rejected[happening.reason] += 1
             case Words():
-                self._add(one.words, one.substitutions, one.additions, one.deletions)
+                self._add(happening.words, happening.substitutions, happening.additions, happening.deletions)
             case Missed(key="STTFR"):
                 # Without a result every word of the reference is a deletion.
-                words = len(one.reference.split())
+                words = len(happening.reference.split())
                 self._add(words, 0, 0, words)
 
     def _add(self, words: int, substitutions: int, additions: int, deletions: int) -> None:
@@ -254,11 +254,11 @@ def computed(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
 
 def differences(log: WakeLog, sums: LineSums | None = None) -> tuple[str, ...]:
     """Totals that differ from the sum of the log's lines, in words for people; empty for a correct log."""
-    found = computed(log, sums)
+    totals = computed(log, sums)
     written = dict(log.decimals)
     wrong: list[str] = []
     for key, stated in log.totals:
-        by_lines = found.get(key)
+        by_lines = totals.get(key)
         decimals = min(DECIMALS.get(key, 0), written.get(key, DECIMALS.get(key, 0)))
         allowed = 0.51 * 10**-decimals if key in DECIMALS else 0.0
         if by_lines is None:
@@ -275,29 +275,29 @@ def _total_text(value: float) -> str:
 
 def summary(log: WakeLog, sums: LineSums | None = None) -> str:
     """The console's last line, in the manual's form; n/a without data."""
-    found = computed(log, sums) | dict(log.totals)
+    totals = computed(log, sums) | dict(log.totals)
     files = int(log.about("inv-files") or 0) + int(log.about("oov-files") or 0)
     hours = (log.seconds("inv") + log.seconds("oov")) / 3600
     factor = log.about("real-time-factor")
     fast = NOTHING if factor is None else f"{float(factor):.1f}"
-    if "WER_WORDS" in found:
+    if "WER_WORDS" in totals:
         return (
-            f"{files} files, {hours:.3f} hr, {found['WER_WORDS']:.0f} Words, "
-            f"{found['WER_SUBSTITUTIONS']:.0f} Substitutions, {found['WER_INSERTIONS']:.0f} Insertions, "
-            f"{found['WER_DELETIONS']:.0f} Deletions, {_shown(found, 'WER', 3)}% WER, {fast} xRT"
+            f"{files} files, {hours:.3f} hr, {totals['WER_WORDS']:.0f} Words, "
+            f"{totals['WER_SUBSTITUTIONS']:.0f} Substitutions, {totals['WER_INSERTIONS']:.0f} Insertions, "
+            f"{totals['WER_DELETIONS']:.0f} Deletions, {_shown(totals, 'WER', 3)}% WER, {fast} xRT"
         )
     # With references the percentage covers all errors.
-    ratio = "FR+SBRATIO" if "FR+SBRATIO" in found else "FRRATIO"
-    rejects = f"{_shown(found, ratio, 2)}% FR" if ratio in found else "no in-vocabulary files"
+    ratio = "FR+SBRATIO" if "FR+SBRATIO" in totals else "FRRATIO"
+    rejects = f"{_shown(totals, ratio, 2)}% FR" if ratio in totals else "no in-vocabulary files"
     return (
-        f"{files} files, {hours:.3f} hr, {found.get('FACOUNT', 0):.0f} FA {_shown(found, 'FARATE', 2)}/hr, "
-        f"{rejects}, {found.get('TACOUNT', 0):.0f} TA, {fast}x RT"
+        f"{files} files, {hours:.3f} hr, {totals.get('FACOUNT', 0):.0f} FA {_shown(totals, 'FARATE', 2)}/hr, "
+        f"{rejects}, {totals.get('TACOUNT', 0):.0f} TA, {fast}x RT"
     )
 
 
-def _shown(found: dict[str, float], key: str, decimals: int) -> str:
+def _shown(totals: dict[str, float], key: str, decimals: int) -> str:
     """Rounded as in the log first, so that the last digits of console and log agree."""
-    return f"{round(found[key], DECIMALS[key]):.{decimals}f}" if key in found else NOTHING
+    return f"{round(totals[key], DECIMALS[key]):.{decimals}f}" if key in totals else NOTHING
 
 
 def hours_text(seconds: float) -> str:
@@ -331,7 +331,7 @@ SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def write(log: WakeLog) -> str:
     """The log's text: settings, events, totals."""
     lines = [info_line(name, detail) for name, detail in ((NAMES, ESCAPED), *log.info) if name]
-    lines += [line_of(one) for one in log.happenings]
+    lines += [line_of(happening) for happening in log.happenings]
     lines += [total_line(key, value) for key, value in log.totals]
     return "\n".join(lines) + "\n"
 
@@ -347,33 +347,35 @@ def info_line(name: str, detail: str) -> str:
     return f"INFO {name} {_bare(detail)}".rstrip()
 
 
-def line_of(one: Happening) -> str:
+def line_of(happening: Happening) -> str:
     """One line of an event, with escaped names."""
-    match one:
+    match happening:
         case Spot():
-            text = f"{_span(one)} sv-score {one.sv_score:g}"
+            text = f"{_span(happening)} sv-score {happening.sv_score:g}"
         case CommandHeard():
-            text = f"{_span(one)} {quoted(one.reference)} sv-score {one.sv_score:g}"
+            text = f"{_span(happening)} {quoted(happening.reference)} sv-score {happening.sv_score:g}"
         case Words():
-            wer = NOTHING if one.wer is None else f"{one.wer:.3f}"
-            counts = f"{one.words}, {one.substitutions}, {one.additions}, {one.deletions}, {wer}"
-            text = f"{_span(one)} {quoted(one.reference)} {counts}"
+            wer = NOTHING if happening.wer is None else f"{happening.wer:.3f}"
+            counts = (
+                f"{happening.words}, {happening.substitutions}, {happening.additions}, {happening.deletions}, {wer}"
+            )
+            text = f"{_span(happening)} {quoted(happening.reference)} {counts}"
         case Missed(key="INVFR"):
-            text = quoted(one.file)
+            text = quoted(happening.file)
         case Missed():
-            text = f"{quoted(one.file)} {quoted(one.reference)}"
+            text = f"{quoted(happening.file)} {quoted(happening.reference)}"
         case ManySpots():
-            text = f"{quoted(one.file)} {one.count} spots"
+            text = f"{quoted(happening.file)} {happening.count} spots"
         case Rejected():
-            text = f"{quoted(one.file)} {_bare(one.reason)}"
+            text = f"{quoted(happening.file)} {_bare(happening.reason)}"
         case Failure():
-            return f"ERROR {_bare(one.text)}"
-    extras = ((name, value if _PLAIN.fullmatch(value) else quoted(value)) for name, value in one.extras)
-    return f"{one.key} {text}" + "".join(f" {name}={value}" for name, value in extras)
+            return f"ERROR {_bare(happening.text)}"
+    extras = ((name, value if _PLAIN.fullmatch(value) else quoted(value)) for name, value in happening.extras)
+    return f"{happening.key} {text}" + "".join(f" {name}={value}" for name, value in extras)
 
 
-def _span(one: Spot | CommandHeard | Words) -> str:
-    return f"{quoted(one.file)} {_ms(one.start_ms)} {_ms(one.end_ms)} {quoted(one.phrase)}"
+def _span(happening: Spot | CommandHeard | Words) -> str:
+    return f"{quoted(happening.file)} {_ms(happening.start_ms)} {_ms(happening.end_ms)} {quoted(happening.phrase)}"
 
 
 def _ms(value: float) -> str:

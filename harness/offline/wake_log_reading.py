@@ -87,8 +87,8 @@ def entry_at(path: Path, begins: int, *, escaped: bool) -> Entry | None:
     """The entry of the line that begins at that byte; None if no line does."""
     with path.open("rb") as file:
         file.seek(begins)
-        found = next(_entries(_lines(file, path.name), path.name, escaped=escaped), None)
-        return None if found is None else found[1]
+        first = next(_entries(_lines(file, path.name), path.name, escaped=escaped), None)
+        return None if first is None else first[1]
 
 
 def read(text: str, name: str = "log") -> WakeLog:
@@ -96,25 +96,25 @@ def read(text: str, name: str = "log") -> WakeLog:
     lines = text.split("\n")
     escaped = any(line.rstrip("\r") == _SAYS_ESCAPED for line in lines)
     happenings: list[Happening] = []
-    found = _entries(((0, line) for line in lines), name, escaped=escaped)
-    log = without_happenings(found, lambda one, _: happenings.append(one))
+    log_entries = _entries(((0, line) for line in lines), name, escaped=escaped)
+    log = without_happenings(log_entries, lambda happening, _: happenings.append(happening))
     return replace(log, happenings=tuple(happenings))
 
 
-def without_happenings(found: Iterable[tuple[int, Entry]], take: Callable[[Happening, int], None]) -> WakeLog:
+def without_happenings(log_entries: Iterable[tuple[int, Entry]], take: Callable[[Happening, int], None]) -> WakeLog:
     """A log without its events. `take` is called with each event and the byte at which its line begins."""
     info: list[tuple[str, str]] = []
     totals: list[Total] = []
-    for begins, one in found:
-        match one:
+    for begins, entry in log_entries:
+        match entry:
             case Info():
-                info.append((one.name, one.detail))
+                info.append((entry.name, entry.detail))
             case Total():
-                totals.append(one)
+                totals.append(entry)
             case _:
-                take(one, begins)
-    stated = tuple((one.key, one.value) for one in totals)
-    return WakeLog(tuple(info), (), stated, tuple((one.key, one.decimals) for one in totals))
+                take(entry, begins)
+    stated = tuple((total.key, total.value) for total in totals)
+    return WakeLog(tuple(info), (), stated, tuple((total.key, total.decimals) for total in totals))
 
 
 def demand_numbers(log: WakeLog, name: str) -> None:
@@ -133,7 +133,7 @@ def unescaped(text: str) -> str:
     """The inverse of `quoted`, without the quotes. Unknown escapes stay as they are."""
     if "\\" not in text:
         return text
-    return _ESCAPE.sub(lambda found: _LONG.get(found[0]) or chr(int(found[0][2:], 16)), text)
+    return _ESCAPE.sub(lambda match: _LONG.get(match[0]) or chr(int(match[0][2:], 16)), text)
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, str]]:
@@ -190,11 +190,11 @@ def _entries(lines: Lines, name: str, *, escaped: bool) -> Iterator[tuple[int, E
     grammars, clean = (_ESCAPED_LINES, unescaped) if escaped else (_RAW_LINES, _as_it_stands)
     for number, begins, line, form in _logical(iter(lines), grammars):
         try:
-            one = _entry(line, form, clean)
+            entry = _entry(line, form, clean)
         except ValueError as error:
             raise _unreadable(str(error), Place(name, number)) from error
-        if not (isinstance(one, Info) and one.name == NAMES):
-            yield begins, one
+        if not (isinstance(entry, Info) and entry.name == NAMES):
+            yield begins, entry
 
 
 def _entry(line: str, form: re.Match[str] | None, clean: Callable[[str], str]) -> Entry:
@@ -242,21 +242,21 @@ def _logical(
         yield first, begins, line, form
 
 
-def _unreadable(what: str, place: Place) -> InputError:
-    return InputError(what, place=place, remedy="docs/reference/wake-log.md lists the keys and their forms")
+def _unreadable(problem: str, place: Place) -> InputError:
+    return InputError(problem, place=place, remedy="docs/reference/wake-log.md lists the keys and their forms")
 
 
 def _total(key: str, detail: str) -> Total:
-    found = re.match(rf"\s*({_NUMBER})", detail)
-    if found is None:
+    number = re.match(rf"\s*({_NUMBER})", detail)
+    if number is None:
         raise ValueError("a total has no number")
-    mantissa, _, exponent = found[1].lower().partition("e")
-    return Total(key, float(found[1]), max(0, len(mantissa.partition(".")[2]) - int(exponent or 0)))
+    mantissa, _, exponent = number[1].lower().partition("e")
+    return Total(key, float(number[1]), max(0, len(mantissa.partition(".")[2]) - int(exponent or 0)))
 
 
-def _happening(key: str, found: re.Match[str], clean: Callable[[str], str]) -> Happening:
+def _happening(key: str, line_match: re.Match[str], clean: Callable[[str], str]) -> Happening:
     """ValueError for an invalid count."""
-    groups = found.groupdict()
+    groups = line_match.groupdict()
     file, extras = clean(groups["file"]), _extras(groups["extras"])
 
     def number(name: str) -> float:
@@ -304,5 +304,5 @@ def _happening(key: str, found: re.Match[str], clean: Callable[[str], str]) -> H
 def _extras(text: str) -> Extras:
     if not text:
         return ()
-    found = re.findall(r'(x-[\w-]+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))', text)
-    return tuple((name, bare or unescaped(inner)) for name, inner, bare in found)
+    fields = re.findall(r'(x-[\w-]+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))', text)
+    return tuple((name, bare or unescaped(inner)) for name, inner, bare in fields)

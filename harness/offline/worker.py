@@ -46,12 +46,12 @@ _PR_SET_PDEATHSIG = 1
 class Worker:
     """The engine and its files."""
 
-    def __init__(self, answers: int, begun: mmap.mmap, evaluation: Evaluation) -> None:
-        self._answers, self._begun, self._evaluation = answers, begun, evaluation
+    def __init__(self, answers: int, counter: mmap.mmap, evaluation: Evaluation) -> None:
+        self._answers, self._begun, self._evaluation = answers, counter, evaluation
         self._count = 0
         self._engine = load_engine(evaluation.task)
-        kept = evaluation.cache and not self._engine.facts.carries_state
-        cache = ScoreCache(evaluation.cache, self._tell) if kept else None
+        is_cached = evaluation.cache and not self._engine.facts.carries_state
+        cache = ScoreCache(evaluation.cache, self._tell) if is_cached else None
         self._player = FilePlayer(self._engine, evaluation, cache)
         self._host = host_facts()  # once the engine has set its threads
         self._waiting: list[tuple[FileOutcome, str]] = []
@@ -84,7 +84,7 @@ class Worker:
     def flush(self) -> None:
         if self._waiting:
             self._send(WorkerFrame.USED, json.dumps(plain(used_here(self._player.cached_s, self._host))).encode())
-            self._send(WorkerFrame.OUTCOMES, answers_told([FileAnswer.of(*one) for one in self._waiting]))
+            self._send(WorkerFrame.OUTCOMES, answers_told([FileAnswer.of(*pair) for pair in self._waiting]))
             self._waiting.clear()
         self._flushed_s = time.monotonic()
 
@@ -131,7 +131,7 @@ def main(arguments: list[str]) -> int:
     for descriptor in (tasks, answers, memory):
         os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    begun = mmap.mmap(memory, BEGUN.size)
+    counter = mmap.mmap(memory, BEGUN.size)
     frames = WorkerFrames()
     worker: Worker | None = None
     try:
@@ -139,7 +139,7 @@ def main(arguments: list[str]) -> int:
             for kind, content in frames.feed(piece):
                 match kind:
                     case WorkerFrame.EVALUATION:
-                        worker = Worker(answers, begun, restored(Evaluation, json.loads(content)))
+                        worker = Worker(answers, counter, restored(Evaluation, json.loads(content)))
                     case WorkerFrame.FILES if worker is not None:
                         worker.play(files_of(content))
                     case WorkerFrame.END_OF_SEQUENCE if worker is not None:

@@ -49,7 +49,7 @@ class AidEnding:
 
     def noting(self, sub_flags: tuple[SubFlag, ...]) -> AidEnding:
         """The ending with these sub-flags, as far as the category allows them."""
-        noted = (*self.sub_flags, *(one for one in sub_flags if one in self._allowed))
+        noted = (*self.sub_flags, *(sub_flag for sub_flag in sub_flags if sub_flag in self._allowed))
         return AidEnding(self.category, tuple(dict.fromkeys(noted)), self.flag)
 
 
@@ -84,32 +84,32 @@ class AidQuestion:
     answers: tuple[AidAnswer, ...]
 
     def answer(self, answer_id: str) -> AidAnswer | None:
-        return next((one for one in self.answers if one.id == answer_id), None)
+        return next((answer for answer in self.answers if answer.id == answer_id), None)
 
     def answer_of(self, key: str) -> AidAnswer | None:
         """The answer with this key; None for other keys."""
-        return next((one for one in self.answers if one.key == key), None)
+        return next((answer for answer in self.answers if answer.key == key), None)
 
 
-def _leads(told: Any) -> str | AidEnding:
-    return told if isinstance(told, str) else restored(AidEnding, told)
+def _leads(target: Any) -> str | AidEnding:
+    return target if isinstance(target, str) else restored(AidEnding, target)
 
 
-def _answer(told: Mapping[str, Any]) -> AidAnswer:
-    core = told.get("leads_if_core")
-    notes = tuple(map(SubFlag, told.get("notes", ())))
+def _answer(entry: Mapping[str, Any]) -> AidAnswer:
+    core = entry.get("leads_if_core")
+    notes = tuple(map(SubFlag, entry.get("notes", ())))
     return AidAnswer(
-        told["id"], told["key"], told["text"], _leads(told["leads"]), None if core is None else _leads(core), notes
+        entry["id"], entry["key"], entry["text"], _leads(entry["leads"]), None if core is None else _leads(core), notes
     )
 
 
 _FILE = tomllib.loads(resources.files(__package__).joinpath("aid.toml").read_text("utf-8"))
 QUESTIONS: tuple[AidQuestion, ...] = tuple(
-    AidQuestion(told["id"], told["topic"], told["text"], tuple(map(_answer, told["answers"])))
-    for told in _FILE["questions"]
+    AidQuestion(entry["id"], entry["topic"], entry["text"], tuple(map(_answer, entry["answers"])))
+    for entry in _FILE["questions"]
 )
 """In the order of asking, side questions last. The first opens the aid."""
-_BY_ID = {one.id: one for one in QUESTIONS}
+_BY_ID = {question.id: question for question in QUESTIONS}
 
 MOST = 8
 """Questions on the longest path."""
@@ -254,7 +254,7 @@ class AidState:
             raise ValueError("the aid has come to its end")
         answer = self.question.answer(answer_id)
         if answer is None:
-            known = ", ".join(one.id for one in self.question.answers)
+            known = ", ".join(option.id for option in self.question.answers)
             raise ValueError(f"“{self.question.id}” has no answer “{answer_id}” ({known})")
         return self._with(AidStep(self.question, answer)).filled_in()
 
@@ -286,9 +286,9 @@ class AidState:
     def _longest(self, question: AidQuestion, asked: bool = False) -> int:
         """Questions on the longest path from this one, along the answers that the harness will give."""
         wanted = None if asked else self.known.answer_to(question.id)
-        ways = [one for one in question.answers if wanted in (None, one.id)]
-        ends = [one.to(core_capability=self.known.core_capability) for one in ways]
-        return 1 + max(self._longest(_BY_ID[one]) if isinstance(one, str) else 0 for one in ends)
+        ways = [answer for answer in question.answers if wanted in (None, answer.id)]
+        ends = [answer.to(core_capability=self.known.core_capability) for answer in ways]
+        return 1 + max(self._longest(_BY_ID[end]) if isinstance(end, str) else 0 for end in ends)
 
 
 def ending_text(ending: AidEnding) -> str:
@@ -299,7 +299,7 @@ def ending_text(ending: AidEnding) -> str:
         case JudgmentStatus.FLAGGED if ending.flag is not None:
             return f"put aside: {FLAG_TEXTS[ending.flag]}"
         case _ if ending.category is not None:
-            noted = ", ".join(SUB_FLAG_TEXTS[one] for one in ending.sub_flags)
+            noted = ", ".join(SUB_FLAG_TEXTS[sub_flag] for sub_flag in ending.sub_flags)
             return LABELS[ending.category] + (f" ({noted})" if noted else "")
         case _:
             raise AssertionError(f"an ending without a meaning: {ending}")
@@ -327,5 +327,5 @@ def aid_lines(state: AidState, width: int = 76) -> list[str]:
             text += wrapped.wrap(ending_text(ending).capitalize() + ".")
         else:
             text += wrapped.wrap(f"{LABELS[ending.category]}. Key {keys[ending.category]}.")
-            text += [f"Noted: {SUB_FLAG_TEXTS[one]}." for one in ending.sub_flags]
+            text += [f"Noted: {SUB_FLAG_TEXTS[sub_flag]}." for sub_flag in ending.sub_flags]
     return text

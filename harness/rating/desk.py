@@ -215,7 +215,7 @@ class Desk:
         wanted = tuple(self._draft.sub_flags)
         for flag in sub_flags:
             wanted = (*_without(flag, wanted), flag)
-        told = self._told_after(item, category)
+        notice = self._told_after(item, category)
         row = self._row(
             item,
             JudgmentStatus.SUBMITTED,
@@ -223,11 +223,11 @@ class Desk:
             sub_flags=tuple(flag.value for flag in wanted if flag in allowed),
             aid_path=aid_path or self._draft.aid_path,
         )
-        if told:
+        if notice:
             row = replace(row, proposal_shown=ProposalShown.AFTER)
         left_out = [flag.value.replace("_", " ") for flag in wanted if flag not in allowed]
-        said = f"{told}saved as {LABELS[category]}"
-        self._save(item, row, f"{said}; without {', '.join(left_out)}" if left_out else said)
+        message = f"{notice}saved as {LABELS[category]}"
+        self._save(item, row, f"{message}; without {', '.join(left_out)}" if left_out else message)
         if item.exercise is not None:
             self._explained = Explained(item.exercise, category, item.exercise.is_right(category))
         else:
@@ -272,17 +272,17 @@ class Desk:
 
     def flag(self, flag: Flag, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Puts the item aside, with the reason."""
-        said = f"put aside: {flag.value.replace('_', ' ')}"
-        return self._aside(JudgmentStatus.FLAGGED, said, aid_path=aid_path, flags=(flag.value,))
+        message = f"put aside: {flag.value.replace('_', ' ')}"
+        return self._aside(JudgmentStatus.FLAGGED, message, aid_path=aid_path, flags=(flag.value,))
 
     def undo(self) -> bool:
         """Takes back the rater's latest row of this round, of any day, and shows its item."""
         self._presence.sign()
-        found = self._standing.last
-        if found is None:
+        latest = self._standing.last
+        if latest is None:
             self._said = "nothing is left to undo"
             return False
-        last, item = found
+        last, item = latest
         row = withdrawal(last, self._wall_s(), id_=self.ids.next())
         self._keep(item, row)
         self._standing.add(row)
@@ -303,11 +303,11 @@ class Desk:
     def open(self, item_id: str) -> bool:
         """Reopens an item of `given`; False for other items, or while an explanation is shown."""
         self._presence.sign()
-        found = next((one for one in self.given() if one.item.id == item_id), None)
-        if found is None or self._explained is not None:
+        entry = next((candidate for candidate in self.given() if candidate.item.id == item_id), None)
+        if entry is None or self._explained is not None:
             self._said = "that response is not one of yours that can be opened again"
             return False
-        self._go_to(found)
+        self._go_to(entry)
         return True
 
     def earlier(self) -> bool:
@@ -411,12 +411,12 @@ class Desk:
         self._presence.sign()
         return None if self._explained is not None else self._item
 
-    def _aside(self, status: JudgmentStatus, said: str, **more: Any) -> bool:
+    def _aside(self, status: JudgmentStatus, message: str, **more: Any) -> bool:
         item = self._ready()
         if item is None or item.exercise is not None:
             self._said = "an exercise needs a category" if item is not None else ""
             return False
-        self._save(item, self._row(item, status, **more), said)
+        self._save(item, self._row(item, status, **more), message)
         self._next()
         return True
 
@@ -446,7 +446,7 @@ class Desk:
             effect=None if effect is None or item.waits_for_effect else effect.word,
             shown_wall_s=self._shown_wall_s,
             given_wall_s=self._wall_s(),
-            adjudicates=tuple(one.id for one in item.inputs),
+            adjudicates=tuple(judgment.id for judgment in item.inputs),
             proposed=None if kept_proposal is None else kept_proposal.category,
             proposed_probability=None if kept_proposal is None else kept_proposal.probability,
             proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
@@ -484,10 +484,10 @@ class Desk:
             return ""
         return "" if proposal.category is category else f"the classifier would have said {proposal.words}; "
 
-    def _save(self, item: Item, row: Judgment, said: str) -> None:
+    def _save(self, item: Item, row: Judgment, message: str) -> None:
         self._keep(item, row)
         self._standing.add(row)
-        self._said = said
+        self._said = message
 
     def _change(self, **changes: object) -> None:
         self._presence.sign()
@@ -497,8 +497,8 @@ class Desk:
     def _step(self, step: int) -> bool:
         """Steps through the rater's own rows, backwards for 1, forwards for −1."""
         self._presence.sign()
-        own = [one for one in self.given() if one.row is not None]
-        here = next((number for number, one in enumerate(own) if self._again and one.item == self._item), -1)
+        own = [entry for entry in self.given() if entry.row is not None]
+        here = next((number for number, entry in enumerate(own) if self._again and entry.item == self._item), -1)
         wanted = here + step
         if self._explained is not None or not -1 <= wanted < len(own) or (wanted < 0 and not self._again):
             self._said = "there is no earlier response" if step > 0 else "this is the response to judge"
@@ -508,10 +508,10 @@ class Desk:
         self._go_to(own[wanted])
         return True
 
-    def _go_to(self, found: Given) -> None:
+    def _go_to(self, entry: Given) -> None:
         if self._item is not None and not self._again:
             self._parked = self._item.id, self._draft
-        self._show(found.item, found.row, again=not self._standing.open(found.item))
+        self._show(entry.item, entry.row, again=not self._standing.open(entry.item))
         self._said = ""
 
     def _next(self) -> None:
@@ -555,20 +555,20 @@ _OPPOSITE = {
 
 def _without(flag: SubFlag, flags: Iterable[SubFlag]) -> tuple[SubFlag, ...]:
     """The flags without this one and its opposite."""
-    return tuple(one for one in flags if one is not flag and one is not _OPPOSITE.get(flag))
+    return tuple(other for other in flags if other is not flag and other is not _OPPOSITE.get(flag))
 
 
 SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
 
 
-def effect_words(found: EffectEvidence) -> tuple[str, str]:
-    return plain_text(found.check.wanted, 200) or "an effect", effect_text(found)
+def effect_words(evidence: EffectEvidence) -> tuple[str, str]:
+    return plain_text(evidence.check.wanted, 200) or "an effect", effect_text(evidence)
 
 
-def found_words(found: Given) -> str:
+def found_words(entry: Given) -> str:
     """An item that can be reopened, as one line of escaped text."""
-    given = "agreed" if found.row is None else given_words(found.row)
-    return f"{plain_text(found.item.query, 120)}: {given}"
+    given = "agreed" if entry.row is None else given_words(entry.row)
+    return f"{plain_text(entry.item.query, 120)}: {given}"
 
 
 def given_words(row: Judgment) -> str:

@@ -9,6 +9,6 @@ from harness.model.judgment import Category, Exercise
 
 _FILE = tomllib.loads(resources.files(__package__).joinpath("exercises.toml").read_text("utf-8"))
 BUILT_IN_EXERCISES: tuple[Exercise, ...] = tuple(
-    Exercise(**{**told, "category": Category(told["category"])}) for told in _FILE["exercises"]
+    Exercise(**{**entry, "category": Category(entry["category"])}) for entry in _FILE["exercises"]
 )
 """At least two for each category, the tricky cases of the guide among them."""

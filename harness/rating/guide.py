@@ -37,10 +37,12 @@ class GuideText:
 
 
 _FILE = tomllib.loads(resources.files(__package__).joinpath("guide.toml").read_text("utf-8"))
-LABELS: dict[Category, str] = {Category(name): told["label"] for name, told in _FILE["categories"].items()}
+LABELS: dict[Category, str] = {Category(name): text["label"] for name, text in _FILE["categories"].items()}
 GUIDE: dict[Category, GuideText] = {
-    Category(name): GuideText(told["short"], told["test"], tuple(GuideExample(**one) for one in told["examples"]))
-    for name, told in _FILE["categories"].items()
+    Category(name): GuideText(
+        text["short"], text["test"], tuple(GuideExample(**example) for example in text["examples"])
+    )
+    for name, text in _FILE["categories"].items()
 }
 RULES: tuple[str, ...] = tuple(_FILE["rules"])
 SUB_FLAG_TEXTS: dict[SubFlag, str] = {SubFlag(name): text for name, text in _FILE["sub_flags"].items()}
@@ -50,6 +52,6 @@ FLAG_TEXTS: dict[Flag, str] = {Flag(name): text for name, text in _FILE["flags"]
 _EFFECTS = {EffectWord(name): text for name, text in _FILE["effects"].items()}
 
 
-def effect_text(found: EffectEvidence) -> str:
+def effect_text(evidence: EffectEvidence) -> str:
     """What became of a wanted effect, in words that do not depend on who observed it."""
-    return "not known yet" if found.is_open else _EFFECTS[found.word]
+    return "not known yet" if evidence.is_open else _EFFECTS[evidence.word]

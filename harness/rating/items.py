@@ -43,9 +43,9 @@ def new_row(
     category: Category | None = None,
     *,
     id_: str = "",
-    **said: Any,
+    **fields: Any,
 ) -> Judgment:
-    """A new row. id_: "" for a random id. said: the other fields of `Judgment`."""
+    """A new row. id_: "" for a random id. fields: the other fields of `Judgment`."""
     return Judgment(
         id=id_ or str(uuid.uuid4()),
         trial_id=subject.trial_id,
@@ -59,7 +59,7 @@ def new_row(
         session_id=subject.session_id,
         take=subject.take,
         span_s=subject.span_s,
-        **said,
+        **fields,
     )
 
 

@@ -61,7 +61,7 @@ class ImportPlan:
     def __init__(self, sessions: Sequence[RatedSession], read: ReadJudgments, path: Path, *, may_replace: bool) -> None:
         self._path = path
         self._may_replace = may_replace
-        self._sessions = {one.session_id: _Responses(one) for one in sessions}
+        self._sessions = {session.session_id: _Responses(session) for session in sessions}
         self.bad = self.known = 0
         self.fresh: list[tuple[Path, Judgment]] = []
         self._lines: dict[str, int] = {}
@@ -69,7 +69,7 @@ class ImportPlan:
         self._first: dict[str, int] = {}
         """Lines of all right rows, by id."""
         self.repeated: list[tuple[int, int]] = []
-        self._raters = dict.fromkeys(row.rater for one in sessions for row in one.rows)
+        self._raters = dict.fromkeys(row.rater for session in sessions for row in session.rows)
         wrong_rows = Problems(str(path))
         for row in read.rows:
             try:
@@ -84,7 +84,7 @@ class ImportPlan:
     @property
     def replacing(self) -> int:
         """Judgments to write that replace one of the session."""
-        return sum(one.replaces is not None and one.replaces not in self._lines for _, one in self.fresh)
+        return sum(judgment.replaces is not None and judgment.replaces not in self._lines for _, judgment in self.fresh)
 
     def write(self) -> None:
         """Writes in each session all rows or none; LogError. A second call adds nothing."""
@@ -99,7 +99,7 @@ class ImportPlan:
             if named not in self._sessions:
                 raise WrongCell(f"no session {shown(named)} was given", self._nearest(named, self._sessions))
             return self._sessions[named].place(row, self._nearest)
-        holding = [one for one in self._sessions.values() if one.holds(row)]
+        holding = [candidate for candidate in self._sessions.values() if candidate.holds(row)]
         if len(self._sessions) > 1 and len(holding) != 1:
             among = "in several sessions" if holding else "in no session"
             raise WrongCell(f"the response occurs {among}", "Write its session in the column session")
@@ -110,8 +110,8 @@ class ImportPlan:
         """A hint at the nearest known word; empty when the message would not be shown."""
         if self.bad >= MOST_TOLD:
             return ""
-        found = extractOne(word, list(known), score_cutoff=50)
-        return f"Did you mean {found[0]!r}?" if found else "List them with: harness report show SESSION --trials"
+        match = extractOne(word, list(known), score_cutoff=50)
+        return f"Did you mean {match[0]!r}?" if match else "List them with: harness report show SESSION --trials"
 
     def _put(self, row: WrittenJudgment, place: _Place, responses: _Responses) -> None:
         rater = known_name(person_name(row.text("rater"), "rater name"), self._raters)
@@ -142,14 +142,14 @@ class ImportPlan:
             raise WrongCell("a withdrawal names no judgment to take back", "Write its id in the column replaces")
         elif earlier is not None:
             if earlier.id in self._lines:
-                what = f"{shown(judgment.rater)} already judged this response, in line {self._lines[earlier.id]}"
+                problem = f"{shown(judgment.rater)} already judged this response, in line {self._lines[earlier.id]}"
                 raise WrongCell(
-                    what, "Remove one of the two rows, or write in the column replaces which one this replaces"
+                    problem, "Remove one of the two rows, or write in the column replaces which one this replaces"
                 )
             if not self._may_replace:
-                said = earlier.category or earlier.status
-                what = f"{shown(judgment.rater)} already judged this response as {said}, in {shown(earlier.id)}"
-                raise WrongCell(what, "Use --replace to replace that judgment")
+                verdict = earlier.category or earlier.status
+                problem = f"{shown(judgment.rater)} already judged this response as {verdict}, in {shown(earlier.id)}"
+                raise WrongCell(problem, "Use --replace to replace that judgment")
             judgment = replace(judgment, replaces=earlier.id)
         self._lines[judgment.id] = self._first[judgment.id] = row.line
         responses.add(judgment)
@@ -161,7 +161,7 @@ class _Responses:
 
     def __init__(self, session: RatedSession) -> None:
         self._session = session
-        self._trials: Mapping[str, TrialProgress] = {one.trial.id: one for one in session.trials}
+        self._trials: Mapping[str, TrialProgress] = {trial.trial.id: trial for trial in session.trials}
         self._by_clip: dict[str, list[_Place]] = defaultdict(list)
         for trial in session.trials:
             for take in trial.takes:
@@ -193,15 +193,15 @@ class _Responses:
             return _Place(self._session, trial, row.whole("take") or 1, row.whole("attempt") or 1, clip)
         if trial and trial not in self._trials:
             raise WrongCell(f"there is no trial {shown(trial)} in this session", nearest(trial, self._trials))
-        found = self._of_clip(trial, clip) if clip else self._of_trial(trial)
-        for column, is_so in (("take", found.take), ("attempt", found.attempt)):
+        place = self._of_clip(trial, clip) if clip else self._of_trial(trial)
+        for column, is_so in (("take", place.take), ("attempt", place.attempt)):
             written = row.whole(column)
             if written is not None and written != is_so:
-                what = f"the response is from {column} {is_so}, not {written}"
+                problem = f"the response is from {column} {is_so}, not {written}"
                 raise WrongCell(
-                    what, "The trial was run again, or answered at another attempt. Judge the current response"
+                    problem, "The trial was run again, or answered at another attempt. Judge the current response"
                 )
-        return found
+        return place
 
     def _of_trial(self, trial: str) -> _Place:
         response = self._trials[trial].response
@@ -210,17 +210,17 @@ class _Responses:
         return _Place(self._session, trial, response.take, response.attempt, response.clip.sha256)
 
     def _of_clip(self, trial: str, clip: str) -> _Place:
-        found = [one for one in self._by_clip.get(clip, ()) if trial in ("", one.trial)]
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        places = [place for place in self._by_clip.get(clip, ()) if trial in ("", place.trial)]
+        if len(places) == 1:
+            return places[0]
+        if not places:
             of = f"the trial {shown(trial)}" if trial else "this session"
             raise WrongCell(
                 f"the clip {shown(clip)} is not a response in {of}", "Check that the file belongs to this session"
             )
         if trial:
-            return found[-1]
-        raise WrongCell(f"{len(found)} trials have the clip {shown(clip)}", "Write the trial as well")
+            return places[-1]
+        raise WrongCell(f"{len(places)} trials have the clip {shown(clip)}", "Write the trial as well")
 
 
 def _judgment(row: WrittenJudgment, place: _Place, file: str, rater: str) -> Judgment:

@@ -36,20 +36,20 @@ def item_line(view: SittingView, clip: str) -> bytes:
     """
     item = view.item
     assert item is not None
-    found = item.effect
+    effect = item.effect
     evidence = {
         "attempts": item.attempts,
-        "waits_s": [one if one is None else round(one, 1) for one in item.waits_s],
+        "waits_s": [wait_s if wait_s is None else round(wait_s, 1) for wait_s in item.waits_s],
         "recognised": item.recognition,
         "length_s": None if item.length is None else round(item.length.value_s, 1),
         "latency_s": None if item.latency is None else round(item.latency.value_s, 1),
         "truncated": item.truncated,
-        "effect_wanted": "" if found is None else found.check.wanted,
-        "effect": None if found is None or found.is_open else found.word,
+        "effect_wanted": "" if effect is None else effect.check.wanted,
+        "effect": None if effect is None or effect.is_open else effect.word,
         "note": item.note,
         "core_capability": item.core_capability,
     }
-    categories = [{"name": one, "label": LABELS[one], **plain(text)} for one, text in GUIDE.items()]
+    categories = [{"name": category, "label": LABELS[category], **plain(text)} for category, text in GUIDE.items()]
     sent = {
         "protocol": PROTOCOL,
         "item": item.id,
@@ -64,9 +64,9 @@ def item_line(view: SittingView, clip: str) -> bytes:
 
 def rater_of(text: str) -> str:
     """The name of the rater that the program is, from its first line; ProtocolFault."""
-    said = object_of(text)
-    demand_protocol(said, text, PROTOCOL)
-    rater = f"{name_of(said, 'name').strip()} {name_of(said, 'version').strip()}"
+    hello = object_of(text)
+    demand_protocol(hello, text, PROTOCOL)
+    rater = f"{name_of(hello, 'name').strip()} {name_of(hello, 'version').strip()}"
     if len(rater) > LONGEST_RATER or not rater.isprintable():
         raise ProtocolFault(f"sent a hello whose name and version exceed {LONGEST_RATER} printable characters")
     return rater
@@ -77,19 +77,19 @@ LONGEST_RATER = 64
 
 def answer_of(text: str) -> ProgramAnswer:
     """The answer to an item; ProtocolFault, Declined."""
-    said = object_of(text)
-    if "error" in said:
-        raise Declined(str(said["error"])[:LONGEST_WRITTEN])
-    word = said.get("category")
-    names = [one.value for one in Category]
+    answer = object_of(text)
+    if "error" in answer:
+        raise Declined(str(answer["error"])[:LONGEST_WRITTEN])
+    word = answer.get("category")
+    names = [category.value for category in Category]
     if not isinstance(word, str) or word not in names:
         hint = did_you_mean(word, names) if isinstance(word, str) else ""
         raise ProtocolFault(f"sent no category of the guide: {short(json.dumps(word))}. {hint}".rstrip(". "))
-    reason = said.get("reason")
+    reason = answer.get("reason")
     if not isinstance(reason, str):
         raise ProtocolFault("sent a reason that is not a text")
     try:
         reason = written(reason, "the reason")
     except InputError as error:
         raise ProtocolFault(f"sent a reason that cannot be kept: {error.what}") from error
-    return ProgramAnswer(Category(word), number_of(said, "confidence", 0, 1), reason)
+    return ProgramAnswer(Category(word), number_of(answer, "confidence", 0, 1), reason)

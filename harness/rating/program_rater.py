@@ -46,8 +46,8 @@ class ProgramRater:
             self._pipe.end()
             self._pipe, rater = self._start()
             if rater != self.rater:
-                what = f"calls itself {rater!r} after a restart, no longer {self.rater!r}"
-                raise self._pipe.fault(what, "One sitting measures one program")
+                problem = f"calls itself {rater!r} after a restart, no longer {self.rater!r}"
+                raise self._pipe.fault(problem, "One sitting measures one program")
         # What the program writes meanwhile is read, so that it never blocks.
         while self._pipe.alive and (left_s := self._free_s - time.monotonic()) > 0:
             self._pipe.pause(min(left_s, _TURN_S))

@@ -59,9 +59,11 @@ def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Pur
     with disk_errors(f"{folder} cannot be read"):
         places = [folder, *(path for path in folder.iterdir() if not path.is_symlink())]
         sessions = [SessionFolder(path) for path in places if SessionFolder(path).database.is_file()]
-        dated = sorted((_last_wall_s(one.path), one.path.name, one) for one in sessions)
-        total = sum(_bytes(path) for one in sessions for path in one.path.rglob("*") if path.suffix != ".sqlite-shm")
-        waiting = {path for one in rule.rounds if _has_work(one) for path in one.sessions}
+        dated = sorted((_last_wall_s(session.path), session.path.name, session) for session in sessions)
+        total = sum(
+            _bytes(path) for session in sessions for path in session.path.rglob("*") if path.suffix != ".sqlite-shm"
+        )
+        waiting = {path for round_ in rule.rounds if _has_work(round_) for path in round_.sessions}
         for wall_s, _, session in dated:
             old = rule.older_than_s is not None and now_wall_s - wall_s > rule.older_than_s
             large = rule.larger_than is not None and total > rule.larger_than
@@ -74,21 +76,21 @@ def purge_plan(folder: Path, rule: PurgeRule, now_wall_s: float) -> Iterator[Pur
             yield Purgeable(session.path, wall_s, clips, size, why)
 
 
-def purge(found: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
+def purge(purgeable: Purgeable, rule: PurgeRule, reason: str, by: str) -> str:
     """Removes the clips of a session, after a row that names them is on the disk; LogError, LogFull.
 
     Returns why they stay, if that has changed since the plan; "" when they are gone.
     """
-    session = SessionFolder(found.folder)
+    session = SessionFolder(purgeable.folder)
     with disk_errors(f"{session.clips} cannot be emptied"):
         if why := _kept_because(session, rule, ()):
             return why
         with alone(session):
-            known = removals(found.folder)
-            if fresh := tuple(name for name in found.clips if name not in known):
-                with closing(JudgmentLog(found.folder)) as log:
+            known = removals(purgeable.folder)
+            if fresh := tuple(name for name in purgeable.clips if name not in known):
+                with closing(JudgmentLog(purgeable.folder)) as log:
                     log.append(SoundsRemoved(fresh, reason, by))
-            for name in found.clips:
+            for name in purgeable.clips:
                 (session.clips / name).unlink(missing_ok=True)
             sync_folder(session.clips)
     return ""
@@ -111,9 +113,9 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
                 f"no clip of {folder} is called {plain_text(name, 80)!r}", remedy=nearest(name, list(rows))
             )
         if isinstance(rows[name], StimulusStored):
-            what = f"{name} is a stimulus, which a resumed run plays again"
+            problem = f"{name} is a stimulus, which a resumed run plays again"
             raise InputError(
-                what, remedy="Change the recording before the run, or remove all sound: harness admin purge"
+                problem, remedy="Change the recording before the run, or remove all sound: harness admin purge"
             )
         if gone := removals(folder).get(name):
             raise InputError(f"the sound of {name} {gone}", remedy="There is nothing to redact")
@@ -121,8 +123,8 @@ def redact(folder: Path, name: str, spans_s: Sequence[tuple[float, float]], reas
         length_s = len(samples) / rate_hz
         for start_s, end_s in spans_s:
             if not 0 <= start_s < end_s <= length_s:
-                what = f"{name} has no span from {exact(start_s)} to {exact(end_s)} s: it is {moment(length_s)} long"
-                raise InputError(what, remedy="Write the start before the end, both within the clip")
+                problem = f"{name} has no span from {exact(start_s)} to {exact(end_s)} s: it is {moment(length_s)} long"
+                raise InputError(problem, remedy="Write the start before the end, both within the clip")
         known = redactions(folder).get(name)
         wanted = tuple(sorted({*spans_s, *(known.spans_s if known else ())}))
         for start_s, end_s in wanted:
@@ -147,7 +149,7 @@ def _bytes(path: Path) -> int:
 
 
 def _has_work(round_: RatingRound) -> bool:
-    return any(one.count.left and not one.stopped for one in RatingRoom(round_).progress())
+    return any(rater.count.left and not rater.stopped for rater in RatingRoom(round_).progress())
 
 
 def _kept_because(session: SessionFolder, rule: PurgeRule, waiting: Collection[str]) -> str:
@@ -156,12 +158,12 @@ def _kept_because(session: SessionFolder, rule: PurgeRule, waiting: Collection[s
     try:
         with not_running(session):
             damage = check(session.path).damage
-            found = RatingSource(session.path, RatingRound()).read().responses
+            responses = RatingSource(session.path, RatingRound()).read().responses
     except LogError as error:
         return error.what
     if damage:
         return f"it is damaged: {damage[0]}"
-    open_ = sum(1 for one in found if not one.submitted and one.settled is None)
+    open_ = sum(1 for response in responses if not response.submitted and response.settled is None)
     if open_ and not rule.unjudged:
-        return f"{open_} of {len(found)} responses are not judged"
+        return f"{open_} of {len(responses)} responses are not judged"
     return "raters of a round have responses left" if os.path.abspath(session.path) in waiting else ""

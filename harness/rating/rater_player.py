@@ -64,7 +64,7 @@ class RaterPlayer:
                 self._sound_server,
                 on_started=self._started,
                 on_ended=self._ended,
-                on_fault=lambda at, what: self._lost(playback, what),
+                on_fault=lambda at, problem: self._lost(playback, problem),
                 frames_per_buffer=960,
             )
             playback.open()
@@ -141,8 +141,8 @@ class RaterPlayer:
         played_s = 0.0 if play.began_at_s is None else max(0.0, min(at.at_s - play.began_at_s, play.duration_s))
         play.on_done(play.duration_s if complete else played_s, complete)
 
-    def _lost(self, playback: Playback, what: str) -> None:
-        self.fault = what
+    def _lost(self, playback: Playback, problem: str) -> None:
+        self.fault = problem
         if self._playback is playback:
             self._playback = None
         # In another thread: this is the stream's thread, which must finish its report before it can end.

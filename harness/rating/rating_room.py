@@ -65,7 +65,7 @@ class RatingSource:
         self._at_bench: list[Entry] = []
         self._later: list[Entry] = []
         self._moves: list[SharesMoved] = []
-        self._profiles = frozenset(one.stem for one in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
+        self._profiles = frozenset(path.stem for path in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
         self._found: SessionItems | None = None
 
     def read(self) -> SessionItems:
@@ -105,40 +105,42 @@ class RatingSource:
 
     def _items(self) -> SessionItems:
         session_id = self._played.session.session_id if self._played.session else ""
-        trials = [one.trial for one in self._played.trials]
+        trials = [trial.trial for trial in self._played.trials]
         effects = self._effects.evidence(self._effects_said)
         entries = chronological(self._at_bench, self._later)
         rows = (entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven))
         given = tuple(with_one_name(rows, self._names))
         responses = judged_in(session_id, self._played.trials, given)
-        gold = {one.trial: one for one in self._gold if one.session == session_id}
+        gold = {gold_item.trial: gold_item for gold_item in self._gold if gold_item.session == session_id}
         names = self._profiles | _names_of_devices(trials)
         items = tuple(
-            blinded(_item(one, self._seed, self._said, effects, gold), names)
-            for one in responses
-            if one.trial.trial.memory is None
+            blinded(_item(response, self._seed, self._said, effects, gold), names)
+            for response in responses
+            if response.trial.trial.memory is None
         )
-        by_id = {one.id: one for one in trials}
+        by_id = {trial.id: trial for trial in trials}
         return SessionItems(self._folder, session_id, items, given, responses, by_id, tuple(self._moves))
 
 
 def _names_of_devices(trials: Sequence[Trial]) -> frozenset[str]:
     """Names that evidence may use for a device: its id, or that of one of its sources."""
-    targets = [target for one in trials if one.listening is not None for target in one.listening.targets]
-    ids = [(one.device, *one.sources) for one in trials] + [(one.device, *one.sources) for one in targets]
+    targets = [target for trial in trials if trial.listening is not None for target in trial.listening.targets]
+    ids = [(trial.device, *trial.sources) for trial in trials] + [
+        (target.device, *target.sources) for target in targets
+    ]
     return frozenset(name for names in ids for name in names)
 
 
-def to_adjudicate(found: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:
+def to_adjudicate(sessions: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:
     """Judged items, with their judgments as inputs. `agreed`: all judgments are equal.
 
     Items that this adjudicator settled stay, so that they see their progress and can undo. Items that others settled
     are left out. rater None: all items.
     """
     items = []
-    for one in found:
-        judged = {(each.response.trial.id, each.response.clip.sha256): each for each in one.responses}
-        for item in one.items:
+    for session in sessions:
+        judged = {(each.response.trial.id, each.response.clip.sha256): each for each in session.responses}
+        for item in session.items:
             each = judged[item.subject.trial_id, item.subject.clip_sha256]
             done = rater is not None and each.settled is not None and each.settled.rater != rater
             if each.submitted and not done:
@@ -150,16 +152,18 @@ def to_adjudicate(found: Sequence[SessionItems], rater: str | None = None) -> tu
 def _item(
     judged: JudgedResponse,
     seed: int,
-    said: Mapping[Key, Sequence[str]],
+    transcripts: Mapping[Key, Sequence[str]],
     effects: Mapping[Key, EffectEvidence],
     gold: Mapping[str, GoldItem],
 ) -> Item:
     response, trial = judged.response, judged.response.trial
     take = judged.trial.counting
-    attempts = () if take is None else tuple(one for one in take.attempts if one.attempt <= response.attempt)
-    frozen = next((one.frozen for one in attempts if one.attempt == response.attempt), None)
-    told = said.get((trial.id, response.take, response.attempt))
-    recognition = next((one.recognition for one in attempts if one.attempt == response.attempt), None)
+    attempts = (
+        () if take is None else tuple(attempt for attempt in take.attempts if attempt.attempt <= response.attempt)
+    )
+    frozen = next((attempt.frozen for attempt in attempts if attempt.attempt == response.attempt), None)
+    texts = transcripts.get((trial.id, response.take, response.attempt))
+    recognition = next((attempt.recognition for attempt in attempts if attempt.attempt == response.attempt), None)
     return Item(
         id=blind_id(seed, judged.session_id, trial.id, response.clip.sha256),
         query=trial.reference,
@@ -173,12 +177,12 @@ def _item(
         ),
         clip=response.clip,
         attempts=len(attempts),
-        waits_s=tuple(one.waited_s for one in attempts[1:]),
+        waits_s=tuple(attempt.waited_s for attempt in attempts[1:]),
         recognition=recognition or Recognition.UNKNOWN,
         latency=response.latency,
         length=response.length,
         truncated=response.truncated,
-        transcript=response.transcript if response.transcript is not None else told[0] if told else None,
+        transcript=response.transcript if response.transcript is not None else texts[0] if texts else None,
         core_capability=trial.core_capability,
         effect=effects.get((trial.id, response.take, response.attempt)),
         note=trial.note,
@@ -209,9 +213,9 @@ def blinded(item: Item, devices: Iterable[str]) -> Item:
     return replace(item, note=note, effect=item.effect and _neutral(item.effect))
 
 
-def _neutral(found: EffectEvidence) -> EffectEvidence:
-    source = EffectSource.NONE if found.is_open else EffectSource.OPERATOR
-    return EffectEvidence(EffectCheck(found.check.wanted), found.word, source)
+def _neutral(evidence: EffectEvidence) -> EffectEvidence:
+    source = EffectSource.NONE if evidence.is_open else EffectSource.OPERATOR
+    return EffectEvidence(EffectCheck(evidence.check.wanted), evidence.word, source)
 
 
 @lru_cache(maxsize=64)
@@ -240,9 +244,9 @@ class Proposer:
         self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
         self._lock = threading.Lock()
         self._known: dict[str, CategoryProposal] = {}
-        learnt = [one for folder in rule.sessions for one in _learnt(Path(folder), own)]
+        learnt = [example for folder in rule.sessions for example in _learnt(Path(folder), own)]
         given = {category for _, category in learnt}
-        self._labels = tuple(one for one in Category if one in given)
+        self._labels = tuple(category for category in Category if category in given)
         if len(learnt) < LEAST_RESPONSES or len(given) < LEAST_CATEGORIES:
             raise InputError(
                 f"proposals have too little to learn from: {len(learnt)} responses with a category and a "
@@ -252,7 +256,9 @@ class Proposer:
                 f"{LEAST_CATEGORIES} kinds. Disputed responses count only after an adjudication",
             )
         texts, categories = zip(*learnt, strict=True)
-        self._classifier.fit(texts, [(one.value,) for one in categories], [one.value for one in self._labels])
+        self._classifier.fit(
+            texts, [(category.value,) for category in categories], [category.value for category in self._labels]
+        )
 
     def __call__(self, item: Item) -> CategoryProposal | None:
         """The most probable category; None for a response without text."""
@@ -269,15 +275,17 @@ class Proposer:
 
 def _learnt(folder: Path, own: Collection[str]) -> Iterator[tuple[str, Category]]:
     """Texts with their category: the adjudication, else the one that all raters gave."""
-    found = RatingSource(folder, RatingRound()).read()
-    if found.session_id in own:
+    session = RatingSource(folder, RatingRound()).read()
+    if session.session_id in own:
         raise InputError(
-            f"{folder} is the session {found.session_id}, which this round judges: the classifier would repeat its "
+            f"{folder} is the session {session.session_id}, which this round judges: the classifier would repeat its "
             "raters' labels",
             remedy="Name in `proposals: from:` judged sessions that are not in `sessions`",
         )
-    standing = {(one.response.trial.id, one.response.clip.sha256): one.agreed for one in found.responses}
-    for item in found.items:
+    standing = {
+        (response.response.trial.id, response.response.clip.sha256): response.agreed for response in session.responses
+    }
+    for item in session.items:
         text, category = _text(item), standing[item.subject.trial_id, item.subject.clip_sha256]
         if text is not None and category is not None:
             yield text, category
@@ -324,15 +332,15 @@ class RatingRoom:
     def refresh(self) -> None:
         """Reads new rows of the sessions and their judgments; LogError."""
         with self._lock:
-            found = tuple(one.read() for one in self._sessions)
-            ids = [one.session_id for one in found]
-            twin = next((one for one in ids if ids.count(one) > 1), None)
+            sessions = tuple(source.read() for source in self._sessions)
+            ids = [session.session_id for session in sessions]
+            twin = next((session_id for session_id in ids if ids.count(session_id) > 1), None)
             if twin is not None:
                 raise InputError(f"the session {twin} is named twice", remedy="Name each session once")
-            if found != self._found:
-                every = tuple(item for one in found for item in one.items)
-                self._items = _with_moves(drawn(every, self.round.items, self.round.seed), found, self.round.id)
-            self._found = found
+            if sessions != self._found:
+                every = tuple(item for session in sessions for item in session.items)
+                self._items = _with_moves(drawn(every, self.round.items, self.round.seed), sessions, self.round.id)
+            self._found = sessions
             for row in self._all_rows():
                 self._kept.pop(row.id, None)
 
@@ -343,7 +351,7 @@ class RatingRoom:
 
     @property
     def exercises(self) -> tuple[Item, ...]:
-        return tuple(exercise_item(one, self.round.seed) for one in self.round.exercises)
+        return tuple(exercise_item(exercise, self.round.seed) for exercise in self.round.exercises)
 
     @property
     def rows(self) -> tuple[Judgment, ...]:
@@ -355,7 +363,7 @@ class RatingRoom:
     def unmatched_gold(self) -> tuple[GoldItem, ...]:
         """Known answers that match no first response of the round."""
         met = {(item.hidden.session_id, item.hidden.trial_id) for item in self.items}
-        return tuple(one for one in self.round.gold if (one.session, one.trial) not in met)
+        return tuple(gold_item for gold_item in self.round.gold if (gold_item.session, gold_item.trial) not in met)
 
     def desk(self, rater: str, *, program: bool = False) -> Desk:
         """A sitting at the round; InputError if the round names raters, but not this one.
@@ -415,7 +423,7 @@ class RatingRoom:
         """
         if not is_shared_out(self.round):
             raise InputError("every rater judges every response of this round, so there is no share to move")
-        others = [one for one in self.round.raters if one in to and one != rater]
+        others = [other for other in self.round.raters if other in to and other != rater]
         if rater not in self.round.raters or not others or len(others) < len(set(to)):
             raise InputError("shares move between the raters of the round only")
         with self._lock:
@@ -425,7 +433,7 @@ class RatingRoom:
                 record = SharesMoved(self.round.id, rater, items, by)
                 self._log(self._found[0].folder).append(record)
                 self.refresh()
-        taken = sum(bool(one) for _, one in items)
+        taken = sum(bool(new_rater) for _, new_rater in items)
         return taken, len(items) - taken
 
     # What is kept
@@ -478,10 +486,12 @@ class RatingRoom:
         return tuple(item for item in to_adjudicate(self._found, rater) if item.id in wanted)
 
     def _proposer(self, rule: ProposalRule) -> Proposer:
-        return Proposer(rule, {one.session_id for one in self._found}, seed=self.round.seed, path=self.round.path)
+        return Proposer(
+            rule, {session.session_id for session in self._found}, seed=self.round.seed, path=self.round.path
+        )
 
     def _all_rows(self) -> tuple[Judgment, ...]:
-        return tuple(row for one in self._found for row in one.rows)
+        return tuple(row for session in self._found for row in session.rows)
 
     def _spoken(self, text: str, voice: VoiceSpec) -> Waveform:
         recipe = StimulusRecipe(
@@ -495,8 +505,8 @@ class RatingRoom:
 
     def _session(self, item: Item) -> SessionItems:
         wanted = item.subject.session_id
-        found = next((one for one in self._found if one.session_id == wanted), None)
-        return found if found is not None else self._found[0]
+        session = next((candidate for candidate in self._found if candidate.session_id == wanted), None)
+        return session if session is not None else self._found[0]
 
     def _log(self, folder: Path) -> JudgmentLog:
         with self._lock:
@@ -505,9 +515,9 @@ class RatingRoom:
             return self._logs[folder]
 
 
-def _with_moves(items: Sequence[Item], found: Sequence[SessionItems], round_id: str) -> tuple[Item, ...]:
+def _with_moves(items: Sequence[Item], sessions: Sequence[SessionItems], round_id: str) -> tuple[Item, ...]:
     moves: dict[str, list[tuple[str, str]]] = {}
-    for move in (move for one in found for move in one.moves if move.round == round_id):
+    for move in (move for session in sessions for move in session.moves if move.round == round_id):
         for item_id, to in move.items:
             moves.setdefault(item_id, []).append((move.rater, to))
     return tuple(

@@ -80,13 +80,13 @@ def hand_over(
     """
     shares = shares_of(items, round_)
     load = Counter(rater for item in items for rater in shares[item.id])
-    found: list[tuple[str, str]] = []
+    moves: list[tuple[str, str]] = []
     for item in given:
-        free = [one for one in raters if one not in shares[item.id]]
-        chosen = min(free, key=lambda one: (load[one], _hash(round_.seed, _place(item), one)), default="")
+        free = [rater for rater in raters if rater not in shares[item.id]]
+        chosen = min(free, key=lambda rater: (load[rater], _hash(round_.seed, _place(item), rater)), default="")
         load[chosen] += 1
-        found.append((item.id, chosen))
-    return tuple(found)
+        moves.append((item.id, chosen))
+    return tuple(moves)
 
 
 def _place(item: Item) -> str:
@@ -200,7 +200,7 @@ class OwnRows:
         if new or not exercises:
             return new
         given = [(item, item.exercise, self.standing(item)) for item in exercises]
-        wrong = [item for item, one, row in given if not (one and row and one.is_right(row.category))]
+        wrong = [item for item, exercise, row in given if not (exercise and row and exercise.is_right(row.category))]
         if len(exercises) - len(wrong) >= self._round.pass_share * len(exercises):
             return ()
         return tuple(item for item in wrong if self._answers(item) < 2)
@@ -404,7 +404,7 @@ class RaterStanding:
             if item is not None and item.exercise is None:
                 own.setdefault(item.id, Given(item, row))
         agreed = (Given(item, None) for item in self._mine if item.agreed and item.id not in own)
-        return tuple(one for one in (*own.values(), *agreed) if one.has(words))
+        return tuple(entry for entry in (*own.values(), *agreed) if entry.has(words))
 
     @property
     def count(self) -> Count:

@@ -69,7 +69,7 @@ def chart(
     y_most: float | None = None,
 ) -> Chart | None:
     """None where no curve has two points. y_most: upper end of the axis (default: the highest value or band)."""
-    curves = [one for one in curves if len(one[1]) > 1]
+    curves = [curve for curve in curves if len(curve[1]) > 1]
     if not curves:
         return None
     places = [x for _, line, _ in curves for x, _ in line]
@@ -105,10 +105,10 @@ def _drawn_curves(
 
 def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart | None:
     """Detection error tradeoffs, with the point at which each engine ran. None without both kinds of recordings."""
-    curves = [one for one in curves if one.det.has_accepts and one.det.has_rejects]
+    curves = [curve for curve in curves if curve.det.has_accepts and curve.det.has_rejects]
     if not curves:
         return None
-    scales = DetScales([one.det for one in curves])
+    scales = DetScales([curve.det for curve in curves])
 
     def across(x: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * (min(x, scales.right) - scales.zero_x) / (scales.right - scales.zero_x)
@@ -118,7 +118,7 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
 
     drawn, marks = [], []
     for number, curve in enumerate(curves):
-        x, y, low, high = (one.repeat(2) for one in scales.steps(curve.det))
+        x, y, low, high = (coordinates.repeat(2) for coordinates in scales.steps(curve.det))
         x, y, low, high = x[1:], y[:-1], low[:-1], high[:-1]  # each value holds until the next
         corners = list(zip(x.tolist(), y.tolist(), strict=True))
         drawn.append((curve.name, corners, list(zip(x.tolist(), low.tolist(), high.tolist(), strict=True))))
@@ -141,7 +141,7 @@ def det_chart(id: str, title: str, words: str, curves: Sequence[Curve]) -> Chart
 def drawn(charts: Sequence[Chart | None]) -> str:
     """Their pictures as HTML, styled by templates/charts.css; "" without any."""
     figure = templates_of("harness.report").get_template("charts.html").module.figure  # type: ignore[attr-defined]
-    return "".join(str(figure(one)) for one in charts if one is not None)
+    return "".join(str(figure(chart)) for chart in charts if chart is not None)
 
 
 def steps(values: Sequence[float]) -> list[Point]:
@@ -191,10 +191,10 @@ def lane(name: str, marks: Sequence[LaneMark], span_s: float) -> Lane:
     """A lane; more than 3,000 marks are pooled into bins by kind."""
     if len(marks) <= MOST_MARKS:
         return Lane(name, tuple(marks))
-    bin_s = span_s / (MOST_MARKS // len({one.kind for one in marks}))
+    bin_s = span_s / (MOST_MARKS // len({mark.kind for mark in marks}))
     pooled: dict[tuple[int, str], int] = {}
-    for one in marks:
-        key = int(one.start_s / bin_s), one.kind
+    for mark in marks:
+        key = int(mark.start_s / bin_s), mark.kind
         pooled[key] = pooled.get(key, 0) + 1
     return Lane(
         name,
@@ -219,8 +219,8 @@ def picture(samples: npt.NDArray[np.float32], rate_hz: int) -> SoundPicture:
     edges = np.linspace(0, len(samples), PICTURE + 1).astype(int)
     ends = [samples[low:high] if high > low else np.zeros(1) for low, high in pairwise(edges)]
     wave = "".join(
-        f"M{x} {fixed(20 - 19 * float(np.max(one)), 1)}V{fixed(20.3 - 19 * float(np.min(one)), 1)}"
-        for x, one in enumerate(ends)
+        f"M{x} {fixed(20 - 19 * float(np.max(piece)), 1)}V{fixed(20.3 - 19 * float(np.min(piece)), 1)}"
+        for x, piece in enumerate(ends)
     )
     padded = np.pad(samples, (0, max(0, _WINDOW - len(samples))))
     starts = np.unique(np.linspace(0, len(padded) - _WINDOW, PICTURE).astype(int))

@@ -115,7 +115,7 @@ class SessionComparison:
     warnings: tuple[str, ...]
 
     def of(self, change: DifferenceVerdict) -> tuple[ComparedMeasure, ...]:
-        return tuple(one for one in self.rows if one.change is change)
+        return tuple(row for row in self.rows if row.change is change)
 
 
 _Side = Mapping[Measure, Sequence[ComparedUnit]]
@@ -128,31 +128,31 @@ def compare_sessions(folders: Sequence[Path], clusters: Clusters | None = None) 
     """
     if not 2 <= len(folders) <= MOST_SESSIONS:
         raise InputError(f"{len(folders)} sessions cannot be compared", remedy=f"Name 2 to {MOST_SESSIONS}")
-    if len({one.resolve() for one in folders}) < len(folders):
+    if len({folder.resolve() for folder in folders}) < len(folders):
         raise InputError("a session is named twice", remedy="Name each only once")
-    sessions = [read_session(one, later_rows(one)) for one in folders]
-    rated = [rated_trials(read_sessions([one])) for one in folders]
+    sessions = [read_session(folder, later_rows(folder)) for folder in folders]
+    rated = [rated_trials(read_sessions([folder])) for folder in folders]
     warnings, rows = list(_warnings(sessions)), list[ComparedMeasure]()
     for at in range(1, len(sessions)):
         pair = sessions[0], sessions[at]
-        varying = {axis for one in pair for axis, labels in labels_of(one).items() if len(labels) > 1}
+        varying = {axis for session in pair for axis, labels in labels_of(session).items() if len(labels) > 1}
         shared, before = _devices(*pair), len(rows)
         for side, name in ((0, "A"), (1, letter(at))):
             compared = {devices[side] for devices in shared}
-            alone = [plain_text(one, 80) for one in device_names(pair[side]) if one not in compared]
-            warnings += [f"only {name} has the device {one}, which is not compared" for one in alone]
+            alone = [plain_text(device, 80) for device in device_names(pair[side]) if device not in compared]
+            warnings += [f"only {name} has the device {device}, which is not compared" for device in alone]
         for devices in shared:
-            one, other = (
+            base, other = (
                 tried_in(session, device, judged, varying, clusters)
                 for session, device, judged in zip(pair, devices, (rated[0], rated[at]), strict=True)
             )
-            axes = {axis: _labels(axis, one, other) for axis in sorted(varying)}
+            axes = {axis: _labels(axis, base, other) for axis in sorted(varying)}
             for axis in [axis for axis, labels in axes.items() if len(labels) > MOST_LABELS]:
                 warnings.append(f"the {len(axes.pop(axis))} labels of {plain_text(axis, 40)} are not compared singly")
-            rows += _rows(at, " → ".join(dict.fromkeys(devices)), one, other, axes)
+            rows += _rows(at, " → ".join(dict.fromkeys(devices)), base, other, axes)
         if len(rows) == before:
-            what = f"A and {letter(at)} have no device with results in common"
-            raise InputError(what, remedy="See the devices of each: harness report show SESSION")
+            problem = f"A and {letter(at)} have no device with results in common"
+            raise InputError(problem, remedy="See the devices of each: harness report show SESSION")
     return SessionComparison(tuple(sessions), _judged(rows), tuple(dict.fromkeys(warnings)))
 
 
@@ -163,39 +163,39 @@ def letter(at: int) -> str:
 
 def labels_of(session: WholeSession) -> dict[str, set[str]]:
     """The labels of each axis."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for one in session.progress.trials:
-        for axis, label in one.trial.conditions:
-            found[axis].add(label)
-    return found
+    labels_by_axis: dict[str, set[str]] = defaultdict(set)
+    for trial in session.progress.trials:
+        for axis, label in trial.trial.conditions:
+            labels_by_axis[axis].add(label)
+    return labels_by_axis
 
 
 def _devices(*pair: WholeSession) -> list[tuple[str, str]]:
     """Those of one name. Where there are none, the two that are alone in their sessions."""
-    names = [device_names(one) for one in pair]
+    names = [device_names(session) for session in pair]
     shared = [(name, name) for name in names[0] if name in names[1]]
-    alone = [(one, other) for one in names[0] for other in names[1]]
+    alone = [(name, other) for name in names[0] for other in names[1]]
     return shared or (alone if len(alone) == 1 else [])
 
 
 def device_names(session: WholeSession) -> list[str]:
     """Its devices, in the order of the plan."""
-    return list(dict.fromkeys([*(one.trial.device for one in session.progress.trials), *session.devices]))
+    return list(dict.fromkeys([*(trial.trial.device for trial in session.progress.trials), *session.devices]))
 
 
 def _warnings(sessions: Sequence[WholeSession]) -> Iterator[str]:
     first = sessions[0]
-    for at, one in enumerate(sessions):
-        name, progress = letter(at), one.progress
+    for at, session in enumerate(sessions):
+        name, progress = letter(at), session.progress
         if progress.finished is not EndReason.COMPLETED:
             yield f"{name} is not complete: {progress.totals.finished} of {progress.totals.planned} trials are finished"
-        if one.started.scenario_sha256 != first.started.scenario_sha256:
+        if session.started.scenario_sha256 != first.started.scenario_sha256:
             yield f"the scenario of {name} differs from that of A: differences may come from its trials"
-        if one.wake.settings != first.wake.settings:
+        if session.wake.settings != first.wake.settings:
             yield f"{name} counts wake events by other settings than A"
         if normalisation_of(progress) != normalisation_of(first.progress):
             yield f"{name} compares words by another normalisation than A"
-        if _is_reviewed(one) != _is_reviewed(first):
+        if _is_reviewed(session) != _is_reviewed(first):
             yield f"wake events are reviewed in only one of A and {name}, which changes false accepts"
 
 
@@ -220,7 +220,7 @@ def tried_in(
     clusters: Clusters | None = None,
 ) -> Mapping[Measure, Sequence[ComparedUnit]]:
     """What each trial of a device says. varying: axes that separate partners."""
-    found: dict[Measure, list[ComparedUnit]] = defaultdict(list)
+    units: dict[Measure, list[ComparedUnit]] = defaultdict(list)
     places: dict[str, ComparedUnit] = {}
 
     def place(trial: Trial, stimulus: str) -> None:
@@ -229,14 +229,14 @@ def tried_in(
         places[trial.id] = ComparedUnit((trial.kind, stimulus, *sorted(labels.items())), cluster, labels)
 
     def add(measure: Measure, trial: Trial, count: float, of: float = 1, time: Measured | None = None) -> None:
-        found[measure].append(replace(places[trial.id], count=count, of=of, time=time))
+        units[measure].append(replace(places[trial.id], count=count, of=of, time=time))
 
-    for one in session.progress.trials:
-        take = one.counting
-        if one.trial.device != device or one.trial.listening is not None or take is None or not take.attempts:
+    for progress in session.progress.trials:
+        take = progress.counting
+        if progress.trial.device != device or progress.trial.listening is not None or take is None or not take.attempts:
             continue
-        place(one.trial, take.attempts[0].stimulus_sha256)
-        alone = total([one])
+        place(progress.trial, take.attempts[0].stimulus_sha256)
+        alone = total([progress])
         for measure, of in (
             (Measure.FIRST_ATTEMPT, alone.first_attempt),
             (Measure.RECOGNISED, alone.recognised),
@@ -244,16 +244,18 @@ def tried_in(
             (Measure.UNDERSTOOD, alone.understood.right),
         ):
             if of.total:
-                add(measure, one.trial, of.count)
-        if one.trial.effect is not None and one.response is not None:
-            seen = session.progress.effects.get((one.trial.id, one.response.take, one.response.attempt))
+                add(measure, progress.trial, of.count)
+        if progress.trial.effect is not None and progress.response is not None:
+            seen = session.progress.effects.get((progress.trial.id, progress.response.take, progress.response.attempt))
             known = right_of_known([] if seen is None else [seen])
             if known.total:
-                add(Measure.EFFECTS, one.trial, known.count)
+                add(Measure.EFFECTS, progress.trial, known.count)
         for measure, p50 in ((Measure.LATENCY, alone.latency.p50), (Measure.WAKE_DELAY, alone.wake_delay.p50)):
             if p50 is not None:
-                add(measure, one.trial, 1, time=Measured(p50.value_s, p50.clock_error_s))
-    events = Counter(one.trial_id for one in session.wake.unmatched(device) if session.wake.false_accept(one, True))
+                add(measure, progress.trial, 1, time=Measured(p50.value_s, p50.clock_error_s))
+    events = Counter(
+        event.trial_id for event in session.wake.unmatched(device) if session.wake.false_accept(event, True)
+    )
     for play in session.wake.plays(device):
         place(play.trial, play.row.stimulus_sha256)
         if play.kind is TrialKind.WAKE:
@@ -265,29 +267,29 @@ def tried_in(
         if play.reading.exposure_s or events[play.trial.id]:
             add(Measure.FALSE_ACCEPTS, play.trial, events.pop(play.trial.id, 0), play.reading.exposure_s / 3600)
     if outside := events.total():  # events of no trial that counts have neither partner nor condition
-        found[Measure.FALSE_ACCEPTS].append(ComparedUnit((object(),), "", count=outside))
-    for said in heard_in(session.progress.trials, session.wake):
-        for measure, attempt in ((Measure.FIRST_WER, said.first), (Measure.FINAL_WER, said.final)):
-            if said.device == device and attempt is not None and (counts := attempt.counts) is not None:
-                add(measure, said.trial, counts.errors, counts.words)
+        units[Measure.FALSE_ACCEPTS].append(ComparedUnit((object(),), "", count=outside))
+    for heard_trial in heard_in(session.progress.trials, session.wake):
+        for measure, attempt in ((Measure.FIRST_WER, heard_trial.first), (Measure.FINAL_WER, heard_trial.final)):
+            if heard_trial.device == device and attempt is not None and (counts := attempt.counts) is not None:
+                add(measure, heard_trial.trial, counts.errors, counts.words)
     for response in rated:
         if response.trial.device == device and response.fate is Fate.CATEGORY:
             for measure, figure in _JUDGED.items():
                 add(measure, response.trial, counts_as(response, figure))
-    return found
+    return units
 
 
 # Comparison
 
 
 def _rows(
-    session: int, device: str, one: _Side, other: _Side, axes: Mapping[str, Sequence[str]]
+    session: int, device: str, base: _Side, other: _Side, axes: Mapping[str, Sequence[str]]
 ) -> Iterator[ComparedMeasure]:
     for axis, label in [("", ""), *((axis, label) for axis, labels in axes.items() for label in labels)]:
         for measure in Measure:
             first, second = (
-                [said for said in side.get(measure, ()) if not axis or said.labels.get(axis) == label]
-                for side in (one, other)
+                [unit for unit in side.get(measure, ()) if not axis or unit.labels.get(axis) == label]
+                for side in (base, other)
             )
             if (first and second) or ((first or second) and not axis):
                 sides = compared_units(measure.counted, first, second)
@@ -297,9 +299,11 @@ def _rows(
                 yield ComparedMeasure(*of, value, ends, p, sides.how)
 
 
-def _labels(axis: str, one: _Side, other: _Side) -> list[str]:
+def _labels(axis: str, base: _Side, other: _Side) -> list[str]:
     """Those of both."""
-    sides = [{said.labels[axis] for of in side.values() for said in of if axis in said.labels} for side in (one, other)]
+    sides = [
+        {unit.labels[axis] for of in side.values() for unit in of if axis in unit.labels} for side in (base, other)
+    ]
     return sorted_labels(list(sides[0] & sides[1]))
 
 
@@ -312,18 +316,18 @@ def _judged(rows: Sequence[ComparedMeasure]) -> tuple[ComparedMeasure, ...]:
     Measures as a whole have half of the weight, and all conditions the other half: many conditions do not hide a
     regression of the whole.
     """
-    conditions = sum(bool(one.axis) for one in rows if one.p is not None)
-    whole = sum(one.p is not None for one in rows) - conditions
-    weights = [1 / max(1, conditions if one.axis else whole) for one in rows]
-    corrected = holm([one.p for one in rows], weights)
-    found = [_with_verdict(one, p) for one, p in zip(rows, corrected, strict=True)]
+    conditions = sum(bool(row.axis) for row in rows if row.p is not None)
+    whole = sum(row.p is not None for row in rows) - conditions
+    weights = [1 / max(1, conditions if row.axis else whole) for row in rows]
+    corrected = holm([row.p for row in rows], weights)
+    judged_rows = [_with_verdict(row, p) for row, p in zip(rows, corrected, strict=True)]
     order = list(DifferenceVerdict)
-    return tuple(sorted(found, key=lambda one: (order.index(one.change), bool(one.axis), one.session)))
+    return tuple(sorted(judged_rows, key=lambda row: (order.index(row.change), bool(row.axis), row.session)))
 
 
-def _with_verdict(one: ComparedMeasure, corrected: float | None) -> ComparedMeasure:
-    change = verdict_of(one.difference, one.p, more_is_better=one.measure.more_is_better, corrected=corrected)
+def _with_verdict(row: ComparedMeasure, corrected: float | None) -> ComparedMeasure:
+    change = verdict_of(row.difference, row.p, more_is_better=row.measure.more_is_better, corrected=corrected)
     why = ""
     if change is DifferenceVerdict.UNDECIDED:
-        why = "too little was measured" if one.p is None else "it may be chance among so many tests"
-    return replace(one, p_holm=corrected, change=change, why=why)
+        why = "too little was measured" if row.p is None else "it may be chance among so many tests"
+    return replace(row, p_holm=corrected, change=change, why=why)

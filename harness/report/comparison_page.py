@@ -47,9 +47,9 @@ class DifferingFact:
     values: tuple[str, ...]
 
 
-def differing_facts(found: SessionComparison, folders: Sequence[Path]) -> tuple[DifferingFact, ...]:
+def differing_facts(comparison: SessionComparison, folders: Sequence[Path]) -> tuple[DifferingFact, ...]:
     """LogError for a bench that cannot be read."""
-    return differing([facts_of(one, folder) for folder, one in zip(folders, found.sessions, strict=True)])
+    return differing([facts_of(session, folder) for folder, session in zip(folders, comparison.sessions, strict=True)])
 
 
 def facts_of(session: WholeSession, folder: Path) -> dict[str, str]:
@@ -73,10 +73,10 @@ def facts_of(session: WholeSession, folder: Path) -> dict[str, str]:
     return facts | {f"version of {package}": version for package, version in started.versions} | dict(started.host)
 
 
-def differing(told: Sequence[Mapping[str, str]]) -> tuple[DifferingFact, ...]:
+def differing(session_facts: Sequence[Mapping[str, str]]) -> tuple[DifferingFact, ...]:
     """The facts that are not the same in all sessions."""
-    names = dict.fromkeys(name for facts in told for name in facts)
-    rows = (DifferingFact(name, tuple(facts.get(name, "") for facts in told)) for name in names)
+    names = dict.fromkeys(name for facts in session_facts for name in facts)
+    rows = (DifferingFact(name, tuple(facts.get(name, "") for facts in session_facts)) for name in names)
     return tuple(row for row in rows if len(set(row.values)) > 1)
 
 
@@ -99,7 +99,7 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
         for key, inner in value.items():
             if key not in _FILES:
                 yield from _leaves(f"{name}.{key}", inner)
-    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+    elif isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value):
         for at, inner in enumerate(value):
             called = inner.get("id", at) if isinstance(inner, dict) else at
             yield from _leaves(f"{name}.{called}", inner)
@@ -110,27 +110,27 @@ def _leaves(name: str, value: object) -> Iterator[tuple[str, str]]:
 # Text
 
 
-def headline(found: SessionComparison) -> str:
+def headline(comparison: SessionComparison) -> str:
     """`2 worse, 1 better, 3 undecided, 9 not shown to differ`."""
-    return ", ".join(f"{len(found.of(verdict))} {verdict.word}" for verdict in DifferenceVerdict)
+    return ", ".join(f"{len(comparison.of(verdict))} {verdict.word}" for verdict in DifferenceVerdict)
 
 
-def name_of(one: ComparedMeasure, limit: int = 80) -> str:
+def name_of(row: ComparedMeasure, limit: int = 80) -> str:
     """`false rejects, kitchen, level_dbfs -40`, sanitised."""
-    where = f", {plain_text(one.axis, 40)} {plain_text(one.label, limit)}" if one.axis else ""
-    return f"{one.measure}, {plain_text(one.device, limit)}{where}"
+    where = f", {plain_text(row.axis, 40)} {plain_text(row.label, limit)}" if row.axis else ""
+    return f"{row.measure}, {plain_text(row.device, limit)}{where}"
 
 
-def apart(one: ComparedMeasure) -> str:
+def apart(row: ComparedMeasure) -> str:
     """The difference with its interval: `+8.33 points (+2.10 to +14.6)`."""
-    return difference_text(one.measure.counted, one.difference, one.interval)
+    return difference_text(row.measure.counted, row.difference, row.interval)
 
 
-def lines(found: SessionComparison, facts: Sequence[DifferingFact], width: int) -> Iterator[str]:
+def lines(comparison: SessionComparison, facts: Sequence[DifferingFact], width: int) -> Iterator[str]:
     """For a terminal: regressions and improvements with conditions, all other measures as a whole."""
-    for at, session in enumerate(found.sessions):
+    for at, session in enumerate(comparison.sessions):
         yield from note(letter(at), shown(session.started.session_id), width, 2)
-    for warning in found.warnings:
+    for warning in comparison.warnings:
         yield f"note: {warning}"
     yield ""
     for fact in facts[:MOST_FACTS]:
@@ -140,45 +140,50 @@ def lines(found: SessionComparison, facts: Sequence[DifferingFact], width: int) 
         yield f"differs: {len(facts) - MOST_FACTS} more; see --html"
     if facts:
         yield ""
-    yield headline(found)
-    rows = [one for one in found.rows if not one.axis or one.change.differs]
-    for one in rows:
-        why = f", since {one.why}" if one.why else ""
-        sides = f"{letter(one.session)} {name_of(one)}: {one.first} → {one.second}"
-        difference = numbers.NOTHING if one.p is None else f"{apart(one)}, {numbers.p_is(one.p_holm)}"
-        yield from note(one.change.word, "; ".join((sides, difference, one.how + why)), width)
-    if left := len(found.rows) - len(rows):
+    yield headline(comparison)
+    rows = [row for row in comparison.rows if not row.axis or row.change.differs]
+    for row in rows:
+        why = f", since {row.why}" if row.why else ""
+        sides = f"{letter(row.session)} {name_of(row)}: {row.first} → {row.second}"
+        difference = numbers.NOTHING if row.p is None else f"{apart(row)}, {numbers.p_is(row.p_holm)}"
+        yield from note(row.change.word, "; ".join((sides, difference, row.how + why)), width)
+    if left := len(comparison.rows) - len(rows):
         yield f"{counted(left, 'condition')} not shown to differ, or undecided; see --html"
     yield from METHOD
 
 
-def markdown(found: SessionComparison, facts: Sequence[DifferingFact]) -> str:
+def markdown(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> str:
     """For a comment on a pull request: at most 60,000 characters; names stand in code, so they link to nothing."""
-    names = [f"- {letter(at)}: {_code(one.started.session_id)}" for at, one in enumerate(found.sessions)]
-    head = [f"### {headline(found)}", "", *names, *(f"- **Note**: {_code(one, 400)}" for one in found.warnings)]
+    names = [f"- {letter(at)}: {_code(session.started.session_id)}" for at, session in enumerate(comparison.sessions)]
+    head = [
+        f"### {headline(comparison)}",
+        "",
+        *names,
+        *(f"- **Note**: {_code(warning, 400)}" for warning in comparison.warnings),
+    ]
     if facts:
-        letters = [letter(at) for at in range(len(found.sessions))]
+        letters = [letter(at) for at in range(len(comparison.sessions))]
         head += ["", _row(["differs", *letters]), _row(["---"] * (len(letters) + 1))]
-        head += [_row([_code(one.what), *map(_code, one.values)]) for one in facts[:MOST_FACTS]]
+        head += [_row([_code(fact.what), *map(_code, fact.values)]) for fact in facts[:MOST_FACTS]]
         head += [f"\n{len(facts) - MOST_FACTS} more differ."] if len(facts) > MOST_FACTS else []
-    shown_rows = [one for one in found.rows if not one.axis or one.change.differs]
+    shown_rows = [row for row in comparison.rows if not row.axis or row.change.differs]
     titles = ("measure", "session", "", "A", "then", "difference (95 %)", "p", "compared")
     written = [*head, "", _row(titles), _row(["---"] * len(titles))]
     end = ["", *METHOD, ""]
     room = MOST_CHARACTERS - sum(len(line) + 1 for line in (*written, *end)) - 100
-    for at, one in enumerate(shown_rows):
-        change = f"**{one.change.word}**" if one.change.differs else one.change.word
-        why = f": {one.why}" if one.why else ""
-        where = [one.device, *([f"{one.axis} {one.label}"] if one.axis else [])]
-        name = ", ".join([one.measure.value, *map(_code, where)])
-        line = _row([name, letter(one.session), change + why, one.first, one.second, apart(one),
-                     numbers.probability(one.p_holm).replace("<", "\\<"), one.how])  # fmt: skip
+    for at, row in enumerate(shown_rows):
+        change = f"**{row.change.word}**" if row.change.differs else row.change.word
+        why = f": {row.why}" if row.why else ""
+        where = [row.device, *([f"{row.axis} {row.label}"] if row.axis else [])]
+        name = ", ".join([row.measure.value, *map(_code, where)])
+        line = _row([name, letter(row.session), change + why, row.first, row.second, apart(row),
+                     numbers.probability(row.p_holm).replace("<", "\\<"), row.how])  # fmt: skip
         room -= len(line) + 1
         if room < 0:
             end.insert(0, f"\n{len(shown_rows) - at} more rows have no room here.")
             break
         written.append(line)
-    if left := len(found.rows) - len(shown_rows):
+    if left := len(comparison.rows) - len(shown_rows):
         end.insert(0, f"\n{counted(left, 'condition')} not shown to differ, or undecided.")
     return "\n".join([*written, *end])
 
@@ -193,70 +198,70 @@ def _code(foreign: str, limit: int = _CELL) -> str:
     return f"`{safe}`" if safe else "–"
 
 
-def as_json(found: SessionComparison, facts: Sequence[DifferingFact]) -> dict[str, Any]:
+def as_json(comparison: SessionComparison, facts: Sequence[DifferingFact]) -> dict[str, Any]:
     """One object; durations are in seconds."""
     return {
-        "sessions": {letter(at): one.started.session_id for at, one in enumerate(found.sessions)},
-        "regressions": len(found.of(DifferenceVerdict.WORSE)),
-        "warnings": list(found.warnings),
+        "sessions": {letter(at): session.started.session_id for at, session in enumerate(comparison.sessions)},
+        "regressions": len(comparison.of(DifferenceVerdict.WORSE)),
+        "warnings": list(comparison.warnings),
         "differing": plain(facts),
         "measures": [
-            plain(one)
-            | {"session": letter(one.session), "unit": one.measure.counted.value}
-            | {"interval": [end if math.isfinite(end) else None for end in one.interval] if one.interval else None}
-            for one in found.rows
+            plain(row)
+            | {"session": letter(row.session), "unit": row.measure.counted.value}
+            | {"interval": [end if math.isfinite(end) else None for end in row.interval] if row.interval else None}
+            for row in comparison.rows
         ],
     }
 
 
-def write_page(found: SessionComparison, facts: Sequence[DifferingFact], target: Path) -> None:
+def write_page(comparison: SessionComparison, facts: Sequence[DifferingFact], target: Path) -> None:
     """Writes one page of HTML, completely or not at all."""
     page = filled_page(
         "harness.report",
         "comparison_page.html",
         title="Comparison of sessions",
-        found=found,
+        found=comparison,
         facts=facts,
-        charts=tuple(_charts(found)),
-        headline=headline(found),
+        charts=tuple(_charts(comparison)),
+        headline=headline(comparison),
         method=" ".join(METHOD),
         changes=tuple(DifferenceVerdict),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         letter=letter,
         apart=apart,
-        whisker=_whisker(found),
+        whisker=_whisker(comparison),
     )
     write_whole(target, page.encode("utf-8"))
 
 
-def _whisker(found: SessionComparison) -> Callable[[ComparedMeasure], tuple[float, float, float] | None]:
+def _whisker(comparison: SessionComparison) -> Callable[[ComparedMeasure], tuple[float, float, float] | None]:
     """Where an interval stands on a scale of 0–100 whose middle is no difference; a scale for each unit."""
     most: dict[Counted, float] = {}
-    for one in found.rows:
-        ends = [] if one.interval is None else [abs(end) for end in one.interval if abs(end) != float("inf")]
-        most[one.measure.counted] = max([most.get(one.measure.counted, 0.0), *ends])
+    for row in comparison.rows:
+        ends = [] if row.interval is None else [abs(end) for end in row.interval if abs(end) != float("inf")]
+        most[row.measure.counted] = max([most.get(row.measure.counted, 0.0), *ends])
 
-    def place(one: ComparedMeasure) -> tuple[float, float, float] | None:
-        scale = most[one.measure.counted]
-        if one.difference is None or one.interval is None or not scale:
+    def place(row: ComparedMeasure) -> tuple[float, float, float] | None:
+        scale = most[row.measure.counted]
+        if row.difference is None or row.interval is None or not scale:
             return None
         low, value, high = (
-            50 + 50 * max(-1.0, min(1.0, end / scale)) for end in (one.interval[0], one.difference, one.interval[1])
+            50 + 50 * max(-1.0, min(1.0, end / scale)) for end in (row.interval[0], row.difference, row.interval[1])
         )
         return low, value, high
 
     return place
 
 
-def _charts(found: SessionComparison) -> Iterator[Chart]:
+def _charts(comparison: SessionComparison) -> Iterator[Chart]:
     for id_, title, of in (
         ("latency", "Latency of the response, % of the trials up to", latencies_of),
         ("delay", "Wake delay, % of the hits up to", lambda session: delays_of(session.wake)),
     ):
         curves: dict[str, list[Measured]] = {
             f"{letter(at)} {device}": times
-            for at, one in enumerate(found.sessions)
-            for device, times in of(one).items()
+            for at, session in enumerate(comparison.sessions)
+            for device, times in of(session).items()
         }
         if (drawn := distribution(id_, title, curves)) is not None:
             yield replace(

@@ -67,22 +67,22 @@ class FileError:
 def errors_of(engine: EvaluatedEngine) -> tuple[list[FileError], list[FileError], list[FileError]]:
     """Misses, false accepts (the highest score first), and other words than those said."""
     counting, missed, accepted, mistaken = engine.counted.counting, list[FileError](), list[FileError](), []
-    for one in engine.journal.outcomes():
-        outcome = one.outcome
+    for entry in engine.journal.outcomes():
+        outcome = entry.outcome
         for fact in judged(outcome, counting).facts:
             spot = fact.spot
             if fact.key is Key.OOVFA or (fact.key is Key.INVFA and counting.count_in_vocabulary):
-                accepted.append(FileError(one.listed, outcome, spot, score=None if spot is None else spot.score))
+                accepted.append(FileError(entry.listed, outcome, spot, score=None if spot is None else spot.score))
             elif fact.key in MISSED:
-                missed.append(FileError(one.listed, outcome, label=fact.label))
+                missed.append(FileError(entry.listed, outcome, label=fact.label))
             elif fact.key in MISTAKEN:
-                mistaken.append(FileError(one.listed, outcome, said=spot.phrase if spot else ""))
+                mistaken.append(FileError(entry.listed, outcome, said=spot.phrase if spot else ""))
     accepted.sort(key=_score, reverse=True)
     return missed, accepted, mistaken
 
 
-def _score(one: FileError) -> float:
-    return -1.0 if one.score is None else one.score
+def _score(error: FileError) -> float:
+    return -1.0 if error.score is None else error.score
 
 
 class EvaluationCases:
@@ -97,24 +97,24 @@ class EvaluationCases:
         titles = (("missed", "False rejects"), ("accepted", "False accepts"), ("mistaken", "Understood otherwise"))
         missed, *others = errors_of(self._engine)
         if len(missed) <= MOST_NAMED:  # the nearest to a detection first
-            missed = sorted((self._with_highest(one) for one in missed), key=_score, reverse=True)
+            missed = sorted((self._with_highest(error) for error in missed), key=_score, reverse=True)
         for (id, title), errors in zip(titles, (missed, *others), strict=True):
-            shown = tuple(self._case(at, id, one) for at, one in enumerate(errors[: self._most]))
-            rest = tuple(one.line for one in errors[self._most : self._most + MOST_NAMED])
+            shown = tuple(self._case(at, id, error) for at, error in enumerate(errors[: self._most]))
+            rest = tuple(error.line for error in errors[self._most : self._most + MOST_NAMED])
             yield Cases(f"{id}-{self._number}", title, shown, len(errors), rest)
 
-    def _case(self, at: int, kind: str, one: FileError) -> ListedCase:
-        title, lines = plain_text(one.listed, 200), tuple(one.details())
+    def _case(self, at: int, kind: str, error: FileError) -> ListedCase:
+        title, lines = plain_text(error.listed, 200), tuple(error.details())
         header = self._engine.journal.header
         rate_hz, rule = header.facts.rate_hz, header.facts.rule
-        track = self._track(one)
-        first, last = _window(one, track, rate_hz)
+        track = self._track(error)
+        first, last = _window(error, track, rate_hz)
         curve = None if track is None else _curve(track, first, last, rate_hz, rule.threshold if rule else 0.0)
         if self._sounds.where is SoundsIn.NONE:
             return ListedCase(title, lines, HeardSound("", title, None), curve)
         try:
-            condition = header.evaluation.condition(one.outcome.number)
-            path = sound_path(one.listed, header.bases, condition)
+            condition = header.evaluation.condition(error.outcome.number)
+            path = sound_path(error.listed, header.bases, condition)
             if condition is None:
                 samples = _cut(path, rate_hz, first, last, resample=header.evaluation.resample)
             else:
@@ -130,39 +130,43 @@ class EvaluationCases:
         sound = self._sounds.placed(span, name, flac.getvalue(), (samples / 32768).astype(np.float32), rate_hz)
         return ListedCase(title, lines, sound, curve)
 
-    def _with_highest(self, one: FileError) -> FileError:
-        track = self._track(one)
+    def _with_highest(self, error: FileError) -> FileError:
+        track = self._track(error)
         if track is None:
-            return one
+            return error
         rate_hz = self._engine.journal.header.facts.rate_hz
         first, last = 0, len(track.scores)
-        if one.label is not None:
-            end_s = one.label.end_s + self._engine.counted.counting.tolerance_s
+        if error.label is not None:
+            end_s = error.label.end_s + self._engine.counted.counting.tolerance_s
             first, last = (
-                int((at_s * rate_hz - track.first_end) // track.step) + 1 for at_s in (one.label.start_s, end_s)
+                int((at_s * rate_hz - track.first_end) // track.step) + 1 for at_s in (error.label.start_s, end_s)
             )
         scores = track.scores[max(0, first) : max(0, last)]
-        return replace(one, score=float(scores.max(initial=0.0)))
+        return replace(error, score=float(scores.max(initial=0.0)))
 
-    def _track(self, one: FileError) -> ScoreTrack | None:
+    def _track(self, error: FileError) -> ScoreTrack | None:
         """The scores of the phrase that was found, or of the one with the highest score."""
-        if self._scores is None or not one.outcome.sha256:
+        if self._scores is None or not error.outcome.sha256:
             return None
-        tracks = self._scores.get(self._engine.journal.header.facts.fingerprint, one.outcome.sha256) or ()
-        named = one.spot.phrase if one.spot is not None else one.label.phrase if one.label is not None else ""
+        tracks = self._scores.get(self._engine.journal.header.facts.fingerprint, error.outcome.sha256) or ()
+        named = error.spot.phrase if error.spot is not None else error.label.phrase if error.label is not None else ""
         of_phrase = [track for track in tracks if compared(track.phrase) == compared(named)]
         return max(of_phrase or tracks, key=lambda track: float(track.scores.max(initial=0.0)), default=None)
 
 
-def _window(one: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[int, int]:
+def _window(error: FileError, track: ScoreTrack | None, rate_hz: int) -> tuple[int, int]:
     """First and last sample of the clip, at the engine's rate."""
-    outcome = one.outcome
+    outcome = error.outcome
     length = outcome.samples * rate_hz // outcome.rate_hz
-    if one.label is not None:
-        start, end = (round(at_s * rate_hz) for at_s in (one.label.start_s - BEFORE_S / 2, one.label.end_s + AFTER_S))
+    if error.label is not None:
+        start, end = (
+            round(at_s * rate_hz) for at_s in (error.label.start_s - BEFORE_S / 2, error.label.end_s + AFTER_S)
+        )
         return max(0, start), min(length, max(end, start + rate_hz))
-    if one.spot is not None:
-        return max(0, one.spot.end - round(BEFORE_S * rate_hz)), min(length, one.spot.end + round(AFTER_S * rate_hz))
+    if error.spot is not None:
+        return max(0, error.spot.end - round(BEFORE_S * rate_hz)), min(
+            length, error.spot.end + round(AFTER_S * rate_hz)
+        )
     longest = round(LONGEST_S * rate_hz)
     if length <= longest:
         return 0, length

@@ -42,12 +42,12 @@ def write_evaluations(
     """Writes the page to a file, completely or not at all; returns the worst verdict. LogError."""
     shelf = PageSounds(sounds, target)
     most = max(10, MOST_LISTED // len(engines))
-    sections = [_section(one, number, shelf, most) for number, one in enumerate(engines, 1)]
-    verdict = worst(one["verdict"] for one in sections)
+    sections = [_section(engine, number, shelf, most) for number, engine in enumerate(engines, 1)]
+    verdict = worst(section["verdict"] for section in sections)
     page = filled_page(
         "harness.report",
         "evaluation_page.html",
-        title=f"Evaluation of {plain_text(' and '.join(one.name for one in engines), 200)}",
+        title=f"Evaluation of {plain_text(' and '.join(engine.name for engine in engines), 200)}",
         sections=sections,
         verdict=verdict,
         det=_det(engines),
@@ -71,7 +71,7 @@ def write_evaluations(
 def _det(engines: Sequence[EvaluatedEngine]) -> Chart | None:
     words = "A dot: as it ran. Both axes are stretched towards zero; the band is the 95 % interval of false rejects."
     title = "False rejects, %, at each number of false accepts per hour"
-    return det_chart("det", title, words, [Curve(one.name, one.det, one.own) for one in engines])
+    return det_chart("det", title, words, [Curve(engine.name, engine.det, engine.own) for engine in engines])
 
 
 def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int) -> dict[str, Any]:
@@ -92,8 +92,8 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
         "verdict": verdict,
         "verdict_why": why,
         "limits": limits,
-        "points": [figures_at(engine.sweep, one.threshold) for one in engine.points] if engine.sweep else [],
-        "groups": [restored(FileBreakdown, one) for one in written.get("groups", ())],
+        "points": [figures_at(engine.sweep, point.threshold) for point in engine.points] if engine.sweep else [],
+        "groups": [restored(FileBreakdown, group) for group in written.get("groups", ())],
         "cases": list(EvaluationCases(engine, number, sounds, most).listed()),
     }
 
@@ -102,10 +102,10 @@ def _summary(engine: EvaluatedEngine) -> dict[str, Any]:
     """LOG.json: what the journal does not have."""
     path = engine.log.with_name(f"{engine.log.name.removesuffix('.jsonl')}.json")
     try:
-        found = from_json(path.read_bytes())
+        summary = from_json(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return summary if isinstance(summary, dict) else {}
 
 
 def _declared(summary: dict[str, Any]) -> DeclaredLimits:
@@ -114,10 +114,10 @@ def _declared(summary: dict[str, Any]) -> DeclaredLimits:
 
 def write_junit(engines: Sequence[EvaluatedEngine], target: Path) -> None:
     """Writes JUnit: a suite of limits, and one of errors, for each evaluation. LogError."""
-    suites = [suite for one in engines for suite in _suites(one)]
+    suites = [suite for engine in engines for suite in _suites(engine)]
     first = engines[0].journal
     report = JUnitReport(
-        "evaluation", tuple(suites), first.header.started_s, sum(one.journal.duration_s for one in engines)
+        "evaluation", tuple(suites), first.header.started_s, sum(engine.journal.duration_s for engine in engines)
     )
     write_whole(target, as_xml(report))
 
@@ -142,13 +142,13 @@ def _error_cases(engine: EvaluatedEngine, bounded: set[str]) -> Iterator[Case]:
         ("false_reject", "--max-fr", missed), ("false_accept", "--max-fa-per-hour", accepted),
         ("mistaken", "--max-wer" if engine.counted.counting.words else "--max-fr", mistaken),
     ):  # fmt: skip
-        for one in errors:
-            said = tuple(one.details())
+        for error in errors:
+            details = tuple(error.details())
             reason = None if option in bounded else Reason(CaseVerdict.FAILURE, kind, kind.replace("_", " "))
-            yield Case(plain_text(one.listed, 300), f"{engine.name}.{kind}", 0.0, reason, (kind, *said))
-    for found in engine.journal.outcomes():
-        if found.outcome.rejected is not None or found.outcome.error:
-            rejected = found.outcome.rejected
-            why = found.outcome.error or (rejected.value if rejected else "")
-            reason = Reason(CaseVerdict.ERROR, "rejected", plain_text(why, 300), plain_text(found.outcome.detail, 500))
-            yield Case(plain_text(found.listed, 300), f"{engine.name}.rejected", 0.0, reason)
+            yield Case(plain_text(error.listed, 300), f"{engine.name}.{kind}", 0.0, reason, (kind, *details))
+    for entry in engine.journal.outcomes():
+        if entry.outcome.rejected is not None or entry.outcome.error:
+            rejected = entry.outcome.rejected
+            why = entry.outcome.error or (rejected.value if rejected else "")
+            reason = Reason(CaseVerdict.ERROR, "rejected", plain_text(why, 300), plain_text(entry.outcome.detail, 500))
+            yield Case(plain_text(entry.listed, 300), f"{engine.name}.rejected", 0.0, reason)

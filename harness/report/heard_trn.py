@@ -30,11 +30,11 @@ def trn_files(trials: Sequence[HeardTrial]) -> Mapping[str, str]:
     Only attempts with a transcript, and the same ids in all three.
     """
     ids = tuple(_ids(trials))
-    first = [(id_, one, one.first) for id_, one in zip(ids, trials, strict=True)]
-    final = [(id_, one, one.final) for id_, one in zip(ids, trials, strict=True) if one.final is not None]
+    first = [(id_, trial, trial.first) for id_, trial in zip(ids, trials, strict=True)]
+    final = [(id_, trial, trial.final) for id_, trial in zip(ids, trials, strict=True) if trial.final is not None]
     # With one axis, its own column holds the same.
-    crossed = any(len(one.trial.conditions) > 1 for one in trials)
-    groupings = [one for one in Grouping if crossed or one is not Grouping.CONDITION]
+    crossed = any(len(trial.trial.conditions) > 1 for trial in trials)
+    groupings = [grouping for grouping in Grouping if crossed or grouping is not Grouping.CONDITION]
     return {**_files("first", first, groupings), **_files("final", final, groupings)}
 
 
@@ -46,12 +46,12 @@ def _files(
     groups = io.StringIO()
     table = csv.writer(groups, lineterminator="\n")
     table.writerow([ID, *(grouping.value for grouping in groupings)])
-    for id_, one, said in attempts:
-        if said.heard is not None:
-            judged = recognised(one.trial, said.heard)
+    for id_, trial, attempt in attempts:
+        if attempt.heard is not None:
+            judged = recognised(trial.trial, attempt.heard)
             reference.append(_line(judged.reference, id_))
             hypothesis.append(_line(judged.heard, id_))
-            table.writerow([id_, *(plain_text(group_of(one, grouping), LONGEST_LABEL) for grouping in groupings)])
+            table.writerow([id_, *(plain_text(group_of(trial, grouping), LONGEST_LABEL) for grouping in groupings)])
     return {
         f"{name}.ref.trn": "".join(reference),
         f"{name}.trn": "".join(hypothesis),
@@ -66,14 +66,14 @@ def _line(words: Sequence[str], id_: str) -> str:
 def _ids(trials: Iterable[HeardTrial]) -> Iterator[str]:
     """VOICE-TRIAL, for a command also the device; unique regardless of case."""
     taken: set[str] = set()
-    for one in trials:
+    for trial in trials:
         # In the scheme spu_id, the text before the first hyphen is the speaker.
-        voice = re.sub(r"[^A-Za-z0-9]+", ".", group_of(one, Grouping.VOICE)).strip(".") or "voice"
-        name = one.trial.id if one.trial.listening is None else f"{one.trial.id}.{one.device}"
+        voice = re.sub(r"[^A-Za-z0-9]+", ".", group_of(trial, Grouping.VOICE)).strip(".") or "voice"
+        name = trial.trial.id if trial.trial.listening is None else f"{trial.trial.id}.{trial.device}"
         stem = f"{voice}-{re.sub(r'[^A-Za-z0-9._+-]+', '_', name)}"
-        found, count = stem, 1
-        while found.lower() in taken:
+        trial_id, count = stem, 1
+        while trial_id.lower() in taken:
             count += 1
-            found = f"{stem}.{count}"
-        taken.add(found.lower())
-        yield found
+            trial_id = f"{stem}.{count}"
+        taken.add(trial_id.lower())
+        yield trial_id

@@ -95,19 +95,19 @@ class _Reporting:
         verdicts = limits_of(self.session, scenario)
         suites = [self._session(), *self._limits(verdicts, scenario.stopping), *self._trials(verdicts)]
         shared = self._properties()
-        suites = [Suite(one.name, one.cases, (*shared, *one.properties)) for one in suites]
+        suites = [Suite(suite.name, suite.cases, (*shared, *suite.properties)) for suite in suites]
         return JUnitReport(self.name, tuple(suites), self.session.first_s, self.took_s, socket.gethostname())
 
     def _properties(self) -> Properties:
-        one = self.session.started
+        started = self.session.started
         return (
-            ("session", one.session_id),
-            ("scenario", one.scenario_id),
-            ("scenario_sha256", one.scenario_sha256),
-            ("bench", one.bench_id),
-            ("bench_sha256", one.bench_sha256),
-            ("seed", str(one.seed)),
-            ("sound_path", one.sound_path),
+            ("session", started.session_id),
+            ("scenario", started.scenario_id),
+            ("scenario_sha256", started.scenario_sha256),
+            ("bench", started.bench_id),
+            ("bench_sha256", started.bench_sha256),
+            ("seed", str(started.seed)),
+            ("sound_path", started.sound_path),
             *((f"firmware {board.source}", board.firmware) for board in self.progress.boards if board.firmware),
             *((f"serial {board.source}", board.serial) for board in self.progress.boards if board.serial),
             *((f"setting {name} of {source}", value) for source, name, value in self.session.settings),
@@ -115,56 +115,60 @@ class _Reporting:
 
     def _session(self) -> Suite:
         progress, reason = self.progress, None
-        faults = (f"fault: {plain_text(one.source, 80)}: {plain_text(one.what)}" for one in self.session.faults)
-        said = (
+        faults = (f"fault: {plain_text(fault.source, 80)}: {plain_text(fault.what)}" for fault in self.session.faults)
+        lines = (
             f"{progress.totals.finished} of {progress.totals.planned} trials finished",
             *disturbance_lines(progress),
             *faults,
         )
         if progress.finished is not EndReason.COMPLETED:
             word = "not_finished" if progress.finished is None else progress.finished.value
-            reason = Reason(CaseVerdict.ERROR, word, f"the run did not finish: {word}", "\n".join(said))
-        case = Case("run", f"{self.name}.session", self.took_s, reason, said)
+            reason = Reason(CaseVerdict.ERROR, word, f"the run did not finish: {word}", "\n".join(lines))
+        case = Case("run", f"{self.name}.session", self.took_s, reason, lines)
         versions = ((f"version {name}", version) for name, version in self.session.started.versions)
         return Suite("session", (case,), (*versions, *self.session.started.host))
 
     def _limits(self, verdicts: Sequence[DeclaredLimit], stopping: Stopping) -> Iterator[Suite]:
         """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
-        limits = [limit_case(one, one.name, f"{self.name}.limits") for one in verdicts if not one.of_test]
-        tests = [_sequential(one, stopping, f"{self.name}.tests") for one in verdicts if one.of_test]
+        limits = [limit_case(limit, limit.name, f"{self.name}.limits") for limit in verdicts if not limit.of_test]
+        tests = [_sequential(limit, stopping, f"{self.name}.tests") for limit in verdicts if limit.of_test]
         suites = Suite("limits", tuple(limits)), Suite("sequential tests", tuple(tests))
         yield from (suite for suite in suites if suite.cases)
 
     def _trials(self, verdicts: Sequence[DeclaredLimit]) -> Iterator[Suite]:
         suites: dict[tuple[str, str], list[Case]] = {}
-        plays = {one.device: {play.trial.id: play for play in self.wake.plays(one.device)} for one in
+        plays = {device.device: {play.trial.id: play for play in self.wake.plays(device.device)} for device in
                  self.wake.snapshot().devices}  # fmt: skip
         events = {name: {event.seq: event for event in self.wake.unmatched(name)} for name in plays}
-        for one in self.progress.trials:
-            if (listening := one.trial.listening) is None:
-                kind = _asking(one)
-                suites.setdefault((one.trial.device, kind), []).append(self._query(one, kind))
+        for trial in self.progress.trials:
+            if (listening := trial.trial.listening) is None:
+                kind = _asking(trial)
+                suites.setdefault((trial.trial.device, kind), []).append(self._query(trial, kind))
                 continue
             for device in (target.device for target in listening.targets):
-                kind, play = listening.kind.value, plays[device].get(one.trial.id)
+                kind, play = listening.kind.value, plays[device].get(trial.trial.id)
                 limits = [verdict for verdict in verdicts if verdict.name.endswith(f"[{device}]")]
                 cases = suites.setdefault((device, kind), [])
-                cases.append(self._listening(one, device, kind, play, events[device], limits))
+                cases.append(self._listening(trial, device, kind, play, events[device], limits))
         wake = self.wake.snapshot()
         requests = dict(requests_of_session(self.progress.totals.requests, wake))
         heard = heard_in(self.progress.trials, self.wake)
         for (device, kind), cases in suites.items():
-            of = words_of(one for one in heard if (one.device, group_of(one, Grouping.KIND)) == (device, kind))
+            of = words_of(
+                heard_trial
+                for heard_trial in heard
+                if (heard_trial.device, group_of(heard_trial, Grouping.KIND)) == (device, kind)
+            )
             figures = _words(of, normalisation_of(self.progress))
             if kind == TrialKind.UNDERSTAND:
-                asked = [one for one in self.progress.trials if one.trial.device == device]
-                found = understood_of(asked)
+                trials = [trial for trial in self.progress.trials if trial.trial.device == device]
+                frames = understood_of(trials)
                 figures = (
-                    *_share_in_words("frames_right", found.right),
-                    *_share_in_words("intents_right", found.intents),
-                    *_share_in_words("first_attempt_frames_right", found.first_right),
-                    *_share_in_words("first_attempt_intents_right", found.first_intents),
-                    *((("frames_not_known", str(found.unknown)),) if found.unknown else ()),
+                    *_share_in_words("frames_right", frames.right),
+                    *_share_in_words("intents_right", frames.intents),
+                    *_share_in_words("first_attempt_frames_right", frames.first_right),
+                    *_share_in_words("first_attempt_intents_right", frames.first_intents),
+                    *((("frames_not_known", str(frames.unknown)),) if frames.unknown else ()),
                     *figures,
                 )
             elif kind != TrialKind.QUERY:
@@ -173,47 +177,49 @@ class _Reporting:
                 figures = (*figures, *_requests(requests.get(device, ())))
             yield Suite(f"{device}.{kind}", tuple(cases), (("device", device), ("kind", kind), *figures))
 
-    def _case(self, one: TrialProgress, device: str, kind: str, reason: Reason | None, said: Iterable[str]) -> Case:
-        begun_s, ended_s = self.session.spans.get((one.trial.id, one.counting.take if one.counting else 0), (0.0, 0.0))
-        conditions = [f"{axis}: {plain_text(label, 80)}" for axis, label in one.trial.conditions]
-        if one.trial.recording:
-            conditions.append(f"recording: {plain_text(one.trial.recording, 80)}")
+    def _case(self, trial: TrialProgress, device: str, kind: str, reason: Reason | None, lines: Iterable[str]) -> Case:
+        begun_s, ended_s = self.session.spans.get(
+            (trial.trial.id, trial.counting.take if trial.counting else 0), (0.0, 0.0)
+        )
+        conditions = [f"{axis}: {plain_text(label, 80)}" for axis, label in trial.trial.conditions]
+        if trial.trial.recording:
+            conditions.append(f"recording: {plain_text(trial.trial.recording, 80)}")
         class_name = f"{self.name}.{device}.{kind}"
-        return Case(one.trial.id, class_name, ended_s - begun_s, reason, (*conditions, *said))
+        return Case(trial.trial.id, class_name, ended_s - begun_s, reason, (*conditions, *lines))
 
-    def _query(self, one: TrialProgress, kind: str) -> Case:
-        take, said = one.counting, []
-        if one.trial.reference:
-            said.append(f"asked: {plain_text(one.trial.reference)}")
-        verdict = one.last_verdict
+    def _query(self, trial: TrialProgress, kind: str) -> Case:
+        take, lines = trial.counting, []
+        if trial.trial.reference:
+            lines.append(f"asked: {plain_text(trial.trial.reference)}")
+        verdict = trial.last_verdict
         if verdict and verdict.heard is not None:
-            said.append(f"heard: {plain_text(verdict.heard)}")
+            lines.append(f"heard: {plain_text(verdict.heard)}")
         if verdict and verdict.latency:
-            said.append(f"latency: {_milliseconds(verdict.latency)}")
+            lines.append(f"latency: {_milliseconds(verdict.latency)}")
         if verdict and verdict.first_sound:
-            said.append(f"first sound: {_milliseconds(verdict.first_sound)}")
-        if (response := one.answer) is not None and response.transcript is not None:
-            said.append(f"answered (by our transcription): {plain_text(response.transcript)}")
-        said += _frames_said(one)
+            lines.append(f"first sound: {_milliseconds(verdict.first_sound)}")
+        if (response := trial.answer) is not None and response.transcript is not None:
+            lines.append(f"answered (by our transcription): {plain_text(response.transcript)}")
+        lines += _frames_said(trial)
         cause = (take.cause or (verdict.cause if verdict else "")) if take else ""
-        reason = _of_frame(one, said) or _of_outcome(one.outcome, cause, said)
-        return self._case(one, one.trial.device, kind, reason, said)
+        reason = _of_frame(trial, lines) or _of_outcome(trial.outcome, cause, lines)
+        return self._case(trial, trial.trial.device, kind, reason, lines)
 
     def _listening(
-        self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, UnmatchedWake],
+        self, trial: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, UnmatchedWake],
         limits: list[DeclaredLimit],
     ) -> Case:  # fmt: skip
         if play is None:
-            cause = one.counting.cause if one.counting else ""
-            outcome = Outcome.INTERRUPTED if one.outcome is Outcome.COUNTED else one.outcome
-            return self._case(one, device, kind, _of_outcome(outcome, cause, ()), ())
+            cause = trial.counting.cause if trial.counting else ""
+            outcome = Outcome.INTERRUPTED if trial.outcome is Outcome.COUNTED else trial.outcome
+            return self._case(trial, device, kind, _of_outcome(outcome, cause, ()), ())
         false = [
             event
             for event in play.reading.unmatched
             if event.seq in events and self.wake.false_accept(events[event.seq], reviewed=True)
         ]
-        said = list(_heard(play, events))
-        reason = _of_play(play, said)
+        lines = list(_heard(play, events))
+        reason = _of_play(play, lines)
         bounded = any("false_reject" in limit.name for limit in limits)
         if bounded and reason is not None and reason.type == "false_reject":
             reason = None  # a limit on their number is a separate case
@@ -224,13 +230,13 @@ class _Reporting:
         ]
         if reason is None and false and broken:
             message = f"{counted(len(false), 'false accept')}, and {', '.join(broken)} does not hold"
-            reason = Reason(CaseVerdict.FAILURE, "false_accept", message, "\n".join(said))
-        return self._case(one, device, kind, reason, said)
+            reason = Reason(CaseVerdict.FAILURE, "false_accept", message, "\n".join(lines))
+        return self._case(trial, device, kind, reason, lines)
 
 
-def _asking(one: TrialProgress) -> str:
+def _asking(trial: TrialProgress) -> str:
     """The kind of a trial with one device. The two queries of memory probes count as queries."""
-    return (TrialKind.QUERY if one.trial.memory is not None else one.trial.kind).value
+    return (TrialKind.QUERY if trial.trial.memory is not None else trial.trial.kind).value
 
 
 def _figures(kind: str, of: DeviceWake | None) -> Properties:
@@ -265,35 +271,35 @@ def _words(of: HeardWords, normalisation: str) -> Properties:
     """WER of the transcripts; nothing where there are none."""
     if not of.first.attempts:
         return ()
-    found: list[tuple[str, str]] = [("normalisation", normalisation)]
+    properties: list[tuple[str, str]] = [("normalisation", normalisation)]
     for name, words in (("first_attempt", of.first), ("final_attempt", of.final)):
         counts = words.counts
-        found.append((f"{name}_word_errors", f"{counts.errors} of {counts.words}"))
-        found.append((f"{name}_wer", NOTHING if counts.wer is None else exact(counts.wer)))
+        properties.append((f"{name}_word_errors", f"{counts.errors} of {counts.words}"))
+        properties.append((f"{name}_wer", NOTHING if counts.wer is None else exact(counts.wer)))
         if words.interval is not None:
-            found += _interval(f"{name}_wer", words.interval)
-            found.append((f"{name}_wer_interval_over", words.unit.value))
-        found.append((f"{name}_transcripts", f"{counts.sentences} of {words.attempts}"))
+            properties += _interval(f"{name}_wer", words.interval)
+            properties.append((f"{name}_wer_interval_over", words.unit.value))
+        properties.append((f"{name}_transcripts", f"{counts.sentences} of {words.attempts}"))
         if words.typed:
-            found.append((f"{name}_transcripts_typed", str(words.typed)))
-    return tuple(found)
+            properties.append((f"{name}_transcripts_typed", str(words.typed)))
+    return tuple(properties)
 
 
 def _interval(name: str, interval: Interval | None) -> Properties:
     return () if interval is None else ((f"{name}_interval_95", f"{exact(interval[0])} to {exact(interval[1])}"),)
 
 
-def _sequential(one: DeclaredLimit, stopping: Stopping, class_name: str) -> Case:
-    figure = one.name.partition("_test[")[0]
+def _sequential(limit: DeclaredLimit, stopping: Stopping, class_name: str) -> Case:
+    figure = limit.name.partition("_test[")[0]
     test: SequentialTest | None = getattr(stopping, figure)
     declared = "" if test is None else f"good {exact(test.good)}, bad {exact(test.bad)}"
     reason = None
-    if one.found is None:
-        verdict = CaseVerdict.FAILURE if one.fails_run else CaseVerdict.SKIPPED
+    if limit.found is None:
+        verdict = CaseVerdict.FAILURE if limit.fails_run else CaseVerdict.SKIPPED
         reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
-    elif one.fails_run:
+    elif limit.fails_run:
         reason = Reason(CaseVerdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
-    return Case(one.name, class_name, 0.0, reason, (one.sentence, *([declared] if declared else [])))
+    return Case(limit.name, class_name, 0.0, reason, (limit.sentence, *([declared] if declared else [])))
 
 
 def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
@@ -306,18 +312,18 @@ def limit_case(limit: DeclaredLimit, name: str, class_name: str) -> Case:
     return Case(name, class_name, 0.0, reason, (limit.sentence,))
 
 
-def _of_outcome(outcome: Outcome | None, cause: str, said: Iterable[str]) -> Reason | None:
+def _of_outcome(outcome: Outcome | None, cause: str, lines: Iterable[str]) -> Reason | None:
     """Why a trial did not pass; None when it did."""
     if outcome is None:
         return Reason(CaseVerdict.SKIPPED, "not_played", "the run ended before it")
     if (verdict := _VERDICTS.get(outcome)) is None:
         return None
     because = f" ({plain_text(in_words(cause))})" if cause else ""
-    return Reason(verdict, outcome.value, OUTCOME_WORDS[outcome] + because, "\n".join(said))
+    return Reason(verdict, outcome.value, OUTCOME_WORDS[outcome] + because, "\n".join(lines))
 
 
-def _of_play(play: Play, said: list[str]) -> Reason | None:
-    reading, text = play.reading, "\n".join(said)
+def _of_play(play: Play, lines: list[str]) -> Reason | None:
+    reading, text = play.reading, "\n".join(lines)
     match play.kind, reading.command:
         case TrialKind.WAKE, _ if reading.hit is None:
             return Reason(CaseVerdict.FAILURE, "false_reject", OUTCOME_WORDS[Outcome.NO_WAKE], text)
@@ -365,42 +371,42 @@ def _milliseconds(value: Measured) -> str:
     return f"{fixed(value.value_s * 1000, 0)} ms ± {fixed(value.error_s * 1000, 1)} ms"
 
 
-def _frames_said(one: TrialProgress) -> Iterator[str]:
+def _frames_said(trial: TrialProgress) -> Iterator[str]:
     """Lines about the frame: expected, and understood at each attempt of the take that counts."""
-    wanted = one.trial.expects
+    wanted = trial.trial.expects
     if wanted is None:
         return
     yield f"expected: {written(wanted.intents, wanted.slots)}{'' if wanted.slots is not None else ', with any slots'}"
-    for attempt in tested(one.counting) if one.counting else ():
-        yield from _of_attempt(one.trial, attempt)
+    for attempt in tested(trial.counting) if trial.counting else ():
+        yield from _of_attempt(trial.trial, attempt)
 
 
-def _of_frame(one: TrialProgress, lines: Iterable[str]) -> Reason | None:
+def _of_frame(trial: TrialProgress, lines: Iterable[str]) -> Reason | None:
     """Why a trial with a wrong frame did not pass; None for other trials: their outcome says why."""
-    wanted, take = one.trial.expects, one.counting
+    wanted, take = trial.trial.expects, trial.counting
     if wanted is None or take is None or take.outcome not in _BY_FRAME or take.deciding is None:
         return None
     frame, verdict = frame_of(take.deciding), take.deciding.verdict
-    told = verdict.understood if verdict else None
+    understanding = verdict.understood if verdict else None
     if frame.right is not False:
         return None
     word = "slots_differ" if frame.intents else "intents_differ"
     expected = written(wanted.intents, wanted.slots)
-    if told is None or told.intents is None:
+    if understanding is None or understanding.intents is None:
         message = f"expected {expected}; the operator says that it was not understood"
     else:
-        message = f"expected {expected}; understood {written(told.intents, told.slots)}"
+        message = f"expected {expected}; understood {written(understanding.intents, understanding.slots)}"
     return Reason(CaseVerdict.FAILURE, word, message, "\n".join(lines))
 
 
 def _of_attempt(trial: Trial, attempt: AttemptProgress) -> Iterator[str]:
-    told = attempt.verdict.understood if attempt.verdict else None
-    if told is None or attempt.verdict is None:
+    understanding = attempt.verdict.understood if attempt.verdict else None
+    if understanding is None or attempt.verdict is None:
         return
-    what = "" if told.intents is None else f": {written(told.intents, told.slots)}"
-    yield f"attempt {attempt.attempt}: {verdict_in_words(told)}{what}"
-    if not told.right and (found := compared(parts_of(trial, attempt.verdict))):
-        yield f"    {found}"
+    detail = "" if understanding.intents is None else f": {written(understanding.intents, understanding.slots)}"
+    yield f"attempt {attempt.attempt}: {verdict_in_words(understanding)}{detail}"
+    if not understanding.right and (difference := compared(parts_of(trial, attempt.verdict))):
+        yield f"    {difference}"
 
 
 def _share_in_words(name: str, share: Share) -> Properties:

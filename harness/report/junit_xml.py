@@ -74,7 +74,7 @@ class JUnitReport:
 
 def xml_text(text: str) -> str:
     """The text, with characters that XML cannot hold as visible escapes: \\x1b, \\ud800, \\ufffe."""
-    return _INVALID.sub(lambda found: _escape(ord(found[0])), text)
+    return _INVALID.sub(lambda match: _escape(ord(match[0])), text)
 
 
 def _escape(point: int) -> str:
@@ -114,9 +114,9 @@ def _write(parent: ElementTree.Element, case: Case) -> None:
         ElementTree.SubElement(element, "system-out").text = xml_text("\n".join(case.said))
 
 
-def _counts(one: JUnitReport | Suite) -> dict[str, str]:
-    cases = len(one.cases) if isinstance(one, Suite) else sum(len(suite.cases) for suite in one.suites)
-    failures, errors = one.count(CaseVerdict.FAILURE), one.count(CaseVerdict.ERROR)
+def _counts(part: JUnitReport | Suite) -> dict[str, str]:
+    cases = len(part.cases) if isinstance(part, Suite) else sum(len(suite.cases) for suite in part.suites)
+    failures, errors = part.count(CaseVerdict.FAILURE), part.count(CaseVerdict.ERROR)
     return {"tests": str(cases), "failures": str(failures), "errors": str(errors)}
 
 

@@ -38,14 +38,14 @@ Labels = Mapping[str, str]
 
 def prometheus(session: WholeSession, scenario: Scenario) -> str:
     """The whole text. A result without trials is left out; labels are escaped."""
-    found: dict[str, list[str]] = {name: [] for name in METRICS}
+    lines_by_metric: dict[str, list[str]] = {name: [] for name in METRICS}
     for name, labels, value in _samples(session, scenario):
         of = {"session": session.started.session_id, **labels}
         written = ",".join(f'{key}="{_escaped(label)}"' for key, label in of.items())
-        found[name].append(f"voice_harness_{name}{{{written}}} {float(value)!r}")
+        lines_by_metric[name].append(f"voice_harness_{name}{{{written}}} {float(value)!r}")
     return "".join(
         f"# HELP voice_harness_{name} {METRICS[name]}\n# TYPE voice_harness_{name} gauge\n" + "\n".join(lines) + "\n"
-        for name, lines in found.items()
+        for name, lines in lines_by_metric.items()
         if lines
     )
 
@@ -61,8 +61,8 @@ def _samples(session: WholeSession, scenario: Scenario) -> Iterator[tuple[str, L
     yield "last_row_seconds", {}, session.last_s
     limits = limits_of(session, scenario)
     verdict, _ = verdict_of(session, limits)
-    for one in SEVERITY:
-        yield "verdict", {"verdict": one.value}, int(one is verdict)
+    for state in SEVERITY:
+        yield "verdict", {"verdict": state.value}, int(state is verdict)
     yield "trials_planned", {}, totals.planned
     for outcome, count in totals.by_outcome:
         yield "trials", {"outcome": outcome.value}, count
@@ -108,10 +108,10 @@ def _result(
         yield "result_high", labels, interval[1]
 
 
-def _durations(name: str, device: str, found: LatencyFigures) -> Iterator[tuple[str, Labels, float]]:
+def _durations(name: str, device: str, figures: LatencyFigures) -> Iterator[tuple[str, Labels, float]]:
     labels = {"device": device, "of": name}
-    if found.total:
-        yield "duration_of", labels, found.total
-    for one in (found.p50, found.p95, found.p99):
-        if one is not None:
-            yield "duration_seconds", {**labels, "quantile": exact(one.share)}, one.value_s
+    if figures.total:
+        yield "duration_of", labels, figures.total
+    for quantile in (figures.p50, figures.p95, figures.p99):
+        if quantile is not None:
+            yield "duration_seconds", {**labels, "quantile": exact(quantile.share)}, quantile.value_s

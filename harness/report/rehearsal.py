@@ -77,14 +77,14 @@ def as_bad(device: SimulatedDevice, limits: Limits, stopping: Stopping, attempts
     """
 
     def twice(*allowed: float | None) -> float:
-        return AS_BAD * min((one for one in allowed if one is not None), default=0.0)
+        return AS_BAD * min((limit for limit in allowed if limit is not None), default=0.0)
 
     rejects, accepts = stopping.false_rejects, stopping.false_accepts
     missed = max(twice(limits.max_false_reject_share, limits.max_false_reject_upper), rejects.bad if rejects else 0.0)
     hourly = twice(limits.max_false_accepts_per_hour, limits.max_false_accepts_upper_per_hour)
     hourly = max(hourly, accepts.bad if accepts else 0.0)
     wanted = [limits.min_first_attempt_share, limits.min_command_share]
-    errors = twice(*(None if one is None else 1 - one for one in wanted))
+    errors = twice(*(None if share is None else 1 - share for share in wanted))
     if limits.min_recognised_share is not None:
         errors = max(errors, (AS_BAD * (1 - limits.min_recognised_share)) ** (1 / attempts))
     missed = min(1.0, max(device.missed, missed))
@@ -166,13 +166,15 @@ class Rehearsal:
 
     def __init__(self, trials: Sequence[Trial], limits: Limits, stopping: Stopping) -> None:
         self._stopping = stopping
-        kept = {one.name: getattr(limits, one.name) for one in fields(limits) if one.name in REHEARSED}
-        self._limits = Limits(**kept)
+        bounds = {field.name: getattr(limits, field.name) for field in fields(limits) if field.name in REHEARSED}
+        self._limits = Limits(**bounds)
         self.left_out = tuple(
-            one.name for one in fields(limits) if one.name not in REHEARSED and getattr(limits, one.name) is not None
+            field.name
+            for field in fields(limits)
+            if field.name not in REHEARSED and getattr(limits, field.name) is not None
         )
         self._plan = [
-            (trial, (() if trial.listening is None else tuple(one.device for one in trial.listening.targets)))
+            (trial, (() if trial.listening is None else tuple(target.device for target in trial.listening.targets)))
             for trial in trials
         ]
         phrases = (TrialKind.WAKE, TrialKind.COMMAND)
@@ -192,11 +194,11 @@ class Rehearsal:
         worse = self._verdicts(self.runs(bad, count, seed))
         done: dict[str, RehearsedLimit] = {}
         for name, (wanted, shares) in good.items():
-            one = RehearsedLimit(name, wanted, shares, _held(worse[name][1]), None)
-            done[name] = replace(one, needed=1) if _decided(one) else one
+            limit = RehearsedLimit(name, wanted, shares, _held(worse[name][1]), None)
+            done[name] = replace(limit, needed=1) if _decided(limit) else limit
         played = _mean_played(runs)
         for factor in FACTORS:
-            open_ones = [name for name, one in done.items() if one.needed is None]
+            open_ones = [name for name, limit in done.items() if limit.needed is None]
             runs = self.runs(device, SEARCH_RUNS, seed, factor) if open_ones else []
             if _mean_played(runs) < GROWS * played:  # nothing is open, or the tests end the runs
                 break
@@ -218,8 +220,8 @@ class Rehearsal:
                 wanted[row.name] = row.wanted_text
                 counts.setdefault(row.name, Counter())[row.verdict] += 1
         return {
-            name: (wanted[name], {verdict: n / found.total() for verdict, n in found.items()})
-            for name, found in counts.items()
+            name: (wanted[name], {verdict: n / verdicts.total() for verdict, n in verdicts.items()})
+            for name, verdicts in counts.items()
         }
 
     def _run(self, device: SimulatedDevice, random: np.random.Generator, factor: int) -> SimulatedRun:
@@ -257,14 +259,14 @@ class Rehearsal:
                         counts.understood += not missed and next(draws) >= device.misheard
                 if tested and (due := due_decisions(WakeProgress((counts.counts(name),)), self._stopping)):
                     counts.decisions += tuple((row.figure, row.passed) for row in due)
-                    decided = WakeProgress(tuple(one.counts(name) for name, one in devices.items()))
+                    decided = WakeProgress(tuple(counts.counts(name) for name, counts in devices.items()))
         totals = Totals(
             planned=len(self._plan) * factor,
             finished=played,
             recognised=Share(recognised, assessed),
             first_attempt=Share(first, assessed),
         )
-        wake = WakeProgress(tuple(one.figures(name) for name, one in devices.items()))
+        wake = WakeProgress(tuple(counts.figures(name) for name, counts in devices.items()))
         return SimulatedRun(totals, wake)
 
 

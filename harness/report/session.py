@@ -120,8 +120,8 @@ class WholeSession:
                     faults.append((last_s, fault))
                 case ResponseFrozen(trial_id=trial_id, starts=starts, clip=clip):
                     responses.append((trial_id, last_s - (entry.at_s - starts.at_s) / speed, clip.duration_s / speed))
-                case SettingsNoted(source=source, of=SettingsOf.ORIGINAL, settings=found):
-                    settings += [(source, name, value) for name, value in found]
+                case SettingsNoted(source=source, of=SettingsOf.ORIGINAL, settings=pairs):
+                    settings += [(source, name, value) for name, value in pairs]
                 case _:
                     pass
         for entry in later:
@@ -130,20 +130,20 @@ class WholeSession:
             raise InputError("the session has no plan", remedy="Check it: harness report show SESSION --check")
         listening = {trial.id for trial in started.trials if trial.listening is not None}
         uncounted: dict[str, Outcome] = {
-            one: how for one, how in endings.items() if how is not Outcome.COUNTED and one in listening
+            trial_id: how for trial_id, how in endings.items() if how is not Outcome.COUNTED and trial_id in listening
         }
         progress = figures.snapshot()
-        told = tuple(faults), tuple(responses)
-        return cls(wake, progress, started, first_s, last_s, clips, uncounted, *told, spans, tuple(settings))
+        events = tuple(faults), tuple(responses)
+        return cls(wake, progress, started, first_s, last_s, clips, uncounted, *events, spans, tuple(settings))
 
     @property
     def faults(self) -> tuple[FaultMet, ...]:
         """The last ones."""
-        return tuple(one for _, one in self.faults_met[-FAULTS_KEPT:])
+        return tuple(fault for _, fault in self.faults_met[-FAULTS_KEPT:])
 
     @property
     def devices(self) -> tuple[str, ...]:
-        return tuple(one.device for one in self.wake.snapshot().devices)
+        return tuple(device.device for device in self.wake.snapshot().devices)
 
     def demand(self, device: str | None) -> tuple[str, ...]:
         """The named device, or all; InputError when it is unknown, or there are none."""

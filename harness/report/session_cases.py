@@ -98,8 +98,8 @@ class SessionRatings:
     @classmethod
     def of(cls, folder: Path) -> SessionRatings:
         """From its folder; LogError."""
-        found = read_sessions([folder])
-        return cls(found[0], figures_of(rated_trials(found)), agreement_figures(found))
+        sessions = read_sessions([folder])
+        return cls(sessions[0], figures_of(rated_trials(sessions)), agreement_figures(sessions))
 
 
 class PageSounds:
@@ -118,12 +118,12 @@ class PageSounds:
             return None
         if folder.path not in self._removed:
             self._removed[folder.path] = removals(folder.path)
-            self._redacted[folder.path] = {name: one.what for name, one in redactions(folder.path).items()}
+            self._redacted[folder.path] = {name: redaction.what for name, redaction in redactions(folder.path).items()}
         if gone := self._removed[folder.path].get(clip.name):
             return HeardSound("", clip.name, None, gone)
-        told = self._redacted[folder.path].get(clip.name, "")
+        note = self._redacted[folder.path].get(clip.name, "")
         if self.where is SoundsIn.NONE:
-            return HeardSound("", clip.name, None, told)
+            return HeardSound("", clip.name, None, note)
         try:
             samples = clip_samples(folder.clips, clip)
             content = (folder.clips / clip.name).read_bytes()
@@ -131,10 +131,10 @@ class PageSounds:
             self.missing += 1
             return HeardSound("", clip.name, None)
         beside = f"{folder.path.resolve().name}-{clip.name}"
-        return self.placed(clip.name, beside, content, samples, clip.rate_hz, told)
+        return self.placed(clip.name, beside, content, samples, clip.rate_hz, note)
 
     def placed(
-        self, called: str, name: str, flac: bytes, samples: npt.NDArray[np.float32], rate_hz: int, told: str = ""
+        self, called: str, name: str, flac: bytes, samples: npt.NDArray[np.float32], rate_hz: int, note: str = ""
     ) -> HeardSound:
         """A sound in the page, or under `name` in the folder beside it. samples: mono, full scale 1."""
         source = ""
@@ -146,7 +146,7 @@ class PageSounds:
         elif len(flac) <= self.left:
             self.left -= len(flac)
             source = "data:audio/flac;base64," + base64.b64encode(flac).decode("ascii")
-        return HeardSound(source, called, picture(samples, rate_hz), told)
+        return HeardSound(source, called, picture(samples, rate_hz), note)
 
 
 def moment_of(wall_s: float) -> str:
@@ -166,47 +166,47 @@ KIND_OF = {
 
 def misheard_in(trials: Sequence[HeardTrial]) -> list[HeardTrial]:
     """Those whose first attempt has other words than those that were said, most errors first."""
-    found = [one for one in trials if one.first.counts is not None and one.first.counts.errors]
-    return sorted(found, key=lambda one: -(one.first.counts.errors if one.first.counts else 0))
+    misheard_trials = [trial for trial in trials if trial.first.counts is not None and trial.first.counts.errors]
+    return sorted(misheard_trials, key=lambda trial: -(trial.first.counts.errors if trial.first.counts else 0))
 
 
 def case_title(trial_id: str, device: str) -> str:
     return f"{plain_text(trial_id, 120)}, {plain_text(device, 80)}"
 
 
-def aligned(one: HeardTrial) -> list[AlignedBlock]:
+def aligned(trial: HeardTrial) -> list[AlignedBlock]:
     """The words of its first attempt under those that were said."""
-    judged = recognised(one.trial, one.first.heard or "")
-    return blocks([ScoredUtterance(one.trial.id, "", judged.words, judged.counts)], ["heard"])
+    judged = recognised(trial.trial, trial.first.heard or "")
+    return blocks([ScoredUtterance(trial.trial.id, "", judged.words, judged.counts)], ["heard"])
 
 
 def cases_of(
     session: WholeSession, rated: SessionRatings | None, folder: SessionFolder, number: int, sounds: PageSounds
 ) -> Iterator[Cases]:
-    def cases(id: str, title: str, found: Sequence[T], case: Callable[[T], ListedCase]) -> Cases:
-        return Cases(f"{id}-{number}", title, tuple(case(one) for one in found[:MOST_LISTED]), len(found))
+    def cases(id: str, title: str, entries: Sequence[T], case: Callable[[T], ListedCase]) -> Cases:
+        return Cases(f"{id}-{number}", title, tuple(case(entry) for entry in entries[:MOST_LISTED]), len(entries))
 
-    events = [one for device in session.devices for one in session.wake.unmatched(device)]
-    yield cases("unmatched", "Wake events that match no stimulus", events, lambda one: _event(one, folder, sounds))
-    plays = (one for device in session.devices for one in session.wake.plays(device))
-    missed = [one for one in plays if one.kind is TrialKind.WAKE and one.reading.hit is None]
-    yield cases("missed", "False rejects", missed, lambda one: _false_reject(one, session, folder, sounds))
+    events = [event for device in session.devices for event in session.wake.unmatched(device)]
+    yield cases("unmatched", "Wake events that match no stimulus", events, lambda event: _event(event, folder, sounds))
+    plays = (play for device in session.devices for play in session.wake.plays(device))
+    missed = [play for play in plays if play.kind is TrialKind.WAKE and play.reading.hit is None]
+    yield cases("missed", "False rejects", missed, lambda play: _false_reject(play, session, folder, sounds))
     wrong = [
-        one
-        for one in session.progress.trials
-        if one.trial.listening is None and one.outcome is not None and KIND_OF.get(one.outcome) is None
+        trial
+        for trial in session.progress.trials
+        if trial.trial.listening is None and trial.outcome is not None and KIND_OF.get(trial.outcome) is None
     ]
-    yield cases("wrong", "Queries that failed", wrong, lambda one: _wrong(one, folder, sounds))
+    yield cases("wrong", "Queries that failed", wrong, lambda trial: _wrong(trial, folder, sounds))
     if rated is not None:
         figures = rated.agreement
-        differing = (one for one in figures.items if one.differing)
-        items = sorted(differing, key=lambda one: (not one.disputed, one.review_order))
-        responses = {one.trial.trial.id: one for one in rated.session.responses}
+        differing = (agreed_item for agreed_item in figures.items if agreed_item.differing)
+        items = sorted(differing, key=lambda agreed_item: (not agreed_item.disputed, agreed_item.review_order))
+        responses = {response.trial.trial.id: response for response in rated.session.responses}
         yield cases(
             "differing",
             "Responses on which raters differ",
             items,
-            lambda one: _differing(one, figures, responses[one.trial_id], folder, sounds),
+            lambda agreed_item: _differing(agreed_item, figures, responses[agreed_item.trial_id], folder, sounds),
         )
 
 
@@ -227,32 +227,32 @@ def _differing(
     return ListedCase(case_title(item.trial_id, trial.device), lines, sounds.of(folder, of.response.clip))
 
 
-def _event(one: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
-    score = "" if one.score is None else f", score {fixed(one.score, 3)}"
-    word = "not reviewed" if one.word is None else REVIEW_WORDS[one.word]
-    why = f" ({plain_text(one.why, 200)})" if one.why else ""
-    weak = f"; weak evidence, inferred from {plain_text(one.inferred, 60)}" if one.inferred else ""
-    by = f", by {plain_text(one.reviewed_by, 60)}" if one.reviewed_by else ""
+def _event(event: UnmatchedWake, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+    score = "" if event.score is None else f", score {fixed(event.score, 3)}"
+    word = "not reviewed" if event.word is None else REVIEW_WORDS[event.word]
+    why = f" ({plain_text(event.why, 200)})" if event.why else ""
+    weak = f"; weak evidence, inferred from {plain_text(event.inferred, 60)}" if event.inferred else ""
+    by = f", by {plain_text(event.reviewed_by, 60)}" if event.reviewed_by else ""
     lines = (
-        f"woke on {plain_text(one.phrase, 80) or 'an unnamed phrase'}{score}, at {moment_of(one.wall_s)}",
-        f"in {plain_text(one.trial_id, 120)}" if one.trial_id else "between trials",
-        f"{word}{why}{by}{weak}{'' if one.exposed else '; outside of exposure, so it counts nowhere'}",
+        f"woke on {plain_text(event.phrase, 80) or 'an unnamed phrase'}{score}, at {moment_of(event.wall_s)}",
+        f"in {plain_text(event.trial_id, 120)}" if event.trial_id else "between trials",
+        f"{word}{why}{by}{weak}{'' if event.exposed else '; outside of exposure, so it counts nowhere'}",
     )
-    return ListedCase(f"event {one.seq}, {plain_text(one.device, 80)}", lines, sounds.of(folder, one.clip))
+    return ListedCase(f"event {event.seq}, {plain_text(event.device, 80)}", lines, sounds.of(folder, event.clip))
 
 
-def _false_reject(one: Play, session: WholeSession, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
-    conditions = ", ".join(f"{plain_text(axis, 40)} {plain_text(label, 80)}" for axis, label in one.trial.conditions)
+def _false_reject(play: Play, session: WholeSession, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+    conditions = ", ".join(f"{plain_text(axis, 40)} {plain_text(label, 80)}" for axis, label in play.trial.conditions)
     lines = (f"conditions: {conditions or 'none'}", "the sound is what was played")
-    clip = session.clips.get(one.row.stimulus_sha256)
-    return ListedCase(case_title(one.trial.id, one.target.device), lines, sounds.of(folder, clip))
+    clip = session.clips.get(play.row.stimulus_sha256)
+    return ListedCase(case_title(play.trial.id, play.target.device), lines, sounds.of(folder, clip))
 
 
-def _wrong(one: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
-    verdict, answer = one.last_verdict, one.latest_response
-    attempts = counted(len(one.counting.attempts) if one.counting else 0, "attempt")
-    words = _words(one.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
-    lines = (f"{outcome_in_words(one)}, after {attempts}", *words)
+def _wrong(trial: TrialProgress, folder: SessionFolder, sounds: PageSounds) -> ListedCase:
+    verdict, answer = trial.last_verdict, trial.latest_response
+    attempts = counted(len(trial.counting.attempts) if trial.counting else 0, "attempt")
+    words = _words(trial.trial, verdict.heard if verdict else None, answer.transcript if answer else None)
+    lines = (f"{outcome_in_words(trial)}, after {attempts}", *words)
     return ListedCase(
-        case_title(one.trial.id, one.trial.device), lines, sounds.of(folder, answer.clip if answer else None)
+        case_title(trial.trial.id, trial.trial.device), lines, sounds.of(folder, answer.clip if answer else None)
     )

@@ -92,9 +92,9 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
     """
     shelf = PageSounds(sounds, target)
     sections = [_section(folder, number, shelf) for number, folder in enumerate(folders, 1)]
-    verdict = worst(one["verdict"] for one in sections)
-    started = [one["session"].started for one in sections]
-    names = [plain_text(one.title or one.scenario_id, 120) for one in started]
+    verdict = worst(section["verdict"] for section in sections)
+    started = [section["session"].started for section in sections]
+    names = [plain_text(start.title or start.scenario_id, 120) for start in started]
     step("Writing the page")
     page = filled_page(
         "harness.report",
@@ -105,7 +105,7 @@ def write_report(folders: Sequence[Path], target: Path, sounds: SoundsIn) -> Lim
         sounds=sounds,
         no_sounds=SoundsIn.NONE,
         missing_sounds=shelf.missing,
-        removed_sounds=[line for one in folders for line in sound_changes(one)],
+        removed_sounds=[line for folder in folders for line in sound_changes(folder)],
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         text=text,
         ratio=ratio,
@@ -160,16 +160,16 @@ def _section(path: Path, number: int, sounds: PageSounds) -> dict[str, Any]:
         "requests": request_pauses(progress.totals, wake),
         "words_by": tuple(
             (axis, groups)
-            for axis in ("device", *_axes([one.trial for one in progress.trials]))
+            for axis in ("device", *_axes([trial.trial for trial in progress.trials]))
             if len(groups := by_group(heard, axis)) > 1
         ),
         "normalisation": normalisation_of(progress),
         "rated": rated,
         "frames": session_frames(progress, MOST_LISTED),
-        "misheard": [(case_title(one.trial.id, one.device), aligned(one)) for one in misheard[:MOST_LISTED]],
+        "misheard": [(case_title(trial.trial.id, trial.device), aligned(trial)) for trial in misheard[:MOST_LISTED]],
         "misheard_total": len(misheard),
         "cases": tuple(cases_of(session, rated, folder, number, sounds)),
-        "trials": [_trial_row(one) for one in progress.trials[:MOST_ROWS]],
+        "trials": [_trial_row(trial) for trial in progress.trials[:MOST_ROWS]],
         "trials_left": len(progress.trials) - MOST_ROWS,
     }
 
@@ -186,21 +186,21 @@ def session_frames(progress: Progress, most: int) -> dict[str, Any] | None:
     most: utterances listed. metrics: those that have a value. wrong: utterances with errors, worst first; total: also
     those not listed. unknown: ids of trials without evidence of the frame, which count nowhere.
     """
-    found = session_corpora([progress])
-    if not found.gold.utterances:
+    corpora = session_corpora([progress])
+    if not corpora.gold.utterances:
         return None
-    scoring = score(found.gold, found.predicted, RULE)
+    scoring = score(corpora.gold, corpora.predicted, RULE)
     reported = Reported(counted([scoring]))
     (figures,) = reported.figures
     shown = selection([scoring], ["told"], most)
     return {
-        "utterances": len(found.gold.utterances),
-        "metrics": Table(reported.table.fields, [one for one in reported.rows if one.value is not None]),
+        "utterances": len(corpora.gold.utterances),
+        "metrics": Table(reported.table.fields, [row for row in reported.rows if row.value is not None]),
         "intents": label_table("intent", figures.intents.labels),
         "concepts": label_table("concept", figures.slots.per_concept_set),
-        "wrong": [one for one in shown.utterances if one.kinds != "0"],
+        "wrong": [utterance for utterance in shown.utterances if utterance.kinds != "0"],
         "total": shown.with_errors,
-        "unknown": found.unknown,
+        "unknown": corpora.unknown,
     }
 
 
@@ -210,18 +210,20 @@ def session_frames(progress: Progress, most: int) -> dict[str, Any] | None:
 def _axes(trials: Sequence[Trial]) -> list[str]:
     """Axes with more than one label, in the order of the plan."""
     labels: dict[str, set[str]] = {}
-    for one in trials:
-        for axis, label in one.conditions:
+    for trial in trials:
+        for axis, label in trial.conditions:
             labels.setdefault(axis, set()).add(label)
-    return [axis for axis, found in labels.items() if len(found) > 1]
+    return [axis for axis, axis_labels in labels.items() if len(axis_labels) > 1]
 
 
 def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
     """What was counted, of which device, in total and by axis."""
-    queries = gathered((one.trial.device, one) for one in session.progress.trials if one.trial.listening is None)
+    queries = gathered(
+        (trial.trial.device, trial) for trial in session.progress.trials if trial.trial.listening is None
+    )
     for device, trials in queries.items():
-        named = [(dict(one.trial.conditions), one) for one in trials]
-        axes = _axes([one.trial for one in trials])
+        named = [(dict(trial.trial.conditions), trial) for trial in trials]
+        axes = _axes([trial.trial for trial in trials])
         if total(trials).recognised.total:
             yield _by_conditions("recognised", device, axes, named, lambda of: _cell(total(of).recognised))
         if total(trials).understood.right.total:
@@ -237,13 +239,13 @@ def _conditions(session: WholeSession) -> Iterator[dict[str, Any]]:
                 "by_axis": [{"axis": Grouping.GAP, "rows": rows, "left_out": 0}],
                 "crossed": [],
             }
-    for found in wake.devices:
-        plays = [one for one in session.wake.plays(found.device) if one.kind is TrialKind.WAKE]
+    for figures in wake.devices:
+        plays = [play for play in session.wake.plays(figures.device) if play.kind is TrialKind.WAKE]
         if plays:
-            named_plays = [(dict(one.trial.conditions), one) for one in plays]
-            axes = _axes([one.trial for one in plays])
-            of_device = _by_conditions("false rejects", found.device, axes, named_plays, _rejected)
-            yield of_device | {"whole": Cell(found.false_rejects.share, found.false_rejects.interval)}
+            named_plays = [(dict(play.trial.conditions), play) for play in plays]
+            axes = _axes([play.trial for play in plays])
+            of_device = _by_conditions("false rejects", figures.device, axes, named_plays, _rejected)
+            yield of_device | {"whole": Cell(figures.false_rejects.share, figures.false_rejects.interval)}
 
 
 def _cell(share: Share) -> Cell:
@@ -251,10 +253,10 @@ def _cell(share: Share) -> Cell:
 
 
 def _rejected(plays: Sequence[Play]) -> Cell:
-    by_speaker = gathered((one.trial.speaker, one.reading.hit is None) for one in plays)
+    by_speaker = gathered((play.trial.speaker, play.reading.hit is None) for play in plays)
     shares = {speaker: Share(sum(missed), len(missed)) for speaker, missed in by_speaker.items()}
-    found = ratio_of(sum(shares.values(), Share()), Speakers.of(shares))
-    return Cell(found.share, found.interval)
+    rejects = ratio_of(sum(shares.values(), Share()), Speakers.of(shares))
+    return Cell(rejects.share, rejects.interval)
 
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
@@ -273,7 +275,7 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def _by_conditions(
-    what: str,
+    measure: str,
     device: str,
     axes: Sequence[str],
     trials: Sequence[tuple[dict[str, str], T]],
@@ -284,15 +286,15 @@ def _by_conditions(
     for axis in axes:
         labels = in_order(conditions[axis] for conditions, _ in trials if axis in conditions)
         rows = [
-            (label, cell([one for conditions, one in trials if conditions.get(axis) == label]))
+            (label, cell([trial for conditions, trial in trials if conditions.get(axis) == label]))
             for label in labels[:MOST_LISTED]
         ]
         by_axis.append({"axis": axis, "rows": rows, "left_out": len(labels) - len(rows)})
     crossed = []
     for first, second in combinations(axes[:3], 2):
         cells = gathered(
-            ((conditions[first], conditions[second]), one)
-            for conditions, one in trials
+            ((conditions[first], conditions[second]), trial)
+            for conditions, trial in trials
             if first in conditions and second in conditions
         )
         heads = in_order(label for _, label in cells)
@@ -303,8 +305,8 @@ def _by_conditions(
                 for name in names
             ]
             crossed.append({"axes": (first, second), "heads": heads, "rows": crossing})
-    whole = cell([one for _, one in trials])
-    return {"what": what, "device": device, "whole": whole, "by_axis": by_axis, "crossed": crossed}
+    whole = cell([trial for _, trial in trials])
+    return {"what": measure, "device": device, "whole": whole, "by_axis": by_axis, "crossed": crossed}
 
 
 # Charts
@@ -314,23 +316,25 @@ def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None
     """False rejects and false accepts so far, over the time since first_s, Unix time; and the wake delay of hits."""
     rejects, accepts = [], []
     devices = wake.snapshot().devices
-    unit, unit_s = time_unit(max((one.looks[-1].wall_s - first_s for one in devices if one.looks), default=0.0))
-    for one in devices:
+    unit, unit_s = time_unit(
+        max((device.looks[-1].wall_s - first_s for device in devices if device.looks), default=0.0)
+    )
+    for device in devices:
         shares = [
             ((look.wall_s - first_s) / unit_s, 100 * look.false_rejects.share.value, look.false_rejects.interval)
-            for look in one.looks
+            for look in device.looks
             if look.false_rejects.share.value is not None
         ]
         line = [(x, y) for x, y, _ in shares]
-        rejects.append((one.device, line, [(x, 100 * ends[0], 100 * ends[1]) for x, _, ends in shares if ends]))
+        rejects.append((device.device, line, [(x, 100 * ends[0], 100 * ends[1]) for x, _, ends in shares if ends]))
         hourly = [
             ((look.wall_s - first_s) / unit_s, look.false_accepts.per_hour, look.false_accepts.interval)
-            for look in one.looks
+            for look in device.looks
             if look.false_accepts.per_hour is not None
         ]
         most = 4 * max((y for _, y, _ in hourly), default=0.0) or 10.0
         band = [(x, ends[0], min(ends[1], most)) for x, _, ends in hourly if ends]
-        accepts.append((one.device, [(x, y) for x, y, _ in hourly], band))
+        accepts.append((device.device, [(x, y) for x, y, _ in hourly], band))
     words = "The values at the end stand in the table of devices."
     since = f"{unit} since the start"
     title = "False rejects so far, % of the wake trials, with 95 % interval"
@@ -344,20 +348,20 @@ def wake_charts(id: str, wake: WakeFigures, first_s: float) -> list[Chart | None
 def _charts(session: WholeSession, number: int) -> Iterator[Chart]:
     rejects, accepts, delay = wake_charts(str(number), session.wake, session.first_s)
     latency = distribution(f"latency-{number}", "Latency of the response, % of the trials up to", latencies_of(session))
-    found = [rejects, accepts, _trade_off(f"trade-off-{number}", session), latency, delay]
-    yield from (one for one in found if one is not None)
+    charts = [rejects, accepts, _trade_off(f"trade-off-{number}", session), latency, delay]
+    yield from (chart for chart in charts if chart is not None)
 
 
 def _trade_off(id: str, session: WholeSession) -> Chart | None:
     curves: list[tuple[str, list[Point], list[Band]]] = []
-    for found in session.wake.snapshot().devices:
-        hours, tried = found.after_review.hours, found.false_rejects.share.total
+    for device in session.wake.snapshot().devices:
+        hours, tried = device.after_review.hours, device.false_rejects.share.total
         if hours and tried:
             line = [
                 (accepts / hours, 100 * rejects / tried)
-                for _, rejects, accepts in raised_thresholds(session.wake, found.device)
+                for _, rejects, accepts in raised_thresholds(session.wake, device.device)
             ]
-            curves.append((f"{found.device}, {tried} trials, {numbers.hours(found.exposure_s, 1)}", line, []))
+            curves.append((f"{device.device}, {tried} trials, {numbers.hours(device.exposure_s, 1)}", line, []))
     words = "The right end is the result of this session. Events that would only have come later are not in it."
     return chart(id, "False rejects, %, if the threshold were raised", "false accepts per hour", words, curves)
 
@@ -368,11 +372,11 @@ def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, 
     (level, rejects, accepts), from −∞, which is the session's own result. Events without a score come at any level.
     An event that came later only because an earlier one was suppressed is unknown.
     """
-    tried = [one.reading.hit for one in wake.plays(device) if one.kind is TrialKind.WAKE]
-    hits = sorted(one.score for one in tried if one is not None and one.score is not None)
-    events = [one for one in wake.unmatched(device) if wake.false_accept(one, True)]
-    accepts = sorted(one.score for one in events if one.score is not None)
-    missed = sum(one is None for one in tried)
+    tried = [play.reading.hit for play in wake.plays(device) if play.kind is TrialKind.WAKE]
+    hits = sorted(hit.score for hit in tried if hit is not None and hit.score is not None)
+    events = [event for event in wake.unmatched(device) if wake.false_accept(event, True)]
+    accepts = sorted(event.score for event in events if event.score is not None)
+    missed = sum(hit is None for hit in tried)
     levels = sorted({*hits, *accepts})
     return [(-math.inf, missed, len(events))] + [
         (level, missed + bisect_right(hits, level), len(events) - bisect_right(accepts, level))
@@ -383,7 +387,7 @@ def raised_thresholds(wake: WakeFigures, device: str) -> list[tuple[float, int, 
 def distribution(id: str, title: str, durations: dict[str, list[Measured]]) -> Chart | None:
     """Curves of durations by name; None with too few."""
     curves: list[tuple[str, list[Point], list[Band]]] = [
-        (f"{name}, n = {len(of)}", steps([one.value_s * 1000 for one in of]), [])
+        (f"{name}, n = {len(of)}", steps([duration.value_s * 1000 for duration in of]), [])
         for name, of in durations.items()
         if of
     ]
@@ -393,22 +397,22 @@ def distribution(id: str, title: str, durations: dict[str, list[Measured]]) -> C
 
 def latencies_of(session: WholeSession) -> dict[str, list[Measured]]:
     """Latencies of responses, by device."""
-    found: dict[str, list[Measured]] = {}
-    for one in session.progress.trials:
-        take = one.counting
+    latencies: dict[str, list[Measured]] = {}
+    for trial in session.progress.trials:
+        take = trial.counting
         verdict = take.deciding.verdict if take is not None and take.deciding is not None else None
         # The same trials as in `Totals.latency`.
         answered = take is not None and take.outcome is not None and take.outcome.answered
-        if answered and one.trial.memory is None and verdict is not None and verdict.latency is not None:
-            found.setdefault(one.trial.device, []).append(verdict.latency)
-    return found
+        if answered and trial.trial.memory is None and verdict is not None and verdict.latency is not None:
+            latencies.setdefault(trial.trial.device, []).append(verdict.latency)
+    return latencies
 
 
 def delays_of(wake: WakeFigures) -> dict[str, list[Measured]]:
     """Wake delays of hits, by device."""
     return {
-        found.device: [one.reading.delay for one in wake.plays(found.device) if one.reading.delay is not None]
-        for found in wake.snapshot().devices
+        device.device: [play.reading.delay for play in wake.plays(device.device) if play.reading.delay is not None]
+        for device in wake.snapshot().devices
     }
 
 
@@ -418,31 +422,31 @@ def delays_of(wake: WakeFigures) -> dict[str, list[Measured]]:
 def _timeline(session: WholeSession) -> tuple[tuple[Lane, ...], float]:
     """The trials, first responses and faults, and a lane for each device that listened, by wall time."""
     span_s = max(session.last_s - session.first_s, 1.0)
-    outcomes = {one.trial.id: one for one in session.progress.trials}
+    outcomes = {trial.trial.id: trial for trial in session.progress.trials}
     trials = []
     for (trial_id, take), (start_s, end_s) in session.spans.items():
-        one = outcomes.get(trial_id)
-        kind = "interrupted" if one is None or one.outcome is None else KIND_OF.get(one.outcome, "failed")
-        words = f"{trial_id}, take {take}: {'' if one is None else outcome_in_words(one)}"
+        trial = outcomes.get(trial_id)
+        kind = "interrupted" if trial is None or trial.outcome is None else KIND_OF.get(trial.outcome, "failed")
+        words = f"{trial_id}, take {take}: {'' if trial is None else outcome_in_words(trial)}"
         trials.append(LaneMark(start_s - session.first_s, end_s - start_s, kind, words))
     lanes = [lane("trials", trials, span_s)]
     answers = [LaneMark(at_s - session.first_s, s, "hit", f"response to {id}") for id, at_s, s in session.responses]
     faults = [
-        LaneMark(at_s - session.first_s, 0.0, "fault", f"fault: {one.source}: {one.what}")
-        for at_s, one in session.faults_met
+        LaneMark(at_s - session.first_s, 0.0, "fault", f"fault: {fault.source}: {fault.what}")
+        for at_s, fault in session.faults_met
     ]
     lanes += [lane(name, marks, span_s) for name, marks in (("responses", answers), ("faults", faults)) if marks]
-    for found in session.wake.snapshot().devices:
+    for device in session.wake.snapshot().devices:
         marks = []
-        for play in session.wake.plays(found.device):
+        for play in session.wake.plays(device.device):
             start_s, end_s = session.spans[play.trial.id, play.row.take]
             kind = _kind_of(play)
             words = f"{kind.replace('_', ' ')}: {play.trial.id}"
             marks.append(LaneMark(start_s - session.first_s, end_s - start_s, kind, words))
-        for event in session.wake.unmatched(found.device):
+        for event in session.wake.unmatched(device.device):
             words = f"unmatched event {event.seq}: {event.phrase}"
             marks.append(LaneMark(event.wall_s - session.first_s, 0.0, "unmatched", words))
-        lanes.append(lane(found.device, marks, span_s))
+        lanes.append(lane(device.device, marks, span_s))
     return tuple(lanes), span_s
 
 
@@ -458,15 +462,15 @@ def _kind_of(play: Play) -> str:
             return "hit" if play.reading.hit is not None else "false_reject"
 
 
-def _trial_row(one: TrialProgress) -> tuple[str, ...]:
-    verdict = one.last_verdict
-    conditions = ", ".join(f"{axis} {label}" for axis, label in one.trial.conditions)
+def _trial_row(trial: TrialProgress) -> tuple[str, ...]:
+    verdict = trial.last_verdict
+    conditions = ", ".join(f"{axis} {label}" for axis, label in trial.trial.conditions)
     return (
-        str(one.trial.number),
-        one.trial.id,
+        str(trial.trial.number),
+        trial.trial.id,
         conditions,
-        outcome_in_words(one),
-        str(len(one.counting.attempts)) if one.counting else "",
+        outcome_in_words(trial),
+        str(len(trial.counting.attempts)) if trial.counting else "",
         text.measured(verdict.latency) if verdict and verdict.latency else "",
         (verdict.heard or "") if verdict else "",
     )

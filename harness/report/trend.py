@@ -43,9 +43,9 @@ class FollowedMeasure:
 
 
 FOLLOWED = tuple(
-    FollowedMeasure(one, quantile)
-    for one in Measure
-    for quantile in ((0.5, 0.95) if one.counted is Counted.TIME else (None,))
+    FollowedMeasure(measure, quantile)
+    for measure in Measure
+    for quantile in ((0.5, 0.95) if measure.counted is Counted.TIME else (None,))
 )
 _SCANS = {Counted.SHARE: Scan.SHARE, Counted.WORDS: Scan.RATE, Counted.RATE: Scan.RATE, Counted.TIME: Scan.RANK}
 
@@ -104,12 +104,12 @@ class Trend:
 
     @property
     def values(self) -> tuple[FollowedValue, ...]:
-        return tuple(one.values[self.device, self.followed] for one in self.sessions)
+        return tuple(session.values[self.device, self.followed] for session in self.sessions)
 
     @property
     def levels(self) -> tuple[tuple[int, int, FollowedValue], ...]:
         """Start, end and level of the stretches between changes."""
-        edges = [0, *(one.at for one in self.changes), len(self.sessions)]
+        edges = [0, *(change.at for change in self.changes), len(self.sessions)]
         return tuple((low, high, _level(self.followed, self.values[low:high])) for low, high in pairwise(edges))
 
     def worsened_within(self, sessions: int) -> bool:
@@ -134,14 +134,14 @@ def follow(
 
     InputError without a session, or for a name that is unknown.
     """
-    known = {one.name: one for one in FOLLOWED}
+    known = {followed.name: followed for followed in FOLLOWED}
     for name in names:
         if name not in known:
             raise InputError(
                 f"there is no measure {plain_text(name, 80)!r}",
                 remedy=f"{did_you_mean(name, known)}Known: {'; '.join(known)}",
             )
-    chosen = [one for one in FOLLOWED if not names or one.name in names]
+    chosen = [followed for followed in FOLLOWED if not names or followed.name in names]
     left: list[tuple[str, str]] = []
     read: list[FollowedSession] = []
     devices: dict[str, None] = {}
@@ -152,27 +152,29 @@ def follow(
             if since_s is not None and session.first_s < since_s:
                 continue
             devices |= dict.fromkeys(device_names(session))
-            found = _followed(path, name, session, chosen, device)
+            followed_session = _followed(path, name, session, chosen, device)
         except (HarnessError, OSError) as error:
             left.append((name, plain_text(error.what if isinstance(error, HarnessError) else str(error))))
             continue
         if session.progress.finished is not EndReason.COMPLETED:
             left.append((name, verdict_of(session, ())[1]))
-        elif not found.values:
+        elif not followed_session.values:
             left.append((name, "it has no result of " + (plain_text(device, 80) if device else "these measures")))
         else:
-            read.append(found)
+            read.append(followed_session)
     if not read and not left:
         since = "" if since_s is None else " that began at --since or later"
         raise InputError(f"there is no session below {folder}{since}", remedy="Name the folder that holds the sessions")
     if device is not None and device not in devices:
         raise InputError(f"no session has the device {plain_text(device, 80)!r}", remedy=nearest(device, devices))
-    kept: dict[tuple[str, float], FollowedSession] = {}
-    for one in sorted(read, key=lambda one: (one.started_s, one.folder)):
-        first = kept.setdefault((one.session, one.started_s), one)
-        if first is not one:
-            left.append((one.folder, f"it is a copy of {first.folder}"))
-    return FollowedFolder(tuple(kept.values()), tuple(_trends(list(kept.values()), chosen)), tuple(left))
+    unique_sessions: dict[tuple[str, float], FollowedSession] = {}
+    for candidate in sorted(read, key=lambda candidate: (candidate.started_s, candidate.folder)):
+        first = unique_sessions.setdefault((candidate.session, candidate.started_s), candidate)
+        if first is not candidate:
+            left.append((candidate.folder, f"it is a copy of {first.folder}"))
+    return FollowedFolder(
+        tuple(unique_sessions.values()), tuple(_trends(list(unique_sessions.values()), chosen)), tuple(left)
+    )
 
 
 def _session_folders(folder: Path, left: list[tuple[str, str]]) -> Iterator[Path]:
@@ -193,57 +195,63 @@ def _followed(
     rated = rated_trials(read_sessions([path]))
     values: dict[tuple[str, FollowedMeasure], FollowedValue] = {}
     for each in device_names(session) if device is None else [device]:
-        found, wake = tried_in(session, each, rated), session.wake.snapshot().device(each)
-        for one in chosen:
-            value = _value(one, found.get(one.measure, ()))
-            if value is not None and one.measure is Measure.FALSE_REJECTS and wake is not None:
+        units, wake = tried_in(session, each, rated), session.wake.snapshot().device(each)
+        for followed in chosen:
+            value = _value(followed, units.get(followed.measure, ()))
+            if value is not None and followed.measure is Measure.FALSE_REJECTS and wake is not None:
                 # As in the report: over talkers where there are several.
                 value = replace(value, interval=wake.false_rejects.interval)
             if value is not None:
-                values[each, one] = value
+                values[each, followed] = value
     started, session_id = session.started, plain_text(session.started.session_id, 120)
     return FollowedSession(name, session_id, session.first_s, started.scenario_id, facts_of(session, path), values)
 
 
-def _value(one: FollowedMeasure, tried: Sequence[ComparedUnit]) -> FollowedValue | None:
-    count, of = sum(said.count for said in tried), sum(said.of for said in tried)
+def _value(followed: FollowedMeasure, tried: Sequence[ComparedUnit]) -> FollowedValue | None:
+    count, of = sum(unit.count for unit in tried), sum(unit.of for unit in tried)
     if not of:
         return None
-    match one.measure.counted:
+    match followed.measure.counted:
         case Counted.TIME:
-            figures = latency_figures([said.time for said in tried if said.time is not None])
-            found = figures.p50 if one.quantile == 0.5 else figures.p95
-            if found is None:  # no duration is exact enough
+            figures = latency_figures([unit.time for unit in tried if unit.time is not None])
+            quantile = figures.p50 if followed.quantile == 0.5 else figures.p95
+            if quantile is None:  # no duration is exact enough
                 return None
-            return FollowedValue(found.value_s, 0, figures.total, (found.low_s, found.high_s), found.clock_error_s)
+            return FollowedValue(
+                quantile.value_s, 0, figures.total, (quantile.low_s, quantile.high_s), quantile.clock_error_s
+            )
         case Counted.SHARE:
             return FollowedValue(count / of, count, of, Share(int(count), int(of)).interval)
         case Counted.RATE:
             return FollowedValue(count / of, count, of, garwood(int(count), of))
         case Counted.WORDS:
-            parts = [said.count for said in tried], [said.of for said in tried], [said.cluster for said in tried]
+            parts = [unit.count for unit in tried], [unit.of for unit in tried], [unit.cluster for unit in tried]
             return FollowedValue(count / of, count, of, wer_interval(*parts))
 
 
 def _trends(sessions: Sequence[FollowedSession], chosen: Sequence[FollowedMeasure]) -> Iterator[Trend]:
     held: dict[tuple[str, str, FollowedMeasure], list[FollowedSession]] = {}
-    for scenario, device in dict.fromkeys((one.scenario, device) for one in sessions for device, _ in one.values):
+    for scenario, device in dict.fromkeys(
+        (session.scenario, device) for session in sessions for device, _ in session.values
+    ):
         for followed in chosen:
-            of = [one for one in sessions if one.scenario == scenario and (device, followed) in one.values]
+            of = [
+                session for session in sessions if session.scenario == scenario and (device, followed) in session.values
+            ]
             if of:
                 held[scenario, device, followed] = of
     trends = [Trend(*key, tuple(of)) for key, of in held.items()]
     series = []
-    for one in trends:
-        counted = one.followed.measure.counted
-        counts = tuple(each.value if counted is Counted.TIME else each.count for each in one.values)
-        series.append(SeriesToScan(_SCANS[counted], counts, tuple(each.of for each in one.values)))
-    for one, scan in zip(trends, scanned(series), strict=True):
-        edges = [0, *(point.at for point in scan.changes), len(one.sessions)]
-        found = (
-            _change(one, start, point, end) for start, point, end in zip(edges, scan.changes, edges[2:], strict=False)
+    for trend in trends:
+        counted = trend.followed.measure.counted
+        counts = tuple(each.value if counted is Counted.TIME else each.count for each in trend.values)
+        series.append(SeriesToScan(_SCANS[counted], counts, tuple(each.of for each in trend.values)))
+    for trend, scan in zip(trends, scanned(series), strict=True):
+        edges = [0, *(point.at for point in scan.changes), len(trend.sessions)]
+        changes = (
+            _change(trend, start, point, end) for start, point, end in zip(edges, scan.changes, edges[2:], strict=False)
         )
-        yield replace(one, p_holm=scan.p_holm, changes=tuple(change for change in found if change is not None))
+        yield replace(trend, p_holm=scan.p_holm, changes=tuple(change for change in changes if change is not None))
 
 
 def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChange | None:
@@ -252,7 +260,7 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
     sides = trend.values[start:at], trend.values[at:end]
     before, after = (_level(followed, side) for side in sides)
     difference = after.value - before.value
-    if abs(difference) <= sum(max(one.clock_error_s for one in side) for side in sides):
+    if abs(difference) <= sum(max(value.clock_error_s for value in side) for side in sides):
         return None
     better = (difference > 0) == followed.measure.more_is_better
     change = DifferenceVerdict.BETTER if better else DifferenceVerdict.WORSE
@@ -263,18 +271,18 @@ def _change(trend: Trend, start: int, point: ChangePoint, end: int) -> LevelChan
 
 def _level(followed: FollowedMeasure, values: Sequence[FollowedValue]) -> FollowedValue:
     """Of several sessions: all counts together, or the median of their quantiles."""
-    count, of = sum(one.count for one in values), sum(one.of for one in values)
+    count, of = sum(value.count for value in values), sum(value.of for value in values)
     timed = followed.measure.counted is Counted.TIME
-    return FollowedValue(median(one.value for one in values) if timed else count / of, count, of)
+    return FollowedValue(median(value.value for value in values) if timed else count / of, count, of)
 
 
 def _interval(counted: Counted, before: Sequence[FollowedValue], after: Sequence[FollowedValue]) -> Interval | None:
     """Of the difference, after less before. Sessions are the units, except for rates per hour (Poisson)."""
     sides = [
         ComparedColumns(
-            [one.count for one in side],
-            [one.of for one in side],
-            times=[Measured(one.value, one.clock_error_s) for one in side],
+            [value.count for value in side],
+            [value.of for value in side],
+            times=[Measured(value.value, value.clock_error_s) for value in side],
         )
         for side in (after, before)
     ]

@@ -39,7 +39,7 @@ Json = dict[str, Any]
 def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool = False) -> Json:
     """One object for a session; a rate without trials is null."""
     wake, started = session.wake.snapshot(), session.started
-    found = {one.device: one for one in wake.devices}
+    device_by_name = {device.device: device for device in wake.devices}
     return {
         "session": started.session_id,
         "scenario": {"id": started.scenario_id, "sha256": started.scenario_sha256},
@@ -47,52 +47,54 @@ def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool =
         "settings": asdict(session.wake.settings),
         "reviewed": reviewed,
         **picked(wake, "planned", "counted"),
-        "boards": [{"device": one.source, **picked(one, "firmware", "serial")} for one in session.progress.boards],
+        "boards": [
+            {"device": board.source, **picked(board, "firmware", "serial")} for board in session.progress.boards
+        ],
         "device_settings": [
             {"device": source, "name": name, "value": value} for source, name, value in session.settings
         ],
-        "devices": [_device(session, found[name], reviewed) for name in devices],
+        "devices": [_device(session, device_by_name[name], reviewed) for name in devices],
         "heard": _heard(session.progress, session.wake),
         "understood": _frames(session.progress),
         "first_sound_s": _first_sounds(session.progress.totals.first_sounds),
-        "requests": [_requests(*found) for found in requests_of_session(session.progress.totals.requests, wake)],
+        "requests": [_requests(*requests) for requests in requests_of_session(session.progress.totals.requests, wake)],
         "self_wakes": [
-            {"device": one.device, "own": _share(one.own), "others": _share(one.others)}
-            for one in session.progress.self_wakes
+            {"device": self_wake.device, "own": _share(self_wake.own), "others": _share(self_wake.others)}
+            for self_wake in session.progress.self_wakes
         ],
-        "comparisons": [_comparison(one) for one in comparisons(session.wake, every_pair=True)],
+        "comparisons": [_comparison(pair) for pair in comparisons(session.wake, every_pair=True)],
     }
 
 
-def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
+def _device(session: WholeSession, device: DeviceWake, reviewed: bool) -> Json:
     return {
-        "device": one.device,
-        "false_rejects": _ratio(one.false_rejects),
-        "double_wakes": _counted(one.double_wakes),
-        "false_accepts_before_review": _rate(one.false_accepts),
-        "false_accepts_after_review": _rate(one.after_review),
+        "device": device.device,
+        "false_rejects": _ratio(device.false_rejects),
+        "double_wakes": _counted(device.double_wakes),
+        "false_accepts_before_review": _rate(device.false_accepts),
+        "false_accepts_after_review": _rate(device.after_review),
         "commands": {
-            "understood": one.commands.count,
-            "of": one.commands.total,
-            "substituted": one.substituted,
-            "missed": one.missed,
-            "words": asdict(one.words.counts) | {"attempts": one.words.attempts},
+            "understood": device.commands.count,
+            "of": device.commands.total,
+            "substituted": device.substituted,
+            "missed": device.missed,
+            "words": asdict(device.words.counts) | {"attempts": device.words.attempts},
         },
-        **picked(one, "exposure_s", "unproven_s", "suppressed"),
-        "events_outside_exposure": one.ambient_events_outside,
-        "events_in_trials_that_do_not_count": one.uncounted_events,
-        "first_sound_s": _first_sounds(one.first_sounds),
-        "delay_s": _times(one.delays, "p50", "p95", "p99"),
-        "recoveries": [_recovery(found) for found in one.recoveries],
-        "inferred_events": dict(one.inferred),
-        "source_events": one.source_events,
-        "source_disagreements": [asdict(found) for found in one.disagreements],
-        "clock_error_s": one.clock_error_s,
-        "decisions": dict(one.decisions),
-        "conditions": {name: _ratio(ratio) for name, ratio in one.conditions},
-        "log_totals": dict(wake_log(session, one.device, reviewed=reviewed).totals),
-        "trials": [_play(play) for play in session.wake.plays(one.device)],
-        "unmatched_events": [_event(event) for event in session.wake.unmatched(one.device)],
+        **picked(device, "exposure_s", "unproven_s", "suppressed"),
+        "events_outside_exposure": device.ambient_events_outside,
+        "events_in_trials_that_do_not_count": device.uncounted_events,
+        "first_sound_s": _first_sounds(device.first_sounds),
+        "delay_s": _times(device.delays, "p50", "p95", "p99"),
+        "recoveries": [_recovery(recovery) for recovery in device.recoveries],
+        "inferred_events": dict(device.inferred),
+        "source_events": device.source_events,
+        "source_disagreements": [asdict(disagreement) for disagreement in device.disagreements],
+        "clock_error_s": device.clock_error_s,
+        "decisions": dict(device.decisions),
+        "conditions": {name: _ratio(ratio) for name, ratio in device.conditions},
+        "log_totals": dict(wake_log(session, device.device, reviewed=reviewed).totals),
+        "trials": [_play(play) for play in session.wake.plays(device.device)],
+        "unmatched_events": [_event(event) for event in session.wake.unmatched(device.device)],
     }
 
 
@@ -114,22 +116,22 @@ def _ratio(ratio: Ratio) -> Json:
     }
 
 
-def _recovery(found: Recovery) -> Json:
-    before, after = found.between
+def _recovery(recovery: Recovery) -> Json:
+    before, after = recovery.between
     return {
-        "after": found.say or None,
+        "after": recovery.say or None,
         "not_within_s": None if before is None else before[0],
         "within_s": None if after is None else after[0],
-        "heard": [{"pause_s": pause_s, **_counted(share)} for pause_s, share in found.heard],
+        "heard": [{"pause_s": pause_s, **_counted(share)} for pause_s, share in recovery.heard],
     }
 
 
-def _first_sounds(found: FirstSounds) -> Json:
-    return {**_times(found.heard, "p50", "p95", "p99"), "without_a_sound": found.soundless}
+def _first_sounds(sounds: FirstSounds) -> Json:
+    return {**_times(sounds.heard, "p50", "p95", "p99"), "without_a_sound": sounds.soundless}
 
 
-def _times(found: LatencyFigures, *figures: str) -> Json:
-    return {"of": found.total, **picked(found, "excluded", *figures)}
+def _times(latency: LatencyFigures, *figures: str) -> Json:
+    return {"of": latency.total, **picked(latency, "excluded", *figures)}
 
 
 def _requests(device: str, gaps: tuple[GapRequests, ...]) -> Json:
@@ -169,15 +171,15 @@ def _play(play: Play) -> Json:
         "exposure_s": reading.exposure_s,
         "unmatched_rows": [event.seq for event in reading.unmatched],
         "sources": [
-            _source(play.target.label(one.source), one.at, one.seq, one.inferred)
-            for one in (reading.hit.reports if reading.hit is not None else ())
+            _source(play.target.label(report.source), report.at, report.seq, report.inferred)
+            for report in (reading.hit.reports if reading.hit is not None else ())
         ],
     }
 
 
 def _event(event: UnmatchedWake) -> Json:
     clip = None if event.clip is None else event.clip.name
-    sources = [_source(one.source, one.at, one.seq, one.inferred) for one in event.sources]
+    sources = [_source(report.source, report.at, report.seq, report.inferred) for report in event.sources]
     return {"row": event.seq, "trial": event.trial_id, **picked(event, *_OF_AN_EVENT), "clip": clip, "sources": sources}
 
 
@@ -186,10 +188,14 @@ def _source(name: str, at: Stamp, seq: int, inferred: str) -> Json:
     return {"source": name, "at_s": at.at_s, "error_s": at.error_s, "row": seq, "inferred": inferred}
 
 
-def _comparison(one: DevicePair) -> Json:
-    told: Json = plain(one)
-    del told["accepts"], told["later"]
-    return told | {"rates_p": one.rates_p, "mcnemar_p": one.counts.p, "later_s": _times(one.later, "error_s", "p50")}
+def _comparison(pair: DevicePair) -> Json:
+    fields: Json = plain(pair)
+    del fields["accepts"], fields["later"]
+    return fields | {
+        "rates_p": pair.rates_p,
+        "mcnemar_p": pair.counts.p,
+        "later_s": _times(pair.later, "error_s", "p50"),
+    }
 
 
 def _heard(progress: Progress, wake: WakeFigures) -> Json:
@@ -227,37 +233,37 @@ def _words(words: WordsHeard) -> Json:
 
 def _frames(progress: Progress) -> Json:
     """A share of nothing has the value null, as have unknown values of an attempt."""
-    found = progress.totals.understood
+    frames = progress.totals.understood
     return {
-        "frames": _share(found.right),
-        "intents": _share(found.intents),
-        "first_attempt": {"frames": _share(found.first_right), "intents": _share(found.first_intents)},
-        "attempts": _attempts(found.attempts_needed),
-        "not_known": found.unknown,
-        "trials": [_understood_trial(one) for one in progress.trials if one.trial.expects is not None],
+        "frames": _share(frames.right),
+        "intents": _share(frames.intents),
+        "first_attempt": {"frames": _share(frames.first_right), "intents": _share(frames.first_intents)},
+        "attempts": _attempts(frames.attempts_needed),
+        "not_known": frames.unknown,
+        "trials": [_understood_trial(trial) for trial in progress.trials if trial.trial.expects is not None],
     }
 
 
-def _understood_trial(one: TrialProgress) -> Json:
-    wanted, take = one.trial.expects, one.counting
+def _understood_trial(trial: TrialProgress) -> Json:
+    wanted, take = trial.trial.expects, trial.counting
     return {
-        "trial": one.trial.id,
-        "device": one.trial.device,
+        "trial": trial.trial.id,
+        "device": trial.trial.device,
         "expected": None if wanted is None else _frame(wanted.intents, wanted.slots),
         "outcome": None if take is None else plain(take.outcome),
-        "attempts": [_understood(one.trial, attempt) for attempt in (tested(take) if take else ())],
+        "attempts": [_understood(trial.trial, attempt) for attempt in (tested(take) if take else ())],
     }
 
 
 def _understood(trial: Trial, attempt: AttemptProgress) -> Json:
     verdict = attempt.verdict
-    told = verdict.understood if verdict else None
-    if verdict is None or told is None:
+    understanding = verdict.understood if verdict else None
+    if verdict is None or understanding is None:
         return {"attempt": attempt.attempt, "understood": None, "intents_right": None, "right": None}
     return {
         "attempt": attempt.attempt,
-        "understood": None if told.intents is None else _frame(told.intents, told.slots),
-        **picked(told, "intents_right", "right", "source"),
+        "understood": None if understanding.intents is None else _frame(understanding.intents, understanding.slots),
+        **picked(understanding, "intents_right", "right", "source"),
         "parts": [
             {"mark": part.mark.value, "slot" if part.slot else "intent": part.name}
             | ({"value": part.value} if part.slot else {})

@@ -64,10 +64,10 @@ class _Writer:
         lines = [(play, tuple(self._lines(play))) for play in self._plays]
         happenings = tuple(line for _, of_play in lines for line in of_play)
         bare = WakeLog(tuple(self._info(command_line)), happenings)
-        found = computed(bare)
+        sums = computed(bare)
         keys = [(play.trial.speaker, frozenset[str](line.key for line in of_play)) for play, of_play in lines]
-        intervals = tuple(self._intervals(bare, found, keys))
-        totals = tuple((key, found[key]) for key in TOTALS if key in found)
+        intervals = tuple(self._intervals(bare, sums, keys))
+        totals = tuple((key, sums[key]) for key in TOTALS if key in sums)
         return WakeLog((*bare.info, *intervals, *self._set_aside()), happenings, totals)
 
     def _file(self, play: Play) -> str:
@@ -96,7 +96,7 @@ class _Writer:
             at_ms = self._ms(play, reading.hit)
             phrase, extras = reading.hit.phrase or expected, _extras(reading.hit, trial)
             spots.append((at_ms, Spot("INVTA", file, min(start_ms, at_ms), at_ms, phrase, extras=extras)))
-        yield from (spot for _, spot in sorted(spots, key=lambda one: one[0]))
+        yield from (spot for _, spot in sorted(spots, key=lambda pair: pair[0]))
         if play.kind is TrialKind.WAKE and reading.hit is None:
             yield Missed("INVFR", file, extras=trial)
         yield from self._command(play, file, trial)
@@ -153,14 +153,14 @@ class _Writer:
                 yield f"{part}-files", str(files)
             yield f"{part}-seconds", f"{seconds:.0f}"
             yield f"{part}-hours", hours_text(seconds)
-        boards = [one for one in session.progress.boards if one.firmware]
+        boards = [board for board in session.progress.boards if board.firmware]
         yield from (
             ("rejected-files", "0"),
             ("x-session", started.session_id),
             ("x-scenario", f"{started.scenario_id} {started.scenario_sha256}"),
             ("x-bench", f"{started.bench_id} {started.bench_sha256}"),
             ("x-device", self._device),
-            *(("x-firmware", f"{quoted(one.source)} {quoted(one.firmware)}") for one in boards),
+            *(("x-firmware", f"{quoted(board.source)} {quoted(board.firmware)}") for board in boards),
             *(("x-device-setting", " ".join(map(quoted, setting))) for setting in session.settings),
             ("x-seed", str(started.seed)),
             ("x-sound-path", started.sound_path),
@@ -187,19 +187,19 @@ class _Writer:
             yield "real-time-factor", f"{(inv_s + oov_s) / took_s:.1f}"
 
     def _intervals(
-        self, log: WakeLog, found: dict[str, float], lines: Sequence[tuple[str, frozenset[str]]]
+        self, log: WakeLog, sums: dict[str, float], lines: Sequence[tuple[str, frozenset[str]]]
     ) -> Iterator[tuple[str, str]]:
         """lines: who speaks in each play, and the keys of its lines."""
-        if "FARATE" in found:
+        if "FARATE" in sums:
             parts = ("oov", "inv/oov") if log.counts_in_vocabulary else ("oov",)
             hours = sum(log.seconds(part) for part in parts) / 3600
-            yield from _interval("x-farate-interval", garwood(int(found["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
-        planned = {one.trial.speaker for one in self._session.progress.trials if one.trial.kind in _SPOKEN}
+            yield from _interval("x-farate-interval", garwood(int(sums["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
+        planned = {trial.trial.speaker for trial in self._session.progress.trials if trial.trial.kind in _SPOKEN}
         for name, count, rejected in (
             ("x-frratio-interval", "FRCOUNT", MISSED),
             ("x-fr+sbratio-interval", "FR+SBCOUNT", (*MISSED, *MISTAKEN)),
         ):
-            if count not in found:
+            if count not in sums:
                 continue
             shares: dict[str, Share] = {}
             for speaker, keys in lines:
@@ -217,9 +217,9 @@ class _Writer:
         for event in self._events.values():
             if self._false(event):
                 continue
-            what = (event.word if self._reviewed else event.rule) or "outside_exposure"
+            kind = (event.word if self._reviewed else event.rule) or "outside_exposure"
             where = quoted(event.trial_id or "between trials")
-            yield "x-event", f"{where} {moment(event.wall_s)} {quoted(event.phrase)} {what} {event.why}".rstrip()
+            yield "x-event", f"{where} {moment(event.wall_s)} {quoted(event.phrase)} {kind} {event.why}".rstrip()
 
 
 def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> Words:

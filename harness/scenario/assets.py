@@ -52,9 +52,9 @@ def read_list(path: Path) -> tuple[Listed, ...]:
     header = [known[column] for column in table.header if column in known]
     place = Place(name, table.line)
     if header.count(PATH) != 1:
-        found = ", ".join(header) or "nothing"
+        columns = ", ".join(header) or "nothing"
         remedy = f"Begin the file with {PATH},{PHRASE_END},talker and any further columns"
-        raise InputError(f"the header has no column {PATH!r}; found {found}", place=place, remedy=remedy)
+        raise InputError(f"the header has no column {PATH!r}; found {columns}", place=place, remedy=remedy)
     demand_columns(header, place)
     if len(table.rows) > MOST_ROWS:
         raise InputError(f"the list has more than {MOST_ROWS} rows", place=Place(name), remedy="Split it")
@@ -72,8 +72,8 @@ def _listed(row: ManifestRow, known: Mapping[str, str], place: Place) -> Listed:
 def phrase_end_s(path: Path) -> float | None:
     """End of the phrase from the comment in the file (`phrase_end_ms=1234`), s; None without one."""
     with soundfile.SoundFile(path) as file:
-        found = _COMMENT.search(str(file.comment or ""))
-    return None if found is None else float(found[1]) / 1000
+        match = _COMMENT.search(str(file.comment or ""))
+    return None if match is None else float(match[1]) / 1000
 
 
 def demand_columns(header: Sequence[str], place: Place) -> None:
@@ -91,20 +91,20 @@ def _seconds(written: str, place: Place) -> float | None:
     if not written:
         return None
     try:
-        found = float(written)
+        time_ms = float(written)
     except ValueError:
-        found = -1.0
-    if not 0 < found < 3_600_000:
+        time_ms = -1.0
+    if not 0 < time_ms < 3_600_000:
         remedy = "Write milliseconds from the start of the file, or leave the cell empty"
         raise InputError(f"{PHRASE_END} {written!r} is not a time", place=place, remedy=remedy)
-    return found / 1000
+    return time_ms / 1000
 
 
 def length_notes(scenario: Scenario) -> Iterator[str]:
     """Notes on recordings whose header and file do not agree about their length. These are not mistakes."""
     for path in dict.fromkeys(_recordings_in(scenario)):
-        if what := assumed(path):
-            yield f"{Path(path).name!r}: {what}"
+        if note := assumed(path):
+            yield f"{Path(path).name!r}: {note}"
 
 
 def _recordings_in(value: object) -> Iterator[str]:
@@ -132,9 +132,9 @@ _GLOB = re.compile(r"[*?\[]")
 class Assets:
     """A YAML file's folder and its asset roots; notes problems in `found`."""
 
-    def __init__(self, folder: Path, found: Findings) -> None:
+    def __init__(self, folder: Path, findings: Findings) -> None:
         self._folder = folder
-        self._found = found
+        self._found = findings
         self._roots: dict[str, Path] = {}
         self._broken: set[str] = set()
 
@@ -153,9 +153,9 @@ class Assets:
                 self._roots[name] = (self._folder / text).resolve()
         self._roots.update({name: path.resolve() for name, path in extra.items()})
 
-    def _refuse_root(self, name: str, what: str, remedy: str) -> None:
+    def _refuse_root(self, name: str, problem: str, remedy: str) -> None:
         self._broken.add(name)
-        self._found.add(("assets", name), what, remedy)
+        self._found.add(("assets", name), problem, remedy)
 
     def sound(self, written: str, at: KeyPath) -> str:
         """The absolute path of a playable recording; "" if there was a problem, which is noted."""
@@ -188,24 +188,24 @@ class Assets:
             return {}
         try:
             if (root / inner).is_dir():
-                meant = sorted(one for one in (root / inner).iterdir() if one.suffix.lower() in SOUND_SUFFIXES)
+                meant = sorted(path for path in (root / inner).iterdir() if path.suffix.lower() in SOUND_SUFFIXES)
             elif _GLOB.search(inner):
-                meant = sorted(one for one in root.glob(inner) if one.suffix.lower() in SOUND_SUFFIXES)
+                meant = sorted(path for path in root.glob(inner) if path.suffix.lower() in SOUND_SUFFIXES)
             else:
                 meant = [root / inner]
         except (OSError, ValueError, NotImplementedError) as error:
             self._found.add(at, f"{inner!r} cannot be read: {error}", "Check the path and its permissions")
             return {}
         if not meant:
-            what = f"{inner!r} in {named} matches no sound file"
+            problem = f"{inner!r} in {named} matches no sound file"
             self._found.add(
-                at, what, f"Name a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
+                at, problem, f"Name a folder or a pattern that matches files of type {', '.join(SOUND_SUFFIXES)}"
             )
-        found: dict[str, float] = {}
+        durations: dict[str, float] = {}
         for path in meant:
             if (seconds := self._seconds(root, str(path.relative_to(root)), named, at)) is not None:
-                found[str(path.resolve())] = seconds
-        return found
+                durations[str(path.resolve())] = seconds
+        return durations
 
     def recordings(self, written: str, at: KeyPath) -> dict[str, RecordingFacts]:
         """What is known of each file that `sounds` finds: from the columns of a list, else from the file."""
@@ -219,7 +219,7 @@ class Assets:
         except InputError as error:
             self._found.problems += error.problems if isinstance(error, InputProblems) else [error]
             return {}
-        found: dict[str, RecordingFacts] = {}
+        facts_by_path: dict[str, RecordingFacts] = {}
         beside = written[: max(written.rfind("/"), written.rfind(":")) + 1]
         for named, known_facts, place in rows:
             before = len(self._found.problems)
@@ -229,20 +229,20 @@ class Assets:
                     facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at))
                 elif facts.phrase_end_s > duration_s:
                     ends = f"the phrase ends at {exact(facts.phrase_end_s)} s"
-                    what = f"{ends}, but {named!r} is {moment(duration_s)} long"
-                    self._found.add_at(place, what, "Correct phrase_end_ms or the recording")
-                found[sound] = facts
+                    message = f"{ends}, but {named!r} is {moment(duration_s)} long"
+                    self._found.add_at(place, message, "Correct phrase_end_ms or the recording")
+                facts_by_path[sound] = facts
             for problem in self._found.problems[before:]:
                 problem.place = place
-        return found
+        return facts_by_path
 
     def _stated(self, path: str, duration_s: float, at: KeyPath) -> float | None:
         """End of the phrase from the comment in the file, s; notes an impossible value."""
         ends_s = phrase_end_s(Path(path))
         if ends_s is not None and not 0 < ends_s <= duration_s:
             comment = f"the comment in {Path(path).name!r}"
-            what = f"{comment} puts the end of the phrase at {exact(ends_s)} s of {moment(duration_s)}"
-            self._found.add(at, what, "Correct the comment in the file")
+            problem = f"{comment} puts the end of the phrase at {exact(ends_s)} s of {moment(duration_s)}"
+            self._found.add(at, problem, "Correct the comment in the file")
         return ends_s
 
     def _seconds(self, root: Path, inner: str, named: str, at: KeyPath) -> float | None:

@@ -64,32 +64,32 @@ def adapter(options: type) -> TypeAdapter[Any]:
     return TypeAdapter(type(options.__name__, (options,), {"__slots__": (), "__pydantic_config__": _STRICT}))
 
 
-def installed_driver(name: str, found: Findings, at: KeyPath) -> type | None:
+def installed_driver(name: str, findings: Findings, at: KeyPath) -> type | None:
     """The driver class of that name. None if there is none or it cannot be loaded, which is noted."""
     try:
         driver = plugins.load(plugins.Group.DRIVERS, name)
     except (PluginError, AttributeError) as error:
-        what, remedy = (
+        problem, remedy = (
             (error.what, error.remedy) if isinstance(error, PluginError) else (str(error), "Install it again")
         )
-        found.add(at, what, remedy)
+        findings.add(at, problem, remedy)
         return None
     return driver if isinstance(driver, type) else None
 
 
-def checked(driver: type, written: dict[str, Plain], found: Findings, at: KeyPath) -> object | None:
+def checked(driver: type, written: dict[str, Plain], findings: Findings, at: KeyPath) -> object | None:
     """The options as an instance of `driver.Options`, or None when something is wrong, which is noted."""
     kind: type = driver.Options  # type: ignore[attr-defined]
-    before = len(found.problems)
+    before = len(findings.problems)
     try:
         valid = adapter(kind).validate_json(json.dumps(written))
     except ValidationError as error:
         known = [field.name for field in dataclasses.fields(kind) if field.init]
         for detail in error.errors(include_url=False):
-            found.note(detail, at, known)
+            findings.note(detail, at, known)
         return None
     except InputError as error:  # Options itself may reject a value, with its own remedy
-        found.add(
+        findings.add(
             at, error.what, error.remedy or "Change it; docs/reference/keys-bench.md lists the options of each driver"
         )
         return None
@@ -97,8 +97,8 @@ def checked(driver: type, written: dict[str, Plain], found: Findings, at: KeyPat
         word = written.get(name)
         if isinstance(word, str) and word not in plugins.names(group):
             remedy = nearest(word, plugins.names(group), listed="Installed")
-            found.add((*at, name), f"no {name.replace('_', ' ')} is called {word!r}", remedy)
-    if len(found.problems) > before:
+            findings.add((*at, name), f"no {name.replace('_', ' ')} is called {word!r}", remedy)
+    if len(findings.problems) > before:
         return None
     options: object = kind(
         **{field.name: getattr(valid, field.name) for field in dataclasses.fields(kind) if field.init}
@@ -269,17 +269,17 @@ _ABLE: dict[tuple[str, ...], tuple[str, str]] = {
 def load_bench(path: Path | str) -> Bench:
     """The bench of a file, with its profiles. InputProblems with every mistake; InputError if the file is not YAML."""
     path = Path(path)
-    sha256, written, found = written_in(path, FileKind.BENCH, BenchKeys)
-    reader = _BenchReader(path, written, found)
+    sha256, written, findings = written_in(path, FileKind.BENCH, BenchKeys)
+    reader = _BenchReader(path, written, findings)
     devices = reader.devices()
     stands, power = reader.stands(), reader.power()
     microphone, monitor = reader.part("microphone", ("cut",)), reader.part("monitor", ("play",))
     notify = reader.notify()
     if reader.written("max_noise_floor_dbfs") and microphone is None:
-        found.add(("max_noise_floor_dbfs",), "no microphone hears the noise", "Add a microphone", key=True)
+        findings.add(("max_noise_floor_dbfs",), "no microphone hears the noise", "Add a microphone", key=True)
     if reader.written("level_tolerance_db"):
-        check_comparable([*reader.loudspeakers.values()], microphone, found)
-    found.refuse()
+        check_comparable([*reader.loudspeakers.values()], microphone, findings)
+    findings.refuse()
     keys = BenchKeys.model_validate(written)
     return Bench(
         id=keys.bench,
@@ -309,16 +309,16 @@ def load_bench(path: Path | str) -> Bench:
 class _BenchReader:
     """Reads entry by entry; skips an entry of the wrong shape, since that has been noted already."""
 
-    def __init__(self, path: Path, written: Plain, found: Findings) -> None:
+    def __init__(self, path: Path, written: Plain, findings: Findings) -> None:
         self._written = written if isinstance(written, dict) else {}
         self._folder = path.parent
-        self._found = found
+        self._found = findings
         self._names = tuple(self._mapping("loudspeakers"))
         self.loudspeakers: dict[str, Equipment] = {}
         self.actuators: dict[str, Equipment] = {}
         self._chimes: list[LearnedEarcon] = []
-        for name, one in self._mapping("loudspeakers").items():
-            equipment = self._equipment(name, one, ("loudspeakers", name), ("play",), default_position=name)
+        for name, entry in self._mapping("loudspeakers").items():
+            equipment = self._equipment(name, entry, ("loudspeakers", name), ("play",), default_position=name)
             if equipment:
                 self.loudspeakers[name] = equipment
 
@@ -335,7 +335,7 @@ class _BenchReader:
     def notify(self) -> tuple[Notify, ...]:
         written = self._written.get("notify")
         entries = enumerate(written if isinstance(written, list) else ())
-        return tuple(one for number, entry in entries if (one := self._notify(number, entry)))
+        return tuple(notification for number, entry in entries if (notification := self._notify(number, entry)))
 
     def _notify(self, number: int, written: Plain) -> Notify | None:
         keys = attempt(NotifyKeys, written)
@@ -355,11 +355,11 @@ class _BenchReader:
         return notify
 
     def devices(self) -> tuple[Device, ...]:
-        devices = (self._device(name, one) for name, one in self._mapping("devices").items())
+        devices = (self._device(name, entry) for name, entry in self._mapping("devices").items())
         return tuple(device for device in devices if device)
 
     def stands(self) -> tuple[Stand, ...]:
-        stands = (self._stand(name, one) for name, one in self._mapping("stands").items())
+        stands = (self._stand(name, entry) for name, entry in self._mapping("stands").items())
         return tuple(stand for stand in stands if stand)
 
     def _stand(self, name: str, written: Plain) -> Stand | None:
@@ -368,13 +368,15 @@ class _BenchReader:
         connection = self._actuator(name, written, StandKeys, at)
         if keys is None or connection is None:
             return None
-        moved = [one["moves"] for one in self._mapping("stands").values() if isinstance(one, dict) and "moves" in one]
+        moved = [
+            entry["moves"] for entry in self._mapping("stands").values() if isinstance(entry, dict) and "moves" in entry
+        ]
         if moved.count(keys.moves) > 1:
-            what = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
-            self._found.add((*at, "moves"), what, "Give each its own name under `moves`")
+            message = f"two stands move {keys.moves!r}, so the harness does not know which one to move"
+            self._found.add((*at, "moves"), message, "Give each its own name under `moves`")
         if keys.moves in _NOT_MOVED:
-            what = f"{keys.moves} is an axis that nothing on a bench can move"
-            self._found.add((*at, "moves"), what, "Write distance_m, angle_deg, or a name such as height_m")
+            message = f"{keys.moves} is an axis that nothing on a bench can move"
+            self._found.add((*at, "moves"), message, "Write distance_m, angle_deg, or a name such as height_m")
         if name in self._mapping("devices") or name in self._names:
             self._found.add(at, f"{name!r} names a stand, and another part of the bench", "Rename the stand", key=True)
         own = {key: getattr(keys, key) for key in StandKeys.model_fields if key != "driver"}
@@ -387,9 +389,9 @@ class _BenchReader:
     def power(self) -> tuple[PowerSwitch, ...]:
         policy = _section(self._written, "on_fault")
         if policy.get("power_cycles") and not self._mapping("power"):
-            what = "the bench has no power switch"
-            self._found.add(("on_fault", "power_cycles"), what, "Add `power: {DEVICE: {driver: …}}`", key=True)
-        switches = (self._switch(name, one) for name, one in self._mapping("power").items())
+            problem = "the bench has no power switch"
+            self._found.add(("on_fault", "power_cycles"), problem, "Add `power: {DEVICE: {driver: …}}`", key=True)
+        switches = (self._switch(name, entry) for name, entry in self._mapping("power").items())
         return tuple(switch for switch in switches if switch)
 
     def _switch(self, device: str, written: Plain) -> PowerSwitch | None:
@@ -442,13 +444,13 @@ class _BenchReader:
             able = abilities(connection.driver, connection.options, profile)
             connection = replace(connection, injects=able.injects, sets=able.sets)
         if connection is not None and connection.driver in also:
-            what = f"{connection.driver!r} names two sources of {name!r}: the connection is named by its driver"
-            self._found.add((*at, "also", connection.driver), what, "Choose another name", key=True)
-        further = (self._further(name, source, one, profile) for source, one in also.items())
-        sources = tuple(one for one in further if one)
+            problem = f"{connection.driver!r} names two sources of {name!r}: the connection is named by its driver"
+            self._found.add((*at, "also", connection.driver), problem, "Choose another name", key=True)
+        further = (self._further(name, source, entry, profile) for source, entry in also.items())
+        sources = tuple(equipment for equipment in further if equipment)
         if EARCON in also:
-            what = f"a source cannot be called {EARCON!r}: that is the device's chime"
-            self._found.add((*at, "also", EARCON), what, "Choose another name", key=True)
+            problem = f"a source cannot be called {EARCON!r}: that is the device's chime"
+            self._found.add((*at, "also", EARCON), problem, "Choose another name", key=True)
         earcons = self._earcons(name, keys.earcons) if keys.earcons is not None else None
         return Device(name, profile, connection, keys.position or "", sources, keys.merge_within_ms, earcons)
 
@@ -459,12 +461,12 @@ class _BenchReader:
         known = isinstance(microphone, str) and microphone in plugins.names(plugins.Group.DRIVERS)
         kind = plugins.load(plugins.Group.DRIVERS, str(microphone)) if known else None
         if not hasattr(kind, "expect_earcons"):
-            what = "chimes are found by a microphone, and the bench has none that does"
-            self._found.add(at, what, "Add `microphone: {driver: microphone, …}`")
+            message = "chimes are found by a microphone, and the bench has none that does"
+            self._found.add(at, message, "Add `microphone: {driver: microphone, …}`")
             return None
         try:
-            found = read_earcons(self._folder / path)
-            self._chimes += learned(device, found)
+            earcons = read_earcons(self._folder / path)
+            self._chimes += learned(device, earcons)
             refuse_alike(tuple(self._chimes))
         except InputProblems as problems:
             for problem in problems.problems:
@@ -472,7 +474,7 @@ class _BenchReader:
         except InputError as problem:
             self._take_over(problem, at)
         else:
-            return found
+            return earcons
         return None
 
     def _further(self, device: str, name: str, written: Plain, profile: DeviceProfile) -> FurtherSource | None:
@@ -531,8 +533,8 @@ class _BenchReader:
         """The calibration of a loudspeaker or the microphone, or None when its file is wrong."""
         at = (*at, "calibration")
         if at[0] not in ("loudspeakers", "microphone"):
-            what = "only a loudspeaker and the microphone have a calibration"
-            self._found.add(at, what, "Move it there", key=True)
+            message = "only a loudspeaker and the microphone have a calibration"
+            self._found.add(at, message, "Move it there", key=True)
             return None
         try:
             return read_calibration(self._folder / path)
@@ -560,8 +562,8 @@ class _BenchReader:
     def _refuse_unable(self, driver: type, name: str, ability: tuple[str, ...], at: KeyPath) -> None:
         """ability: names of methods, one of which it must have; () for none."""
         if ability and not any(hasattr(driver, method) for method in ability):
-            what, remedy = _ABLE[ability]
-            self._found.add(at, f"the driver {name!r} {what}", remedy)
+            problem, remedy = _ABLE[ability]
+            self._found.add(at, f"the driver {name!r} {problem}", remedy)
 
 
 def _section(written: dict[str, Plain], key: str) -> dict[str, Plain]:

@@ -63,35 +63,39 @@ def load_conditions(path: Path | str) -> tuple[SoundCondition, ...]:
 
     InputProblems with every mistake; InputError if the file is not YAML."""
     path = Path(path)
-    _, written, found = written_in(path, FileKind.CONDITIONS, ConditionsKeys, null_may_stand)
-    matrix = ScenarioReader(path, written, found, {}).matrix()
+    _, written, findings = written_in(path, FileKind.CONDITIONS, ConditionsKeys, null_may_stand)
+    matrix = ScenarioReader(path, written, findings, {}).matrix()
     values = {axis.name: dict(zip(axis.labels, axis.values, strict=True)) for axis in matrix.axes}
     seed = written.get("seed") if isinstance(written, dict) else None
     for axis in matrix.axes:
         if axis.name in ("distance_m", "angle_deg") and not values.get("room"):
-            found.add(("matrix", "axes", axis.name), "it has no effect without a room", "Add the axis room", key=True)
+            findings.add(
+                ("matrix", "axes", axis.name), "it has no effect without a room", "Add the axis room", key=True
+            )
         for number, value in enumerate(axis.values):
             at = ("matrix", "axes", axis.name, number)
             if isinstance(value, NoiseSpec) and value.level_spl is not None:
-                found.add(at, "level_spl needs a calibrated loudspeaker", "Write snr_db or level_dbfs")
+                findings.add(at, "level_spl needs a calibrated loudspeaker", "Write snr_db or level_dbfs")
             if isinstance(value, NoiseSpec) and value.positions:
-                found.add((*at, "positions"), "recordings have no loudspeakers", "Remove positions", key=True)
+                findings.add((*at, "positions"), "recordings have no loudspeakers", "Remove positions", key=True)
     conditions: dict[SoundCondition, None] = {}
     refused: set[str] = set()
     for cell in cells(matrix):
         made = _condition(dict(cell), {name: values[name][text] for name, text in cell}, seed)
         if made.placement is not None:
-            refuse_placement(made.placement, refused, found)
+            refuse_placement(made.placement, refused, findings)
         conditions[made] = None
-    found.refuse()
-    return tuple(replace(one, files_sha256=tuple(map(content_sha256, _files(one)))) for one in conditions)
+    findings.refuse()
+    return tuple(
+        replace(condition, files_sha256=tuple(map(content_sha256, _files(condition)))) for condition in conditions
+    )
 
 
 def _files(condition: SoundCondition) -> Iterator[str]:
     if condition.noise is not None and condition.noise.path:
         yield condition.noise.path
     if condition.placement is not None:
-        yield from (one.path for one in condition.placement.room.recorded)
+        yield from (response.path for response in condition.placement.room.recorded)
 
 
 def _condition(labels: Mapping[AxisName, str], axis: Mapping[AxisName, AxisValue], seed: object) -> SoundCondition:

@@ -205,8 +205,8 @@ def _power_cycle(written: Any) -> int:
             return 0
         case "trial":
             return 1
-        case str() if (found := re.fullmatch(r"every ([1-9]\d{0,5})", written)) is not None:
-            return int(found[1])
+        case str() if (every := re.fullmatch(r"every ([1-9]\d{0,5})", written)) is not None:
+            return int(every[1])
     raise wrong("power_cycle is never, trial, or every N", "Write, for example, every 20")
 
 
@@ -372,8 +372,8 @@ _WORDS = (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Nor
 def _word_or_file(written: Any) -> Any:
     """A word as the normalisation that it names; what is named like a YAML file as it stands."""
     if written == Normalisation.EXPANDED_SNOR:
-        what = "expanded_snor is for scoring files only: devices do not report pauses and false starts"
-        raise wrong(what, "Write snor")
+        problem = "expanded_snor is for scoring files only: devices do not report pauses and false starts"
+        raise wrong(problem, "Write snor")
     if written in _WORDS:
         return Normalisation(written)
     if isinstance(written, str) and written.endswith((".yaml", ".yml")):

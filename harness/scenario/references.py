@@ -22,40 +22,40 @@ Fill = Callable[[str, KeyPath], str]
 AT = ("recognised", "normalisation")
 
 
-def read_recognised(keys: RecognisedKeys, assets: Assets, found: Findings) -> Recognised:
+def read_recognised(keys: RecognisedKeys, assets: Assets, findings: Findings) -> Recognised:
     """When a transcript counts as right; notes mistakes in a normalisation file with their own place."""
     if isinstance(keys.normalisation, Normalisation):
         return Recognised(keys.normalisation, keys.wer)
-    rewriting = _rewriting(keys.normalisation, assets, found)
+    rewriting = _rewriting(keys.normalisation, assets, findings)
     return Recognised(wer=keys.wer) if rewriting is None else Recognised(rewriting.base, keys.wer, rewriting)
 
 
-def _rewriting(written: str, assets: Assets, found: Findings) -> Rewriting | None:
+def _rewriting(written: str, assets: Assets, findings: Findings) -> Rewriting | None:
     path = assets.file(written, AT)
     if path is None:
         return None
     try:
         return load_normalisation(path)
     except InputError as error:
-        for one in error.problems if isinstance(error, InputProblems) else (error,):
-            found.add_at(one.place or found.place(AT), one.what, one.remedy)
+        for problem in error.problems if isinstance(error, InputProblems) else (error,):
+            findings.add_at(problem.place or findings.place(AT), problem.what, problem.remedy)
         return None
 
 
-def read_reference(keys: StimulusKeys, at: KeyPath, fill: Fill, found: Findings) -> str:
+def read_reference(keys: StimulusKeys, at: KeyPath, fill: Fill, findings: Findings) -> str:
     """The reference words: Lexical SNOR of `sro`, else the transcript of a recording or the text."""
     if keys.sro is None:
         return fill(keys.transcript or "", (*at, "transcript")) if keys.text is None else fill(keys.text, (*at, "text"))
     here = (*at, "sro")
     if keys.transcript is not None:
-        found.add(here, "both transcript and sro are given", "Remove one of the two", key=True)
+        findings.add(here, "both transcript and sro are given", "Remove one of the two", key=True)
     try:
         words = snor.words(fill(keys.sro, here))
     except InputError as error:
-        _note(error, here, found)
+        _note(error, here, findings)
         return ""
     if not words:
-        found.add(
+        findings.add(
             here,
             "the sro contains no spoken word",
             "Add the words that are said; events, pauses and false starts do not count",
@@ -72,7 +72,7 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
         return
     from harness.transcripts.spoken_words import says_numerals  # here, since its lists take a while to read
 
-    own = (*(one.voice for one in scenario.queries), *(one.voice for one in scenario.trials))
+    own = (*(query.voice for query in scenario.queries), *(trial.voice for trial in scenario.trials))
     varied = (value for axis in scenario.matrix.axes for value in axis.values)
     voices = [voice for voice in (scenario.defaults.voice, *own, *varied) if isinstance(voice, VoiceSpec)]
     languages = dict.fromkeys(voice.language for voice in voices)
@@ -86,35 +86,35 @@ def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]
             )
 
 
-def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: Recognised, found: Findings) -> None:
+def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: Recognised, findings: Findings) -> None:
     """Notes references and alternatives that the normalisation cannot read, or that it leaves empty."""
     for query, keys, at in queries:
         of = "sro" if keys.sro is not None else "text" if keys.text is not None else "transcript"
         if of == "sro" and rule.normalisation is Normalisation.VERBATIM:
-            what = f"an sro is in capitals, but case counts under {rule.name!r}"
-            found.add((*at, "sro"), what, "Write `recognised: {normalisation: snor}`, plain or spoken")
-        texts = ((one, (*at, "alternatives", number)) for number, one in enumerate(query.alternatives))
+            problem = f"an sro is in capitals, but case counts under {rule.name!r}"
+            findings.add((*at, "sro"), problem, "Write `recognised: {normalisation: snor}`, plain or spoken")
+        texts = ((alternative, (*at, "alternatives", number)) for number, alternative in enumerate(query.alternatives))
         for text, place in ((query.reference, (*at, of)), *texts):
-            _check(text, place, rule, found)
+            _check(text, place, rule, findings)
 
 
-def _check(text: str, at: KeyPath, rule: Recognised, found: Findings) -> None:
+def _check(text: str, at: KeyPath, rule: Recognised, findings: Findings) -> None:
     if not text:
         return  # the reader has noted why it is missing
     if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
-        what = f"({id_}) would be an utterance id under {rule.name!r}, which only an sro has"
-        found.add(at, what, "Remove the brackets or the word, or write it as `sro: …`")
+        problem = f"({id_}) would be an utterance id under {rule.name!r}, which only an sro has"
+        findings.add(at, problem, "Remove the brackets or the word, or write it as `sro: …`")
         return
     try:
         words = normalise(text, rule.normalisation)
     except InputError as error:
-        _note(error, at, found)
+        _note(error, at, findings)
         return
     if not (words if rule.rewriting is None else rewrite(words, rule.rewriting)):
-        found.add(at, f"no words remain under {rule.name!r}", "Write words that are spoken")
+        findings.add(at, f"no words remain under {rule.name!r}", "Write words that are spoken")
 
 
-def _note(error: InputError, at: KeyPath, found: Findings) -> None:
+def _note(error: InputError, at: KeyPath, findings: Findings) -> None:
     # Quotes and variables shift characters in the file, so the message gives the position in the text.
     sign = f" (character {error.place.column} of the text)" if error.place and error.place.column else ""
-    found.add(at, f"{error.what}{sign}", error.remedy)
+    findings.add(at, f"{error.what}{sign}", error.remedy)

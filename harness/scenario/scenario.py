@@ -83,7 +83,7 @@ from harness.scenario.trials import (
 _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
 
 
-def filled_in(text: str, variables: Mapping[str, str], found: Findings, at: KeyPath) -> str:
+def filled_in(text: str, variables: Mapping[str, str], findings: Findings, at: KeyPath) -> str:
     """The text with its variables replaced and $$ turned into $. Notes unknown variables and a lone $."""
 
     def replacement(match: re.Match[str]) -> str:
@@ -91,9 +91,9 @@ def filled_in(text: str, variables: Mapping[str, str], found: Findings, at: KeyP
             return "$"
         name = match["name"]
         if name is None:
-            found.add(at, "the text contains a lone $", "Write $$ for a dollar sign, or ${name} for a variable")
+            findings.add(at, "the text contains a lone $", "Write $$ for a dollar sign, or ${name} for a variable")
         elif name not in variables:
-            found.add(at, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
+            findings.add(at, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
         else:
             return variables[name]
         return ""
@@ -101,7 +101,7 @@ def filled_in(text: str, variables: Mapping[str, str], found: Findings, at: KeyP
     return _DOLLAR.sub(replacement, text)
 
 
-def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
+def expanded(variables: Mapping[str, str], findings: Findings) -> dict[str, str]:
     """The variables, with the variables in them replaced in any order. Notes cycles, unknown names and long texts.
 
     A lone $ in a variable's text stays, as in `price: $5`.
@@ -112,7 +112,7 @@ def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
         at = ("variables", name)
         if name in way:
             circle = " → ".join((*way[way.index(name) :], name))
-            found.add(
+            findings.add(
                 ("variables", way[-1]),
                 f"the variables refer to each other in a circle: {circle}",
                 "Write the text of one of them out",
@@ -125,15 +125,15 @@ def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
             if match["name"] is None:
                 return "$"
             if match["name"] not in variables:
-                what = f"no variable is called {match['name']!r}"
-                found.add(at, what, nearest(match["name"], variables, listed="Variables"))
+                problem = f"no variable is called {match['name']!r}"
+                findings.add(at, problem, nearest(match["name"], variables, listed="Variables"))
                 return ""
             return value(match["name"], (*way, name))
 
         text = _DOLLAR.sub(replacement, variables[name])
         if len(text) > MAX_TEXT:
-            what = f"the variable expands to {len(text)} characters; the maximum is {MAX_TEXT}"
-            found.add(at, what, "Use fewer variables in it")
+            problem = f"the variable expands to {len(text)} characters; the maximum is {MAX_TEXT}"
+            findings.add(at, problem, "Use fewer variables in it")
             text = ""
         done[name] = text
         return text
@@ -153,22 +153,22 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     extra_assets: further asset roots by name (absolute folders); they override those of the file.
     """
     path = Path(path)
-    sha256, written, found = written_in(path, FileKind.SCENARIO, ScenarioKeys, null_may_stand)
-    reader = ScenarioReader(path, written, found, extra_assets)
+    sha256, written, findings = written_in(path, FileKind.SCENARIO, ScenarioKeys, null_may_stand)
+    reader = ScenarioReader(path, written, findings, extra_assets)
     recognised = reader.recognised()
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
-    check_placements(matrix, trials, defaults, found)
-    check_openings(matrix, trials, defaults, found)
+    check_placements(matrix, trials, defaults, findings)
+    check_openings(matrix, trials, defaults, findings)
     followed = attempt(ProcedureKeys, written.get("procedure")) if isinstance(written, dict) else None
-    published = procedure(followed, found)
+    published = procedure(followed, findings)
     planned = sum(planned_of(trial, matrix) for trial in trials)
-    sequential = stopping(_section_or(StoppingKeys, written, "stopping"), found)
+    sequential = stopping(_section_or(StoppingKeys, written, "stopping"), findings)
     if planned > MAX_TRIALS:
-        found.add(
+        findings.add(
             ("trials",), f"the scenario plans {planned} trials", f"Split it; the maximum is {MAX_TRIALS}", key=True
         )
-    found.refuse()
+    findings.refuse()
     keys = ScenarioKeys.model_validate(written)
     return Scenario(
         id=keys.scenario,
@@ -229,25 +229,25 @@ def null_may_stand(path: KeyPath) -> bool:
 class ScenarioReader:
     """Reads section by section; skips a section of the wrong shape, since that has been noted already."""
 
-    def __init__(self, path: Path, written: Plain, found: Findings, extra_assets: Mapping[str, Path]) -> None:
+    def __init__(self, path: Path, written: Plain, findings: Findings, extra_assets: Mapping[str, Path]) -> None:
         self._written = written if isinstance(written, dict) else {}
-        self._found = found
+        self._found = findings
         texts = {name: text for name, text in self._mapping("variables").items() if isinstance(text, str)}
-        self._variables = expanded(texts, found)
-        self._assets = Assets(path.absolute().parent, found)
+        self._variables = expanded(texts, findings)
+        self._assets = Assets(path.absolute().parent, findings)
         roots = {name: text for name, text in self._mapping("assets").items() if isinstance(text, str)}
         self._assets.add_roots(roots, extra_assets)
-        ids = (one.get("id") for one in self._entries("stimuli") if isinstance(one, dict))
+        ids = (entry.get("id") for entry in self._entries("stimuli") if isinstance(entry, dict))
         self._queries = dict.fromkeys(name for name in ids if isinstance(name, str))
         self._voice_names = tuple(self._mapping("voices"))
         self._voices: dict[str, VoiceSpec] = {}
         self._rule = Recognised()
-        for name, one in self._mapping("voices").items():
-            if keys := attempt(VoiceKeys, one):
+        for name, entry in self._mapping("voices").items():
+            if keys := attempt(VoiceKeys, entry):
                 self._voices[name] = self._voice_spec(keys, ("voices", name))
         self._rooms = {
-            name: self._room(name, attempt(RoomKeys, one), ("rooms", name))
-            for name, one in self._mapping("rooms").items()
+            name: self._room(name, attempt(RoomKeys, entry), ("rooms", name))
+            for name, entry in self._mapping("rooms").items()
         }
         defaults = self._section("defaults", DefaultsKeys)
         self._wake = WakeSettings(**_section_or(WakeKeys, written, "wake").model_dump())
@@ -298,8 +298,8 @@ class ScenarioReader:
         """The queries. Call `recognised` first: references are checked against its rule."""
         self._refuse_twins("stimuli", "stimulus")
         read: list[tuple[Query, StimulusKeys, KeyPath]] = []
-        for number, one in enumerate(self._entries("stimuli")):
-            keys, at = attempt(StimulusKeys, one), ("stimuli", number)
+        for number, entry in enumerate(self._entries("stimuli")):
+            keys, at = attempt(StimulusKeys, entry), ("stimuli", number)
             if keys is not None and (query := self._query(keys, at)) is not None:
                 read.append((query, keys, at))
         check_queries(read, self._rule, self._found)
@@ -322,9 +322,9 @@ class ScenarioReader:
                 self._found.add(at, f"the stimulus {keys.id!r} has neither text nor recording", remedy)
                 return None
             case _:
-                what = f"the stimulus {keys.id!r} has both text and recording"
+                problem = f"the stimulus {keys.id!r} has both text and recording"
                 self._found.add(
-                    (*at, "recording"), what, "Remove one; the words of a recording are its `transcript`", key=True
+                    (*at, "recording"), problem, "Remove one; the words of a recording are its `transcript`", key=True
                 )
                 return None
         reference = read_reference(keys, at, self._text, self._found)
@@ -333,7 +333,7 @@ class ScenarioReader:
 
     def trials(self) -> tuple[TrialTemplate, ...]:
         self._refuse_twins("trials", "trial")
-        trials = (self._trial(one, ("trials", number)) for number, one in enumerate(self._entries("trials")))
+        trials = (self._trial(entry, ("trials", number)) for number, entry in enumerate(self._entries("trials")))
         return tuple(trial for trial in trials if trial)
 
     def _trial(self, written: Plain, at: KeyPath) -> TrialTemplate | None:
@@ -392,16 +392,16 @@ class ScenarioReader:
                 self._found.add((*at, axis), f"the trial sets {axis}, which the matrix varies", remedy, key=True)
         return template
 
-    def _refuse_twins(self, section: str, what: str) -> None:
+    def _refuse_twins(self, section: str, noun: str) -> None:
         first: dict[str, int] = {}
-        for number, one in enumerate(self._entries(section)):
-            name = one.get("id", one.get("query", one.get("kind"))) if isinstance(one, dict) else None
+        for number, entry in enumerate(self._entries(section)):
+            name = entry.get("id", entry.get("query", entry.get("kind"))) if isinstance(entry, dict) else None
             if not isinstance(name, str):
                 continue
             if name in first:
                 line = self._found.place((section, first[name])).line
                 remedy = f"Give it another id (the first is in line {line})"
-                self._found.add((section, number, "id"), f"a second {what} is called {name!r}", remedy)
+                self._found.add((section, number, "id"), f"a second {noun} is called {name!r}", remedy)
             first.setdefault(name, number)
 
     def matrix(self) -> Matrix:
@@ -452,8 +452,8 @@ class ScenarioReader:
     def _voice_spec(self, keys: VoiceKeys, at: KeyPath) -> VoiceSpec:
         if keys.talker is not None:
             if not TALKER_NAME.fullmatch(keys.talker):
-                what = f"{keys.talker!r} is not a talker's name"
-                self._found.add((*at, "talker"), what, "Use small letters, digits, - and _")
+                problem = f"{keys.talker!r} is not a talker's name"
+                self._found.add((*at, "talker"), problem, "Use small letters, digits, - and _")
             for key in sorted({"engine", "name", "rate_wpm", "pitch"} & keys.model_fields_set):
                 self._found.add((*at, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
             return VoiceSpec(TALKER, keys.talker, language=keys.language)
@@ -469,11 +469,11 @@ class ScenarioReader:
             self._found.add(at, "kind recording requires the key recording, and other kinds exclude it", remedy)
         levels = [name for name in ("snr_db", "level_dbfs", "level_spl") if getattr(keys, name) is not None]
         if len(levels) != 1:
-            what = f"the noise has {' and '.join(levels) or 'no level'}"
-            self._found.add(at, what, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
+            problem = f"the noise has {' and '.join(levels) or 'no level'}"
+            self._found.add(at, problem, "Write one of `snr_db: 10`, `level_dbfs: -36` and `level_spl: 55`")
         if keys.level_spl is not None and "weighting" in keys.model_fields_set:
-            what = "level_spl has the weighting of the calibration"
-            self._found.add((*at, "weighting"), what, "Remove weighting", key=True)
+            problem = "level_spl has the weighting of the calibration"
+            self._found.add((*at, "weighting"), problem, "Remove weighting", key=True)
         path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
         places = tuple(dict.fromkeys(keys.positions))
         weighted = keys.weighting == "A"
@@ -488,8 +488,8 @@ class ScenarioReader:
         )
         defaults = self._section("defaults", DefaultsKeys) or DefaultsKeys()
         if keys.level_dbfs is not None and keys.level_spl is not None:
-            what = "the opening has both level_dbfs and level_spl"
-            self._found.add((*at, "level_spl"), what, "Remove one of the two", key=True)
+            problem = "the opening has both level_dbfs and level_spl"
+            self._found.add((*at, "level_spl"), problem, "Remove one of the two", key=True)
         level_dbfs = defaults.level_dbfs if keys.level_dbfs is None else keys.level_dbfs
         level_spl = defaults.level_spl if keys.level_spl is None and keys.level_dbfs is None else keys.level_spl
         sounds, voice = (
@@ -514,23 +514,26 @@ class ScenarioReader:
         if keys is None:
             return RoomSpec(name)
         in_box = {"size_m", "rt60_s", "device_m"}
-        of_box = {one for one in RoomKeys.model_fields if one not in ("impulse_responses", "level_at")}
+        of_box = {key for key in RoomKeys.model_fields if key not in ("impulse_responses", "level_at")}
         if keys.impulse_responses is not None:
             for key in sorted(of_box & keys.model_fields_set):
-                what = f"{key} does not apply to a room of recorded impulse responses"
-                self._found.add((*at, key), what, f"Remove {key}, or impulse_responses", key=True)
+                problem = f"{key} does not apply to a room of recorded impulse responses"
+                self._found.add((*at, key), problem, f"Remove {key}, or impulse_responses", key=True)
             recorded = tuple(
                 ImpulseResponse(
-                    self._assets.sound(one.recording, (*at, "impulse_responses", number, "recording")),
-                    one.distance_m,
-                    one.angle_deg,
+                    self._assets.sound(response.recording, (*at, "impulse_responses", number, "recording")),
+                    response.distance_m,
+                    response.angle_deg,
                 )
-                for number, one in enumerate(keys.impulse_responses)
+                for number, response in enumerate(keys.impulse_responses)
             )
-            for number, one in enumerate(recorded):
-                if any((one.distance_m, one.angle_deg) == (it.distance_m, it.angle_deg) for it in recorded[:number]):
-                    what = "there is a second impulse response from this place"
-                    self._found.add((*at, "impulse_responses", number), what, "Correct distance_m or angle_deg")
+            for number, response in enumerate(recorded):
+                if any(
+                    (response.distance_m, response.angle_deg) == (it.distance_m, it.angle_deg)
+                    for it in recorded[:number]
+                ):
+                    problem = "there is a second impulse response from this place"
+                    self._found.add((*at, "impulse_responses", number), problem, "Correct distance_m or angle_deg")
             return RoomSpec(name, None, recorded, keys.level_at or LevelAt.DEVICE)
         if keys.size_m is None or keys.rt60_s is None or keys.device_m is None:
             missing = ", ".join(sorted(in_box - keys.model_fields_set))

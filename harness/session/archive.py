@@ -100,31 +100,31 @@ def pack(folder: Path, target: Path) -> tuple[PackManifest, LogFindings]:
         raise InputError(f"{target} exists", remedy="Name another file with -o, or remove it first")
     session = SessionFolder(folder).demand()
     with not_running(session), disk_errors(f"{target} cannot be written", MORE_ROOM):
-        found = check(folder)
-        if found.damage:
+        findings = check(folder)
+        if findings.damage:
             raise LogError(
-                f"{folder} is damaged: {found.damage[0]}",
+                f"{folder} is damaged: {findings.damage[0]}",
                 remedy="See all damage with: harness report show SESSION --check",
             )
         names = list(_names(folder))
         files = tuple(_measured(folder, name) for name in tracked(names, "Reading files"))
-        manifest = PackManifest(__version__, found.rows, found.clips or 0, found.sealed, files)
+        manifest = PackManifest(__version__, findings.rows, findings.clips or 0, findings.sealed, files)
         if target.absolute().is_relative_to(folder.absolute()):
             raise InputError(f"{target} lies inside the session", remedy="Name a file elsewhere with -o")
         with whole_stream(target) as stream, _packer(stream, suffix) as add:
             # It does not name the folder, which may have been renamed.
             head = _MANIFESTS.dump_json(manifest, indent=1)
             add(MANIFEST, len(head), io.BytesIO(head))
-            for one in tracked(files, "Packing files"):
-                with (folder / one.name).open("rb") as source:
+            for file in tracked(files, "Packing files"):
+                with (folder / file.name).open("rb") as source:
                     hashed = _Hashed(source)
-                    add(one.name, one.bytes, hashed)
-                    if hashed.sha256.hexdigest() != one.sha256 or source.read(1):
+                    add(file.name, file.bytes, hashed)
+                    if hashed.sha256.hexdigest() != file.sha256 or source.read(1):
                         raise LogError(
-                            f"{folder / one.name} changed while it was packed",
+                            f"{folder / file.name} changed while it was packed",
                             remedy="Wait until no one is rating it, then try again",
                         )
-    return manifest, found
+    return manifest, findings
 
 
 def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManifest, LogFindings]:
@@ -141,22 +141,22 @@ def unpack(archive: Path, target: Path, limits: UnpackLimits) -> tuple[PackManif
         members = _tar_members(stream) if suffix == TAR else _zip_members(stream)
         manifest = _manifest_of(members, stream, limits)
         with whole_folder(target) as part:
-            for one in tracked(manifest.files, "Unpacking files"):
-                found = next(members, None)
-                if found is None:
-                    raise _refused(f"it is cut short: {_shown(one.name)} is missing")
-                name, size, source = found
-                if name != ROOT + one.name or size != one.bytes:
+            for file in tracked(manifest.files, "Unpacking files"):
+                member = next(members, None)
+                if member is None:
+                    raise _refused(f"it is cut short: {_shown(file.name)} is missing")
+                name, size, source = member
+                if name != ROOT + file.name or size != file.bytes:
                     raise _refused(
-                        f"{_shown(name)} ({size} bytes) stands where {_shown(one.name)} ({one.bytes}) should"
+                        f"{_shown(name)} ({size} bytes) stands where {_shown(file.name)} ({file.bytes}) should"
                     )
-                place = part / one.name
+                place = part / file.name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with place.open("xb") as sink:
                     hashed = _Hashed(source)
                     shutil.copyfileobj(hashed, sink, _CHUNK)
-                    if hashed.sha256.hexdigest() != one.sha256:
-                        raise _refused(f"{_shown(one.name)} was altered: its SHA-256 is not the one of the manifest")
+                    if hashed.sha256.hexdigest() != file.sha256:
+                        raise _refused(f"{_shown(file.name)} was altered: its SHA-256 is not the one of the manifest")
                     sink.flush()
                     os.fsync(sink.fileno())
             if (extra := next(members, None)) is not None:
@@ -247,8 +247,8 @@ Member = tuple[str, int, _Reads]
 """Name, bytes, content, which must be read before the next member."""
 
 
-def _refused(what: str) -> InputError:
-    return InputError(what, remedy="Nothing was unpacked. Get the archive again")
+def _refused(problem: str) -> InputError:
+    return InputError(problem, remedy="Nothing was unpacked. Get the archive again")
 
 
 def _shown(name: str) -> str:
@@ -283,7 +283,7 @@ class _Names:
             return f"it leads out of {ROOT}"
         if not name.isprintable():
             return "it holds characters that cannot be printed"
-        if len(name.encode()) > _LONGEST or max(len(one.encode()) for one in parts) > _LONGEST_PART:
+        if len(name.encode()) > _LONGEST or max(len(part.encode()) for part in parts) > _LONGEST_PART:
             return "it is too long"
         if len(parts) > _DEEPEST:
             return f"it is more than {_DEEPEST} folders deep"
@@ -320,11 +320,11 @@ def _manifest_of(members: Iterator[Member], stream: BinaryIO, limits: UnpackLimi
     _demand_name(names, ROOT + MANIFEST)
     if len(manifest.files) > _MOST_MEMBERS:
         raise _refused(f"it has {len(manifest.files)} files; at most {_MOST_MEMBERS} are accepted")
-    for one in manifest.files:
-        _demand_name(names, ROOT + one.name)
-        if one.bytes < 0:
-            raise _refused(f"{_shown(one.name)} has {one.bytes} bytes")
-    total, packed = sum(one.bytes for one in manifest.files), os.fstat(stream.fileno()).st_size
+    for file in manifest.files:
+        _demand_name(names, ROOT + file.name)
+        if file.bytes < 0:
+            raise _refused(f"{_shown(file.name)} has {file.bytes} bytes")
+    total, packed = sum(file.bytes for file in manifest.files), os.fstat(stream.fileno()).st_size
     if total > limits.bytes:
         raise InputError(f"it holds {total} bytes; at most {limits.bytes} are accepted", remedy="Raise --max-size")
     if total > max(_SMALL_BYTES, limits.ratio * packed):
@@ -381,19 +381,19 @@ def _tar_members(stream: BinaryIO) -> Iterator[Member]:
 def _zip_members(stream: BinaryIO) -> Iterator[Member]:
     names = _Names()
     with zipfile.ZipFile(stream) as archive:
-        found = archive.infolist()
-        if len(found) > _MOST_MEMBERS + 1:
-            raise _refused(f"it has {len(found)} members; at most {_MOST_MEMBERS} files are accepted")
-        for one in found:
-            if stat.S_IFMT(one.external_attr >> 16) not in (0, stat.S_IFREG) or one.is_dir():
-                raise _refused(f"{_shown(one.filename)} is a link, a folder or a device, not a regular file")
-            if one.orig_filename != one.filename:
-                raise _refused(f"the name {_shown(one.orig_filename)} is refused: it holds a zero byte")
-            if one.flag_bits & 1 or one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise _refused(f"{_shown(one.filename)} is encrypted or compressed by an unknown method")
-            _demand_name(names, one.filename)
-            with archive.open(one) as content:
-                bounded = _Bounded(content, one.file_size)
-                yield one.filename, one.file_size, bounded
+        members = archive.infolist()
+        if len(members) > _MOST_MEMBERS + 1:
+            raise _refused(f"it has {len(members)} members; at most {_MOST_MEMBERS} files are accepted")
+        for member in members:
+            if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG) or member.is_dir():
+                raise _refused(f"{_shown(member.filename)} is a link, a folder or a device, not a regular file")
+            if member.orig_filename != member.filename:
+                raise _refused(f"the name {_shown(member.orig_filename)} is refused: it holds a zero byte")
+            if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise _refused(f"{_shown(member.filename)} is encrypted or compressed by an unknown method")
+            _demand_name(names, member.filename)
+            with archive.open(member) as content:
+                bounded = _Bounded(content, member.file_size)
+                yield member.filename, member.file_size, bounded
                 if content.read(1):
-                    raise _refused(f"{_shown(one.filename)} is longer than it says")
+                    raise _refused(f"{_shown(member.filename)} is longer than it says")

@@ -118,8 +118,8 @@ class Attempt:
             case Intent():
                 self.intents.append(seen)
                 self.told_s = now_s
-            case Unread(what=what):
-                self.unread = self.unread or what
+            case Unread(what=problem):
+                self.unread = self.unread or problem
             case OperatorAnswer() if self.asked:
                 self.answer = seen
             case StateTold():
@@ -165,9 +165,9 @@ class Attempt:
         pace = max(0.0, ended.at_s - origin.at_s) / self.timing.duration_s
         return Stamp(origin.at_s + offset_s * pace, origin.error_s + ended.error_s)
 
-    def place_s(self, told: Observation) -> float | None:
+    def place_s(self, observation: Observation) -> float | None:
         """Position of a wired device's report in the stimulus; None if unknown."""
-        match told:
+        match observation:
             case Wake(audio_s=float(at_s)) | Transcript(audio_s=float(at_s)) | Intent(audio_s=float(at_s)):
                 return None if self.started_audio_s is None else at_s - self.started_audio_s
         return None
@@ -225,48 +225,48 @@ class Attempt:
         before_closing = self.closed_s is None or at_s < self.closed_s
         return self.frozen is None and not self.interruption and before_closing
 
-    def begins_after(self, told: Observation) -> bool:
+    def begins_after(self, observation: Observation) -> bool:
         """True when its sound began after that time, so that it cannot be the cause."""
-        place_s = self.place_s(told)
+        place_s = self.place_s(observation)
         if place_s is not None:
             return place_s < 0
-        return told.at.at_s < (self.begun_s if self.origin is None else self.origin.at_s)
+        return observation.at.at_s < (self.begun_s if self.origin is None else self.origin.at_s)
 
-    def before_answering(self, told: Observation) -> bool:
+    def before_answering(self, observation: Observation) -> bool:
         """True when speech or words of that time cannot be the answer to this attempt's query yet."""
-        place_s = self.place_s(told)
+        place_s = self.place_s(observation)
         if place_s is not None:
             return place_s < self.timing.query_end_s - GUARD_S
         end = self.query_end
-        return end is None or told.at.at_s < end.at_s - GUARD_S
+        return end is None or observation.at.at_s < end.at_s - GUARD_S
 
-    def may_have_heard(self, told: Transcript | Intent) -> bool:
+    def may_have_heard(self, observation: Transcript | Intent) -> bool:
         """False for words that came before any of this query was said, or before it ended without the device waking."""
-        return not self.before_asking(told) and not (self.missed_wake and self.before_answering(told))
+        return not self.before_asking(observation) and not (self.missed_wake and self.before_answering(observation))
 
-    def before_asking(self, told: Transcript | Intent) -> bool:
+    def before_asking(self, observation: Transcript | Intent) -> bool:
         """True for words that came before any of this query was said."""
-        place_s = self.place_s(told)
+        place_s = self.place_s(observation)
         if place_s is not None:
             return place_s < self.timing.query_start_s - GUARD_S
-        return told.at.at_s + told.at.error_s < self._query_starts_s - GUARD_S
+        return observation.at.at_s + observation.at.error_s < self._query_starts_s - GUARD_S
 
     @property
     def _query_starts_s(self) -> float:
         """When its query begins. Until the speed of a wired transfer is known, the earliest possible time."""
         if self.started is not None and self.started_audio_s is not None and self.ended is None:
             return self.started.at_s
-        found = self.moment(self.timing.query_start_s)
-        return self.begun_s + self.timing.query_start_s if found is None else found.at_s
+        query_start = self.moment(self.timing.query_start_s)
+        return self.begun_s + self.timing.query_start_s if query_start is None else query_start.at_s
 
     def standing(self) -> Recognition:
         """What decides whether the query is repeated: its words, or its frame if `until_understood` is set."""
         if not self.trial.until_understood:
             return self.judge().recognition
-        found = self.understood()
-        if found is None or found.right is None:
+        frame = self.understood()
+        if frame is None or frame.right is None:
             return Recognition.UNKNOWN
-        return Recognition.YES if found.right else Recognition.NO
+        return Recognition.YES if frame.right else Recognition.NO
 
     def understood(self) -> Understood | None:
         """What is known of its frame, against what was expected; None where nothing is.
@@ -276,12 +276,12 @@ class Attempt:
         expected, by_frame = self.trial.expects, self.trial.until_understood
         if expected is None:
             return None
-        told = understood(expected, self.intents, self.trial.recognised)
+        frame = understood(expected, self.intents, self.trial.recognised)
         if (self.trial.evidence is Evidence.DEVICE and self.intents) or not by_frame:
-            return told
+            return frame
         says = None if self.answer is None else self.answer.recognised
         source = EvidenceSource.NONE if says is None else EvidenceSource.OPERATOR
-        return replace(told, intents_right=says or None, right=says, source=source)
+        return replace(frame, intents_right=says or None, right=says, source=source)
 
     def judge(self) -> Judgement:
         """Recognised or not: by the device's transcripts, else by the operator; missing evidence is unknown.
@@ -307,19 +307,19 @@ class Attempt:
         judged = [(text, recognised(self.trial, text)) for text in self.transcripts]
         # A device may report an empty or half transcript first; the first right one counts, else the first with words.
         right = next((each for each in judged if each[1].recognised), None)
-        text, found = right or next((each for each in judged if each[0].strip()), judged[0])
-        recognition = Recognition.YES if found.recognised else Recognition.NO
-        return Judgement(recognition, EvidenceSource.DEVICE, text, found.counts)
+        text, comparison = right or next((each for each in judged if each[0].strip()), judged[0])
+        recognition = Recognition.YES if comparison.recognised else Recognition.NO
+        return Judgement(recognition, EvidenceSource.DEVICE, text, comparison.counts)
 
     def _by_operator(self, answer: OperatorAnswer) -> Judgement:
         says = answer.recognised
         if not answer.heard:
             plain = {True: Recognition.YES, False: Recognition.NO, None: Recognition.UNKNOWN}[says]
             return Judgement(plain, EvidenceSource.OPERATOR)
-        found = recognised(self.trial, answer.heard)
-        right = found.recognised if says is None else says
+        comparison = recognised(self.trial, answer.heard)
+        right = comparison.recognised if says is None else says
         recognition = Recognition.YES if right else Recognition.NO
-        return Judgement(recognition, EvidenceSource.OPERATOR, answer.heard, found.counts)
+        return Judgement(recognition, EvidenceSource.OPERATOR, answer.heard, comparison.counts)
 
     @property
     def missed_wake(self) -> bool:
@@ -405,8 +405,8 @@ class Attempt:
     def _silent(self, standing: Recognition) -> tuple[Outcome, str]:
         """No response, and not misheard."""
         if self.trial.expects is not None and standing is not Recognition.UNKNOWN:
-            found = self.understood()
-            words_only = found is None or not found.right
+            frame = self.understood()
+            words_only = frame is None or not frame.right
             return Outcome.UNDERSTOOD, "words_only: its frame is wrong or unknown" if words_only else ""
         if self.missed_wake and standing is not Recognition.YES:
             return Outcome.NO_WAKE, "no_wake_event"
@@ -418,16 +418,18 @@ class Attempt:
         return Outcome.INCONCLUSIVE, self._why_unknown()
 
     def _how_differs(self) -> str:
-        found, expected = self.understood(), self.trial.expects
-        assert found is not None, self.trial.id
+        frame, expected = self.understood(), self.trial.expects
+        assert frame is not None, self.trial.id
         assert expected is not None, self.trial.id
-        if found.source is EvidenceSource.OPERATOR:
+        if frame.source is EvidenceSource.OPERATOR:
             return "operator_says_no"
-        if not found.intents:
+        if not frame.intents:
             return "nothing_understood"
-        if not found.intents_right:
-            told = plain_text(joined(found.intents), LONGEST_TOLD)
-            return f"intents_differ: {told} instead of {plain_text(joined(expected.intents), LONGEST_TOLD) or 'none'}"
+        if not frame.intents_right:
+            intents = plain_text(joined(frame.intents), LONGEST_TOLD)
+            return (
+                f"intents_differ: {intents} instead of {plain_text(joined(expected.intents), LONGEST_TOLD) or 'none'}"
+            )
         return "slots_differ"
 
     def _answered(self, response: Response) -> tuple[Outcome, str]:
@@ -466,8 +468,8 @@ def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
     check, end = attempt.trial.effect, attempt.query_end
     if check is None or end is None or not _tells_state(attempt):
         return ()
-    told = [one for one in attempt.told if one.at.at_s + one.at.error_s >= end.at_s]
-    return tuple(wanted for wanted in check.state if not any(wanted.fits(one.name, one.value) for one in told))
+    states = [state for state in attempt.told if state.at.at_s + state.at.error_s >= end.at_s]
+    return tuple(wanted for wanted in check.state if not any(wanted.fits(state.name, state.value) for state in states))
 
 
 def looks_until_s(attempt: Attempt) -> float | None:
@@ -484,8 +486,8 @@ def question(attempt: Attempt) -> str:
     check = attempt.trial.effect
     if check is None or check.later or attempt.effect_answered:
         return ""
-    told = bool(check.state) and _tells_state(attempt) and not missing(attempt)
-    return "" if told else check.question
+    is_reported = bool(check.state) and _tells_state(attempt) and not missing(attempt)
+    return "" if is_reported else check.question
 
 
 def _tells_state(attempt: Attempt) -> bool:
@@ -505,11 +507,11 @@ def settled_s(attempt: Attempt, since_s: float) -> float | None:
     standing = attempt.standing()
     if standing is Recognition.UNKNOWN:
         return None
-    found, end = attempt.understood(), attempt.query_end
-    if found is None or attempt.answer is not None:
+    frame, end = attempt.understood(), attempt.query_end
+    if frame is None or attempt.answer is not None:
         return since_s
     last_s = max(since_s if end is None else end.at_s, attempt.told_s or 0.0)
-    whole = standing is Recognition.YES and found.right is not None
+    whole = standing is Recognition.YES and frame.right is not None
     return last_s + (SETTLE_S if whole else attempt.trial.reprompt.evidence_wait_s)
 
 

@@ -71,7 +71,9 @@ class BenchCheck:
         self._checks = checks
         self._clock = clock
         self._folder = folder
-        self._loudspeakers = {one.id: cast(Stimulates, drivers[one.id]) for one in bench.loudspeakers}
+        self._loudspeakers = {
+            loudspeaker.id: cast(Stimulates, drivers[loudspeaker.id]) for loudspeaker in bench.loudspeakers
+        }
         self._microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone is not None else None
         self._lock = threads.lock()
         self._seen = BenchState()
@@ -110,11 +112,11 @@ class BenchCheck:
             (CheckName.CLOCK, self._wall_clock),
             (CheckName.CALIBRATION, self._calibrations),
         )
-        found: list[Check] = []
+        results: list[Check] = []
         for name, check in kinds:
             if self._checks.policy(name) is not CheckPolicy.OFF and not given_up.is_set():
-                found += check()
-        return found
+                results += check()
+        return results
 
     def _result(self, name: CheckName, fails: bool, says: str, remedy: str) -> Check:
         failed = Level.FAIL if self._checks.policy(name) is CheckPolicy.REFUSE else Level.WARN
@@ -198,7 +200,7 @@ class BenchCheck:
                 yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: not tried: {why}", remedy)
                 continue
             try:
-                levels = [one for _ in range(CHIRPS) if (one := self._chirp(part, self._microphone, given_up))]
+                levels = [heard for _ in range(CHIRPS) if (heard := self._chirp(part, self._microphone, given_up))]
             except DeviceError as error:
                 yield self._result(CheckName.LOUDSPEAKERS, True, f"{part.id}: {error.what}", error.remedy or remedy)
                 continue
@@ -237,12 +239,12 @@ class BenchCheck:
             return None
         recording, exact_s = microphone.cut(max(called_s, at.at_s - LEAD_S), ends_s)
         known = at_rate(sound, recording.rate_hz)
-        found = find(recording.samples, known.samples)
-        if found.correlation < HEARD_FROM:
+        match = find(recording.samples, known.samples)
+        if match.correlation < HEARD_FROM:
             return None
-        first = round(found.sample)
+        first = round(match.sample)
         level_dbfs = rms_dbfs(recording.samples[first : first + len(known.samples)])
-        return (exact_s + found.sample / recording.rate_hz - at.at_s) * 1000, level_dbfs
+        return (exact_s + match.sample / recording.rate_hz - at.at_s) * 1000, level_dbfs
 
     def _loop_delay(self) -> Iterator[Check]:
         limit_ms = self._checks.loop_delay_spread_ms_max

@@ -70,9 +70,9 @@ class Conductor:
         self._takes = Takes(self._run)
         self._aborts: list[Abort] = []
 
-    def inbox(self, told: Told) -> None:
+    def inbox(self, message: Told) -> None:
         """Takes an observation or a command, with the time of its arrival; never blocks, never raises."""
-        self._run.arrivals.put(told)
+        self._run.arrivals.put(message)
 
     def stop(self, cause: str = "stopped: the engine was asked to end") -> None:
         """Ends the run soon, so that it can be resumed; may be called from any thread."""
@@ -158,20 +158,20 @@ class Conductor:
             deadline_s = due_s if deadline_s is None else min(due_s, deadline_s)
         now_s = clock.now_s()  # before reading the inbox: later arrivals have later times
         wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
-        found = run.arrivals.get(wait_s)
+        arrival = run.arrivals.get(wait_s)
         for stall in run.stage.stalls():  # before what it has delayed is judged, whether that arrived or not
-            self._observe(stall, now_s if found is None else found[1])
+            self._observe(stall, now_s if arrival is None else arrival[1])
         machine = self._run.machine  # a stall can end a trial's last attempt
-        if found is not None:
-            self._take_in(*found)
+        if arrival is not None:
+            self._take_in(*arrival)
         elif machine is not None and deadline_s is not None and now_s >= deadline_s:
             if prompter is not None:
                 prompter.tick(now_s)
             self._takes.perform(machine.tick(now_s))
 
-    def _take_in(self, told: Told, arrived_s: float) -> None:
+    def _take_in(self, message: Told, arrived_s: float) -> None:
         run, machine = self._run, self._run.machine
-        match told:
+        match message:
             case Nudge() | Hello():
                 pass
             case Stop(cause=cause):
@@ -179,17 +179,17 @@ class Conductor:
                 if machine is not None:
                     self._takes.perform(machine.stop(arrived_s, cause))
             case Transcribed():
-                self._takes.transcribed(told, arrived_s)
+                self._takes.transcribed(message, arrived_s)
             case Clipped(event_seq=event_seq, clip=clip, why=why):
                 run.clips.told(event_seq)
-                kept = EventClipped(event_seq, clip) if clip else None
-                run.append(kept or FaultMet("clips", f"the wake event in row {event_seq} has no clip: {why}"))
-            case _ if isinstance(told, Command):
-                refusal = self._carry_out(told, arrived_s)
-                if not isinstance(told, Abort):
-                    run.stage.answer(told.id, not refusal, refusal)
+                event = EventClipped(event_seq, clip) if clip else None
+                run.append(event or FaultMet("clips", f"the wake event in row {event_seq} has no clip: {why}"))
+            case _ if isinstance(message, Command):
+                refusal = self._carry_out(message, arrived_s)
+                if not isinstance(message, Abort):
+                    run.stage.answer(message.id, not refusal, refusal)
             case _:
-                self._observe(told, arrived_s)
+                self._observe(message, arrived_s)
 
     def _observe(self, observation: Observation, arrived_s: float) -> None:
         run = self._run

@@ -47,7 +47,7 @@ class LevelRule:
         """None if the microphone is not calibrated."""
         if bench.microphone is None or bench.microphone.calibration is None:
             return None
-        known = {one.id: one.calibration for one in bench.loudspeakers if one.calibration is not None}
+        known = {speaker.id: speaker.calibration for speaker in bench.loudspeakers if speaker.calibration is not None}
         return cls(bench.microphone.calibration, known, bench.level_tolerance_db)
 
     def measure(
@@ -79,8 +79,8 @@ class LevelRule:
             asked_dbfs = active.level_dbfs if active else played_dbfs
         asked_spl = calibration.spl(asked_dbfs)
         powers = [10 ** (calibration.spl(played_dbfs) / 10)]
-        for one, noise in beside.items():
-            if (known := self.loudspeakers.get(one)) is not None:
+        for player, noise in beside.items():
+            if (known := self.loudspeakers.get(player)) is not None:
                 under = noise.samples[round(begins_s * noise.rate_hz) : round(ends_s * noise.rate_hz)]
                 powers.append(10 ** (known.spl(rms_dbfs(under)) / 10))
         off_db = None if heard_dbfs is None else self.microphone.spl(heard_dbfs) - 10 * math.log10(sum(powers))
@@ -93,16 +93,16 @@ class LevelRule:
             None if off_db is None else round(asked_spl + off_db, 2),
         )
 
-    def refusal(self, found: LevelMeasured) -> str:
+    def refusal(self, level: LevelMeasured) -> str:
         """Why the attempt does not count, or ""."""
         if self.tolerance_db is None:
             return ""
-        if found.off_db is None:
-            return f"level_off: the microphone did not hear {found.loudspeaker}"
-        if abs(found.off_db) <= self.tolerance_db:
+        if level.off_db is None:
+            return f"level_off: the microphone did not hear {level.loudspeaker}"
+        if abs(level.off_db) <= self.tolerance_db:
             return ""
-        gave, asked = fixed(found.heard_spl, 1), fixed(found.asked_spl, 1)
-        return f"level_off: {found.loudspeaker} gave {gave} dB SPL instead of {asked}"
+        gave, nominal = fixed(level.heard_spl, 1), fixed(level.asked_spl, 1)
+        return f"level_off: {level.loudspeaker} gave {gave} dB SPL instead of {nominal}"
 
 
 def silence_of(trial: Trial, called_s: float, started_s: float, microphone: Hears) -> str:
@@ -121,10 +121,10 @@ def silence_of(trial: Trial, called_s: float, started_s: float, microphone: Hear
     before, _ = microphone.cut(started_s - QUIET_WITHIN_S, started_s)
     block = round(MOMENT_S * before.rate_hz)
     moments = [before.samples[at : at + block] for at in range(0, len(before.samples) - block + 1, block)]
-    found, quiet = rms_dbfs(pause.samples), min(map(rms_dbfs, moments), default=-math.inf)
-    if found >= quiet + SOUNDING_DB:
+    pause_dbfs, quiet = rms_dbfs(pause.samples), min(map(rms_dbfs, moments), default=-math.inf)
+    if pause_dbfs >= quiet + SOUNDING_DB:
         return ""
-    return f"device_silent: {fixed(found, 0)} dBFS before the phrase, {fixed(quiet, 0)} dBFS before the opening"
+    return f"device_silent: {fixed(pause_dbfs, 0)} dBFS before the phrase, {fixed(quiet, 0)} dBFS before the opening"
 
 
 def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | None:
@@ -133,10 +133,10 @@ def _heard_dbfs(part: Waveform, left_s: float, microphone: Hears) -> float | Non
     from harness.sound.hearing import EARLIEST_S, LATEST_S, LEAST_CORRELATION, locate
 
     recording, _ = microphone.cut(left_s + EARLIEST_S, left_s + part.duration_s + LATEST_S)
-    found = locate(at_rate(recording, ANALYSIS_HZ).samples, at_rate(part, ANALYSIS_HZ).samples)
-    if found is None or found.correlation < LEAST_CORRELATION:
+    match = locate(at_rate(recording, ANALYSIS_HZ).samples, at_rate(part, ANALYSIS_HZ).samples)
+    if match is None or match.correlation < LEAST_CORRELATION:
         return None
-    first = round(found.start / ANALYSIS_HZ * recording.rate_hz)
+    first = round(match.start / ANALYSIS_HZ * recording.rate_hz)
     heard = recording.samples[first : first + round(part.duration_s * recording.rate_hz)]
     power = float(np.mean(np.square(heard.astype(np.float64))))
     floor_dbfs = microphone.noise_floor_dbfs()

@@ -94,10 +94,10 @@ class ListeningAttempt:
 
     def stalled_s(self, player: str) -> float:
         """Least excess of a finished stimulus over the length of its sound; 0 if it may be none."""
-        begun, ended = self.begun.get(player), self.ended.get(player)
-        if begun is None or ended is None or player not in self.through_air:
+        start, ended = self.begun.get(player), self.ended.get(player)
+        if start is None or ended is None or player not in self.through_air:
             return 0.0
-        over_s = ended.at_s - begun.at_s - self.timing.duration_s - begun.error_s - ended.error_s
+        over_s = ended.at_s - start.at_s - self.timing.duration_s - start.error_s - ended.error_s
         return over_s if over_s > STALL_S else 0.0
 
     def offset_s(self, target: Target, at: Stamp, audio_s: float | None) -> float:
@@ -156,7 +156,7 @@ class ListeningAttempt:
     @property
     def _in_real_time(self) -> list[str]:
         """Players after whose sound an event may still come: air, and wires that name no place on a line of audio."""
-        return [one for one in self.listening.players if one not in self.audio_s]
+        return [player for player in self.listening.players if player not in self.audio_s]
 
     def _waits_for_words(self, player: str) -> bool:
         return any(
@@ -236,7 +236,9 @@ class ListeningMachine(Take):
                 return self._last_number if self._phase in UNDER_WAY else None
 
     def _take_in(self, observation: Observation) -> None:
-        target = next((one for one in self._listening.targets if observation.source in one.sources), None)
+        target = next(
+            (candidate for candidate in self._listening.targets if observation.source in candidate.sources), None
+        )
         self._credit(observation, self._owner(observation, target))
         self._seen.see(observation)
         # What any source of a device reports counts as a report over its connection, except the state of the link.
@@ -269,11 +271,11 @@ class ListeningMachine(Take):
             case Wake() if target is not None and self._phase is Phase.WAITING and not self._missing():
                 if not target.injected:
                     self._reason = f"{target.device} has just woken; waiting until it is quiet"
-            case Unread(source=source, what=what) if attempt is not None and self._phase in UNDER_WAY:
-                attempt.unread[source] = what
-            case LinkLost(source=source, what=what) if source in self._missing():
+            case Unread(source=source, what=problem) if attempt is not None and self._phase in UNDER_WAY:
+                attempt.unread[source] = problem
+            case LinkLost(source=source, what=problem) if source in self._missing():
                 self._sounding.discard(source)
-                self._interrupt(f"link_lost: {source}: {what}")
+                self._interrupt(f"link_lost: {source}: {problem}")
             case Status(state=DeviceState.GONE, detail=detail) if target is not None:
                 self._interrupt(f"device_gone: {target.device}{': ' if detail else ''}{detail}")
             case Status(state=DeviceState.STARTED) if target is not None:
@@ -355,7 +357,11 @@ class ListeningMachine(Take):
         """Until when a device counts as busy by what it reports and the microphone hears, and why."""
         longest_s, quiet_s = self._since_s + self._rule.response_max_s, self._rule.context_wait_s
         active = [self._seen.active[source] for source in target.sources if source in self._seen.active]
-        waits = ((one.until(quiet_s, longest_s), one.in_words(target.device)) for one in active if one.state in _BUSY)
+        waits = (
+            (activity.until(quiet_s, longest_s), activity.in_words(target.device))
+            for activity in active
+            if activity.state in _BUSY
+        )
         return max(waits, default=(0.0, ""))
 
     def _why(self) -> str:
@@ -404,8 +410,8 @@ class ListeningMachine(Take):
         if verdict is not None:
             self._finish(verdict)
         elif missing:
-            told = (f"{name}: {self._seen.why[name]}" if name in self._seen.why else name for name in missing)
-            self._enter(Phase.LINK, f"waiting for {'; '.join(told)}")
+            reasons = (f"{name}: {self._seen.why[name]}" if name in self._seen.why else name for name in missing)
+            self._enter(Phase.LINK, f"waiting for {'; '.join(reasons)}")
         else:
             self._start()
 
@@ -413,8 +419,8 @@ class ListeningMachine(Take):
         for target in self._in_the_room():
             if self._awake_until(target) > self._now_s:
                 waited = seconds(self._now_s - self._since_s)
-                what = f"{target.device} keeps waking: still not quiet after {waited}; the trial starts anyway"
-                self._actions.append(FaultMet(target.connection, what))
+                problem = f"{target.device} keeps waking: still not quiet after {waited}; the trial starts anyway"
+                self._actions.append(FaultMet(target.connection, problem))
         self._next_attempt()
         play_id = self._play_id(self._last_number)
         self._current = ListeningAttempt(self.trial, self._listening, self._timing, play_id, self._now_s)
@@ -424,18 +430,22 @@ class ListeningMachine(Take):
 
     def _conclude(self, attempt: ListeningAttempt) -> None:
         targets = self._listening.targets
-        unopened = [one.device for one in targets if one.connection not in attempt.opened]
+        unopened = [target.device for target in targets if target.connection not in attempt.opened]
         if unopened and attempt.timing.other_phrases and self.trial.recipe.opening is not None:
             self._interrupt(f"opening_missed: {unopened[0]} did not wake to the phrase of the opening")
             return
-        silent = [one for one in targets if one.connection not in attempt.woken]
-        unread = [f"unread: {one.device}: {what}" for one in silent if (what := attempt.unread.get(one.connection))]
+        silent = [target for target in targets if target.connection not in attempt.woken]
+        unread = [
+            f"unread: {target.device}: {problem}"
+            for target in silent
+            if (problem := attempt.unread.get(target.connection))
+        ]
         if unread and self._asks_for_a_wake:  # a wake event may be among the reports that were lost
             self._write(Outcome.INCONCLUSIVE, unread[0])
             self._finish(Verdict(Outcome.INCONCLUSIVE, self._last_number, unread[0]))
             return
         # Of other trials than probes, the session does not use wake events.
-        unheard = [one.device for one in silent] if self._listening.kind is TrialKind.PROBE else []
+        unheard = [target.device for target in silent] if self._listening.kind is TrialKind.PROBE else []
         self._write(*((Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}") if unheard else (Outcome.COUNTED, "")))
         verdict = self._verdict()
         if verdict is not None:
@@ -445,9 +455,9 @@ class ListeningMachine(Take):
         self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: repeating it")
 
     def _write(self, outcome: Outcome, cause: str) -> None:
-        asked = self._listening.kind is TrialKind.COMMAND
-        recognition = Recognition.UNKNOWN if asked else Recognition.NOT_ASSESSED
-        source = EvidenceSource.DEVICE if asked else EvidenceSource.NONE
+        is_command = self._listening.kind is TrialKind.COMMAND
+        recognition = Recognition.UNKNOWN if is_command else Recognition.NOT_ASSESSED
+        source = EvidenceSource.DEVICE if is_command else EvidenceSource.NONE
         attempt = self._current
         disturbed = "" if attempt is None else attempt.host.in_words(attempt.begun_s, math.inf)
         row = AttemptFinished(

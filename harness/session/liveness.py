@@ -89,10 +89,10 @@ class Liveness:
             self._trials[trial.id] = trial
             if trial.listening is not None:
                 self._proof_within_s = trial.listening.settings.proof_within_s
-            for one in trial.targets:
-                self._players[trial.id, one.device] = one.player
-                self._lives.setdefault(one.device, _Life())
-                self._devices.update(dict.fromkeys(one.sources, one.device))
+            for target in trial.targets:
+                self._players[trial.id, target.device] = target.player
+                self._lives.setdefault(target.device, _Life())
+                self._devices.update(dict.fromkeys(target.sources, target.device))
 
     def add(self, record: Record) -> None:
         match record:
@@ -157,14 +157,14 @@ class Liveness:
     def finished(self, trial: Trial, row: TrialFinished) -> None:
         if trial.listening is not None and trial.listening.kind not in _SOUND_KINDS:
             return
-        for one in trial.targets:
-            life = self._lives[one.device]
+        for target in trial.targets:
+            life = self._lives[target.device]
             if row.outcome.answered or row.outcome in (Outcome.MISHEARD, Outcome.UNDERSTOOD):
-                self._sign(one.device, reacted=True)
+                self._sign(target.device, reacted=True)
             if life.reacted:
                 life.good = trial
             elif not life.signed and row.outcome in _SILENT:
-                life.silent[row.trial_id, row.take] = self._called_s(one.device)
+                life.silent[row.trial_id, row.take] = self._called_s(target.device)
 
     def doubtful(self, after: int) -> tuple[str, ...]:
         """Devices without a sign of life in that many takes in a row, or in any before they restarted."""
@@ -191,7 +191,7 @@ class Liveness:
         good = self._lives[device].good
         if good is None:
             return None
-        targets = tuple(one for one in good.targets if one.device == device)
+        targets = tuple(target for target in good.targets if target.device == device)
         if good.listening is not None:
             heard = replace(good.listening, kind=TrialKind.PROBE, targets=targets)
         else:
@@ -251,10 +251,10 @@ class Liveness:
         # How fast sound is sent over a wire is not known: without a place on its line, its start decides.
         return seen.at.at_s >= started.at.at_s if place_s is None else place_s >= started.audio_s + after_s
 
-    def _begins_s(self, asked: AttemptStarted) -> float:
-        if self._trials[asked.trial_id].listening is None:
+    def _begins_s(self, row: AttemptStarted) -> float:
+        if self._trials[row.trial_id].listening is None:
             return 0.0
-        return min((begins_s for begins_s, _ in asked.other_phrases), default=asked.query_start_s)
+        return min((begins_s for begins_s, _ in row.other_phrases), default=row.query_start_s)
 
     def _doubt(self, life: _Life, now_s: float) -> None:
         """Holds nothing against a device whose heartbeats have stopped for too long."""

@@ -55,13 +55,15 @@ class LifeCheck:
                     continue
                 silent = self._liveness.silent(device)
                 trials = counted(len(silent), "trial")
-                asked = self._ask(device)
-                played |= asked
+                is_repeated = self._ask(device)
+                played |= is_repeated
                 if self._run.ending is not None:
                     break
                 if silent := self._liveness.silent(device):
                     known = (
-                        "and no reaction to the repeated sound" if asked else "and nothing to repeat that it reacted to"
+                        "and no reaction to the repeated sound"
+                        if is_repeated
+                        else "and nothing to repeat that it reacted to"
                     )
                     self._not_proven(device, silent, known)
                     if run.ending is None and not self._revive(run.trials[silent[-1][0]], device):
@@ -89,8 +91,8 @@ class LifeCheck:
     def _not_proven(self, device: str, takes: Sequence[Take], why: str) -> None:
         """Removes takes from the results, and plans them again."""
         run = self._run
-        what = f"no sign of life in {counted(len(takes), 'trial')}, {why}: not proven, will be played again"
-        run.append(FaultMet(device, what))
+        problem = f"no sign of life in {counted(len(takes), 'trial')}, {why}: not proven, will be played again"
+        run.append(FaultMet(device, problem))
         for trial_id, _ in takes:
             number = run.standing.next_take(trial_id)
             cause = f"not_proven: nothing shows that {device} was listening"
@@ -155,10 +157,10 @@ class UnfitPause:
 
     def _too_loud(self) -> str:
         microphone, limit_dbfs = self._run.stage.microphone, self._run.stage.max_noise_floor_dbfs
-        found = None if microphone is None or limit_dbfs is None else microphone.noise_floor_dbfs()
-        if found is None or limit_dbfs is None or found <= limit_dbfs:
+        dbfs = None if microphone is None or limit_dbfs is None else microphone.noise_floor_dbfs()
+        if dbfs is None or limit_dbfs is None or dbfs <= limit_dbfs:
             return ""
-        return f"noise: the noise floor is {fixed(found, 0)} dBFS, and the bench wants at most {exact(limit_dbfs)} dBFS"
+        return f"noise: the noise floor is {fixed(dbfs, 0)} dBFS, and the bench wants at most {exact(limit_dbfs)} dBFS"
 
 
 class CheckPause:
@@ -187,19 +189,21 @@ class CheckPause:
 
     def _check(self, checks: BenchCheck) -> list[Check]:
         """Checks while the bench is still, and logs the results; those that refuse."""
-        run, found = self._run, list[Check]()
+        run, results = self._run, list[Check]()
         quiet_s = 0.0 if run.last_sound_s is None else run.last_sound_s + run.stage.between_trials_s - run.now_s()
         if quiet_s > 0 and not run.rest(quiet_s):
             return []
         if not run.paused:
             run.show(StateWord.PREPARING, "checks the bench")
         trials = [run.trials[trial_id] for trial_id, _ in run.standing.pending()]
-        if not run.meanwhile(lambda given_up: found.extend(checks.find(trials, given_up))):
+        if not run.meanwhile(lambda given_up: results.extend(checks.find(trials, given_up))):
             return []
         run.last_sound_s = run.now_s()
-        for one in found:
-            run.append(BenchChecked(one.name, one.level.value, one.says, "" if one.level is Level.OK else one.remedy))
-        return [one for one in found if one.level is Level.FAIL]
+        for check in results:
+            run.append(
+                BenchChecked(check.name, check.level.value, check.says, "" if check.level is Level.OK else check.remedy)
+            )
+        return [check for check in results if check.level is Level.FAIL]
 
     def _wait(self, checks: BenchCheck, refused: list[Check]) -> None:
         run, policy, retries = self._run, self._run.stage.on_fault, 0
@@ -227,7 +231,7 @@ class CheckPause:
 
 
 def _in_short(refused: list[Check]) -> str:
-    return "; ".join(f"{one.name}: {one.says}" for one in refused)
+    return "; ".join(f"{check.name}: {check.says}" for check in refused)
 
 
 class FaultPause:
@@ -310,6 +314,6 @@ class FaultPause:
 
     def _lost(self, trial: Trial) -> list[str]:
         """What the trial needs and is lost now."""
-        sources = (source for one in trial.targets for source in one.sources)
+        sources = (source for target in trial.targets for source in target.sources)
         needed = {*sources, *trial.players, trial.microphone}
         return sorted((self._run.seen.lost | self._run.seen.gone) & needed)

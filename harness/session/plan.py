@@ -47,7 +47,7 @@ from harness.model.stimulus import (
     VoiceSpec,
 )
 from harness.model.trial import Listening, MemoryPart, Target, Trial
-from harness.scenario.together import asked_device, listening_devices
+from harness.scenario.played import asked_device, listening_devices
 from harness.session.soak import segments, with_probes
 
 _SHORT: dict[AxisName, str] = {
@@ -92,9 +92,9 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
         units.sort(key=lambda unit: groups[tuple(dict(unit[0].conditions).get(n) for n in scenario.matrix.group_by)])
     trials = [trial for unit in units for trial in unit]
     makers = {
-        one.id: partial(planner.probe, one)
-        for one in scenario.trials
-        if one.ambient is not None and one.ambient.probe is not None
+        template.id: partial(planner.probe, template)
+        for template in scenario.trials
+        if template.ambient is not None and template.ambient.probe is not None
     }
     probed = with_probes(trials, makers) if makers else trials
     return tuple(replace(trial, number=number) for number, trial in enumerate(probed, start=1))
@@ -161,12 +161,12 @@ class _Planner:
             slug = re.sub(r"[^\w+-]+", "_", label).strip("_") or "none"
             parts.append(_SHORT[name] + (slug if slug[0] in "-+0123456789" else f"-{slug}"))
         stem = ".".join([*parts, *([wait] if wait else []), f"r{repetition}"])
-        found, count = stem, 1
-        while found in self._taken:  # labels that differ only in characters that an id omits
+        trial_id, count = stem, 1
+        while trial_id in self._taken:  # labels that differ only in characters that an id omits
             count += 1
-            found = f"{stem}~{count}"
-        self._taken.add(found)
-        return found
+            trial_id = f"{stem}~{count}"
+        self._taken.add(trial_id)
+        return trial_id
 
     # Sound
 
@@ -179,7 +179,7 @@ class _Planner:
         return template.expects is not None and self._is_injected(asked_device(template, self._bench), template)
 
     def _speaker(self, position: AxisValue) -> Equipment:
-        return next(one for one in self._bench.loudspeakers if position is None or one.position == position)
+        return next(speaker for speaker in self._bench.loudspeakers if position is None or speaker.position == position)
 
     def _player(self, voice: VoiceSpec, position: AxisValue) -> str:
         """Id of what sounds in the room: a loudspeaker, or a person."""
@@ -227,9 +227,11 @@ class _Planner:
         """The loudspeakers of noise, and their gains: by the calibrations, or 0 dB for a level in dBFS."""
         speakers = [self._speaker(position) for position in noise.positions]
         if noise.level_dbfs is not None:
-            return tuple((one.id, 0.0) for one in speakers)
+            return tuple((speaker.id, 0.0) for speaker in speakers)
         of_speech = self._calibration(axis)
-        return tuple((one.id, noise.gain_db(of_speech, one.calibration)) for one in speakers if one.calibration)
+        return tuple(
+            (speaker.id, noise.gain_db(of_speech, speaker.calibration)) for speaker in speakers if speaker.calibration
+        )
 
     def _level_dbfs(self, template: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> float:
         """The level asked for."""
@@ -312,9 +314,9 @@ class _Planner:
             block: list[Pair] = []
             for cell, wait_s in itertools.product(self._cells, spec.waits_s):
                 trial_id = self._id(template, cell, repetition, f"w{exact(wait_s)}")
-                asked, again = self._asked(template, cell, trial_id), self._asked(asked_again, cell, trial_id)
+                first, again = self._asked(template, cell, trial_id), self._asked(asked_again, cell, trial_id)
                 alone = {"close_dialogue": None, "effect": None}
-                prime = replace(asked, id=f"{trial_id}.prime", memory=MemoryPart(), **alone)  # type: ignore[arg-type]
+                prime = replace(first, id=f"{trial_id}.prime", memory=MemoryPart(), **alone)  # type: ignore[arg-type]
                 once = replace(again.reprompt, max_attempts=1, max_interruptions=0)
                 part = MemoryPart(prime.id, wait_s, spec.shows, spec.forgets)
                 block.append((prime, replace(again, reprompt=once, memory=part, **alone)))  # type: ignore[arg-type]
@@ -341,15 +343,15 @@ class _Planner:
             every_s = template.ambient.probe.every_s if template.ambient.probe else 0.0
             soak = segments(template.ambient, f"{self._seed}:{trial_id}")
             for number, (source, ambience) in enumerate(soak, start=1):
-                one = replace(heard, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
-                made = self._listening(template, cell, repetition, f"{trial_id}.s{number:04}", one)
+                listening = replace(heard, lead_in_s=0.0, tail_s=0.0, source=source, probe_every_s=every_s)
+                made = self._listening(template, cell, repetition, f"{trial_id}.s{number:04}", listening)
                 yield replace(made, recipe=replace(made.recipe, query=ambience, lead_in_s=0.0, tail_s=0.0))
 
     def probe(self, template: TrialTemplate, number: int) -> Trial:
         """A probe of an ambient template; it is played once more when a device has not heard it."""
         spec, scenario = template.ambient.probe if template.ambient else None, self._scenario
         assert spec is not None, template.id
-        said = replace(
+        probe_template = replace(
             template,
             kind=TrialKind.PROBE,
             phrase=spec.phrase,
@@ -359,17 +361,17 @@ class _Planner:
             reprompt=replace(template.reprompt or scenario.defaults.reprompt, max_attempts=2),
             ambient=None,
         )
-        devices = listening_devices(said, self._bench)
+        devices = listening_devices(probe_template, self._bench)
         heard = Listening(
             TrialKind.PROBE,
-            self._targets(said, devices, ()),
+            self._targets(probe_template, devices, ()),
             scenario.wake,
             scenario.wake.refractory_s,
             spec.tail_s,
-            _phrase(devices, said),
+            _phrase(devices, probe_template),
             probe_every_s=spec.every_s,
         )
-        made = self._listening(said, (), 1, f"{template.id}.p{number:04}", heard)
+        made = self._listening(probe_template, (), 1, f"{template.id}.p{number:04}", heard)
         return replace(made, recipe=replace(made.recipe, noise=None))
 
     def _targets(self, template: TrialTemplate, devices: list[Device], cell: Cell) -> tuple[Target, ...]:
@@ -409,34 +411,34 @@ class _Planner:
             turn = (repetition - 1) % len(template.recordings)
             facts = template.recording_facts[turn] if template.recording_facts else facts
             phrase = Recording(template.recordings[turn], phrase_end_s=facts.phrase_end_s)
-        asked = self._query(template) if template.kind is TrialKind.COMMAND else None
+        query = self._query(template) if template.kind is TrialKind.COMMAND else None
         # With a deterministic device, the same samples would add no evidence and make intervals too narrow.
         timed = replace(
-            self._recipe(template, asked, profile, cell),
+            self._recipe(template, query, profile, cell),
             lead_in_s=heard.lead_in_s,
             tail_s=heard.tail_s,
-            rate_hz=INJECTED_HZ if all(one.injected for one in heard.targets) else AIR_HZ,
+            rate_hz=INJECTED_HZ if all(target.injected for target in heard.targets) else AIR_HZ,
             variant=repetition,
             as_recorded=template.as_recorded,
         )
         bare = not (timed.lead_in_s or timed.tail_s or timed.opening)
-        if template.as_recorded and template.recordings and asked is None and bare:
+        if template.as_recorded and template.recordings and query is None and bare:
             timed = replace(timed, whole=True, variant=(repetition - 1) // len(template.recordings))
-        recipe = replace(timed, query=asked.utterance, wake_phrase=phrase) if asked else replace(timed, query=phrase)
+        recipe = replace(timed, query=query.utterance, wake_phrase=phrase) if query else replace(timed, query=phrase)
         if template.kind is TrialKind.AMBIENT:
             recipe = replace(recipe, noise=None)
         return Trial(
             id=trial_id,
             number=0,
             template=template.id,
-            query_id=asked.id if asked else "",
+            query_id=query.id if query else "",
             device=first.device,
             loudspeaker=first.player,
             recipe=recipe,
-            reference=asked.reference if asked else heard.phrase,
-            alternatives=asked.alternatives if asked else (),
+            reference=query.reference if query else heard.phrase,
+            alternatives=query.alternatives if query else (),
             recognised=replace(scenario.recognised, language=recipe.voice.language),
-            evidence=Evidence.DEVICE if asked else Evidence.NONE,
+            evidence=Evidence.DEVICE if query else Evidence.NONE,
             reprompt=template.reprompt or scenario.defaults.reprompt,
             close_dialogue=None,
             conditions=(*((name, label) for name, label, _ in cell), *facts.traits),
@@ -478,11 +480,11 @@ def _phrase(devices: list[Device], template: TrialTemplate) -> str:
 
 
 def _evidence(
-    template: TrialTemplate, asked: Evidence, reports: tuple[ObservationKind, ...], rule: RepromptRule
+    template: TrialTemplate, evidence: Evidence, reports: tuple[ObservationKind, ...], rule: RepromptRule
 ) -> Evidence:
     """The source of evidence: the device, if it reports what decides whether the query is repeated."""
-    if asked is not Evidence.AUTO:
-        return asked
+    if evidence is not Evidence.AUTO:
+        return evidence
     by_words = template.expects is None or rule.until is Until.RECOGNISED
     decides = ObservationKind.TRANSCRIPT if by_words else ObservationKind.INTENT
     return Evidence.DEVICE if decides in reports else Evidence.OPERATOR

@@ -51,7 +51,7 @@ _WORDS = {
 def said_text(trial: Trial) -> str:
     """What a person is asked to say in a trial: wake phrase and query."""
     parts = (trial.recipe.wake_phrase, trial.recipe.query)
-    return ", ".join(one.text for one in parts if isinstance(one, SpokenText))
+    return ", ".join(part.text for part in parts if isinstance(part, SpokenText))
 
 
 def place_of(trial: Trial) -> str:
@@ -168,8 +168,8 @@ class Prompter:
     def _show(self, turn: _Turn) -> None:
         run, machine = self._run, turn.machine
         run.prompt = turn.prompt, turn.until_s
-        asked = in_a_line(turn.prompt)
-        run.append(OperatorAsked(machine.trial.id, machine.take, machine.attempt or 0, asked, Question.SPEECH))
+        question = in_a_line(turn.prompt)
+        run.append(OperatorAsked(machine.trial.id, machine.take, machine.attempt or 0, question, Question.SPEECH))
         run.show_machine()
 
     def _hear(self, turn: _Turn, seen: SpeechStarted | SpeechEnded | Overrun) -> bool:
@@ -198,19 +198,19 @@ class Prompter:
 
     def _keep(self, turn: _Turn) -> None:
         """Keeps the speech as the stimulus, and gives the machine its times."""
-        run, machine, said = self._run, turn.machine, turn.said
+        run, machine, speech = self._run, turn.machine, turn.said
         microphone = run.stage.microphone
-        assert said.starts is not None
-        assert said.ends is not None
+        assert speech.starts is not None
+        assert speech.ends is not None
         assert microphone is not None
         self._ended()
         try:
-            sound, first_s = microphone.cut(said.starts.at_s - AROUND_S, said.ends.at_s + AROUND_S)
+            sound, first_s = microphone.cut(speech.starts.at_s - AROUND_S, speech.ends.at_s + AROUND_S)
         except DeviceError as error:
             run.append(FaultMet(microphone.id, str(error)))
             self._interrupt(turn, f"clip_lost: {error.what}")
             return
-        starts_s, ends_s = said.starts.at_s - first_s, said.ends.at_s - first_s
+        starts_s, ends_s = speech.starts.at_s - first_s, speech.ends.at_s - first_s
         if not turn.closing:
             clip = run.save_clip(sound, first_s)
             timing = StimulusTiming(clip.sha256, starts_s, ends_s, sound.duration_s)
@@ -230,7 +230,7 @@ class Prompter:
                 )
             )
             machine.spoken(timing)
-        error_s = max(said.starts.error_s, said.ends.error_s)
+        error_s = max(speech.starts.error_s, speech.ends.error_s)
         first, last = Stamp(first_s, error_s), Stamp(first_s + sound.duration_s, error_s)
         player, now_s = machine.trial.players[0], run.now_s()
         self._perform(machine.feed(StimulusStarted(player, first, turn.play_id), now_s))
@@ -266,17 +266,17 @@ class Prompter:
         player, held = machine.trial.players[0], turn.held
         turn.held = []
         cut = StimulusEnded(player, Stamp(now_s), turn.play_id, complete=False, why=why)
-        return [action for one in (*held, cut) for action in machine.feed(one, now_s)]
+        return [action for observation in (*held, cut) for action in machine.feed(observation, now_s)]
 
     def _release(self, turn: _Turn) -> None:
         held, turn.held = turn.held, []
-        for one in held:
-            self._perform(turn.machine.feed(one, self._run.now_s()))
+        for observation in held:
+            self._perform(turn.machine.feed(observation, self._run.now_s()))
 
 
 def _answers(seen: Observation, trial: Trial) -> bool:
     """Whether a device of the trial reports that it has heard the end of the speech."""
-    if not any(seen.source in one.sources for one in trial.targets):
+    if not any(seen.source in target.sources for target in trial.targets):
         return False
     match seen:
         case Status(state=state):

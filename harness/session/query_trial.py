@@ -211,11 +211,11 @@ class TrialMachine(Take):
                     self._lost.discard(THE_DEVICE)
                 if state is DeviceState.STARTED and self._phase in UNDER_WAY:
                     self._interrupt("device_restarted")
-            case LinkLost(source=source, at=at, what=what):
+            case LinkLost(source=source, at=at, what=problem):
                 if source == self.trial.microphone and self._quiet.span is not None:
                     self._quiet.speech_ended(at)  # nobody will hear its end
                 if source in self._needed():
-                    self._lose(source, what)
+                    self._lose(source, problem)
             case LinkBack(source=source):
                 self._lost.discard(source)
             case _:
@@ -270,14 +270,14 @@ class TrialMachine(Take):
             self._current, self._previous = owner, None
             self._late_window = not self._lost and self._may_answer_late()
 
-    def _lose(self, source: str, what: str) -> None:
+    def _lose(self, source: str, problem: str) -> None:
         self._lost.add(source)
         if self._phase is Phase.CLOSING:
             self._closing_done = True
         elif self._phase is Phase.CHECKING and source not in self.trial.sources:
             return  # the response is stored, and the evidence arrives separately
         elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:
-            self._interrupt(f"device_gone: {what}" if source == THE_DEVICE else f"link_lost: {source}: {what}")
+            self._interrupt(f"device_gone: {problem}" if source == THE_DEVICE else f"link_lost: {source}: {problem}")
 
     # Time
 
@@ -431,9 +431,9 @@ class TrialMachine(Take):
             self._conclude(attempt)
             return
         attempt.asked = True
-        asked = frame_question(self.trial) or QUESTION
-        self._enter(Phase.ASKING, asked)
-        self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, asked))
+        question_text = frame_question(self.trial) or QUESTION
+        self._enter(Phase.ASKING, question_text)
+        self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, question_text))
 
     def _conclude(self, attempt: Attempt) -> None:
         self._write_row(attempt.verdict())
@@ -450,12 +450,12 @@ class TrialMachine(Take):
 
     def _ask_of_effect(self, attempt: Attempt) -> None:
         """Before closing the dialogue, because closing words might undo the effect."""
-        asked = question(attempt) if self._answered() and self.attended else ""
-        if not asked:
+        question_text = question(attempt) if self._answered() and self.attended else ""
+        if not question_text:
             self._after_looking()
             return
-        self._enter(Phase.ASKING_EFFECT, asked)
-        self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, asked, Question.EFFECT))
+        self._enter(Phase.ASKING_EFFECT, question_text)
+        self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, question_text, Question.EFFECT))
 
     def _after_looking(self) -> None:
         self._enter(Phase.CLOSING if self._may_be_open() else Phase.WAITING, self._why_waiting())

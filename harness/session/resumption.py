@@ -88,10 +88,10 @@ class Resumption:
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:
         """The fold over a log's rows. plan: for a log whose first row does not list the trials."""
         trials = tuple(plan)
-        found = cls(takes=[(trial.id, 1) for trial in trials], lives=Liveness(trials))
+        resumption = cls(takes=[(trial.id, 1) for trial in trials], lives=Liveness(trials))
         for entry in entries:
-            found.add(entry)
-        return found
+            resumption.add(entry)
+        return resumption
 
     def add(self, entry: Entry) -> None:
         self.rows = entry.seq

@@ -166,7 +166,7 @@ class EventClips:
         sound = _Sound(waveform, starts_s, starts_s + waveform.duration_s)
         line = self._lines.setdefault(started.source, [])
         oldest_s = starts_s - 2 * (listening.settings.clip_before_s + listening.settings.clip_after_s)
-        line[:] = [one for one in line if one.ends_s > oldest_s] + [sound]
+        line[:] = [older_sound for older_sound in line if older_sound.ends_s > oldest_s] + [sound]
 
     def _cut_short(self, ended: StimulusEnded) -> None:
         line = self._lines.get(ended.source)
@@ -178,7 +178,11 @@ class EventClips:
 
     def _woke(self, wake: Wake, seq: int) -> None:
         listening = self._listening
-        target = next((one for one in listening.targets if wake.source in one.sources), None) if listening else None
+        target = (
+            next((candidate for candidate in listening.targets if wake.source in candidate.sources), None)
+            if listening
+            else None
+        )
         if listening is None or target is None or (self._microphone is None and not target.injected):
             return
         since_s = self._clock.now_s()
@@ -212,9 +216,9 @@ class EventClips:
         clip: Clip | None = None
         why = "the sound around it is not kept any more"
         try:
-            found = cut()
-            if found is not None and len(found[0].samples):
-                clip = self._log.save_clip(*found)
+            excerpt = cut()
+            if excerpt is not None and len(excerpt[0].samples):
+                clip = self._log.save_clip(*excerpt)
         except (DeviceError, LogError) as error:
             why = str(error)
         self._told(Clipped(wanted.seq, clip, "" if clip else why))
@@ -332,9 +336,9 @@ class Inbox:
         self._queue: queue.SimpleQueue[Arrived] = threads.simple_queue()
         self._first: deque[Arrived] = deque()
 
-    def put(self, told: Told) -> None:
+    def put(self, message: Told) -> None:
         """From any thread; never blocks."""
-        self._queue.put((told, self._clock.now_s()))
+        self._queue.put((message, self._clock.now_s()))
 
     @property
     def waiting(self) -> int:
@@ -534,10 +538,10 @@ class Run:
         reason = f"disk full: {full.what}"
         self.show(StateWord.PAUSED, reason)
         resumed: list[Resume] = []
-        kept: list[Arrived] = []
+        backlog: list[Arrived] = []
         while True:
             self.stage.alive()
-            self._until_room_may_be(full, resumed, kept)
+            self._until_room_may_be(full, resumed, backlog)
             try:
                 written = write()
                 break
@@ -545,18 +549,18 @@ class Run:
                 full = error
         for row in (Paused(reason, "engine"), Resumed(resumed[-1].by if resumed else "engine")):
             self.append(row)
-        self.arrivals.put_back(kept)
+        self.arrivals.put_back(backlog)
         for command in resumed:
             self.stage.answer(command.id, True, "")
         return written
 
-    def _until_room_may_be(self, full: LogFull, resumed: list[Resume], kept: list[Arrived]) -> None:
+    def _until_room_may_be(self, full: LogFull, resumed: list[Resume], backlog: list[Arrived]) -> None:
         """Waits for the next retry. Keeps observations for later, and answers only resume and abort."""
         answer = self.stage.answer
         until_s = threads.monotonic() + ROOM_AGAIN_S
         while (left_s := until_s - threads.monotonic()) > 0:
-            found = self.arrivals.get_new(left_s)
-            match found:
+            arrival = self.arrivals.get_new(left_s)
+            match arrival:
                 case None:
                     return
                 case (Resume() as command, _):
@@ -569,7 +573,7 @@ class Run:
                     raise full
                 case (Hello(), _):
                     pass
-                case (told, _) if isinstance(told, Command):
-                    answer(told.id, False, f"the disk is full: {full.what}")
+                case (message, _) if isinstance(message, Command):
+                    answer(message.id, False, f"the disk is full: {full.what}")
                 case _:
-                    kept.append(found)
+                    backlog.append(arrival)

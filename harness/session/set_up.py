@@ -57,7 +57,7 @@ class PowerCycling:
         """
         if trial.memory is not None and trial.memory.primed_by:
             return True  # nothing may happen to the device between a prime and its follow-up
-        every, heard = trial.power_cycle, {one.device: one.sources for one in trial.targets}
+        every, heard = trial.power_cycle, {target.device: target.sources for target in trial.targets}
         due = {
             device: sources
             for device, sources in heard.items()
@@ -72,22 +72,26 @@ class PowerCycling:
     def finished(self, trial: Trial, row: TrialFinished) -> None:
         """A device with a trial that succeeded may be power cycled again as often as the bench allows."""
         if row.outcome not in _PROVES_NOTHING:
-            for one in trial.targets:
-                if not self._liveness.silent(one.device):
-                    self._spent.pop(one.device, None)
+            for target in trial.targets:
+                if not self._liveness.silent(target.device):
+                    self._spent.pop(target.device, None)
 
     def revive(self, trial: Trial, reason: str, devices: Iterable[str] | None = None) -> tuple[str, ...]:
         """Power cycles devices of a trial after a fault: those that answer again. () without a power cycle left.
 
         devices: None: those whose connection is lost, or that the reason names.
         """
-        run, heard = self._run, {one.device: one.sources for one in trial.targets}
+        run, heard = self._run, {target.device: target.sources for target in trial.targets}
         lost = run.seen.lost | run.seen.gone
         if devices is None:
             named = set(re.findall(r"[\w.-]*\w", reason))
             devices = [device for device, sources in heard.items() if (lost | named) & set(sources)]
         most = (run.stage.on_fault or OnFault()).power_cycles
-        due = {one: heard[one] for one in devices if one in run.stage.power and self._spent.get(one, 0) < most}
+        due = {
+            device: heard[device]
+            for device in devices
+            if device in run.stage.power and self._spent.get(device, 0) < most
+        }
         for device in due:
             self._spent[device] = self._spent.get(device, 0) + 1
         try:
@@ -131,7 +135,7 @@ class PowerCycling:
         if not self._turn(devices, on=False):
             return False
         off_s, boot_s, ready_s = (
-            max(getattr(power[one].switch, key) for one in devices) for key in ("off_s", "boot_s", "ready_s")
+            max(getattr(power[device].switch, key) for device in devices) for key in ("off_s", "boot_s", "ready_s")
         )
         named = ", ".join(devices)
         run.show(StateWord.PREPARING, f"{named}: the power is off")
@@ -146,11 +150,11 @@ class PowerCycling:
         if not run.rest(ready_s):
             return False
         for device, sources in devices.items():
-            answers = [self._answered[one] for one in sources if one in self._answered]
+            answers = [self._answered[source] for source in sources if source in self._answered]
             answered_s = max(answers) - self._on_s if answers and self._is_back(sources) else None
             run.append(PowerSwitched(device, True, reason, answered_s, after_fault))
             self._played[device] = 0
-        if gone := [one for one, sources in devices.items() if self._are_lost(sources)]:
+        if gone := [device for device, sources in devices.items() if self._are_lost(sources)]:
             raise DeviceError(
                 f"{', '.join(gone)}: no answer within {exact(boot_s)} s after power on",
                 remedy="Check the device, its switch, and `boot_s` in the bench",
@@ -158,7 +162,7 @@ class PowerCycling:
         return True
 
     def _is_back(self, sources: tuple[str, ...]) -> bool:
-        return any(one in self._answered for one in sources) and not self._are_lost(sources)
+        return any(source in self._answered for source in sources) and not self._are_lost(sources)
 
     def _are_lost(self, sources: tuple[str, ...]) -> bool:
         return bool((self._run.seen.lost | self._run.seen.gone) & set(sources))
@@ -183,7 +187,7 @@ class TrialSettings:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._stands = {id: one.stand for id, one in run.stage.stands.items()}
+        self._stands = {id: setting.stand for id, setting in run.stage.stands.items()}
         # A run that was killed may have left them changed.
         self._to_restore = bool(run.standing.originals) or any(map(self._home, self._stands))
 
@@ -283,7 +287,7 @@ class TrialSettings:
 
 def _connections(trial: Trial) -> tuple[str, ...]:
     """Ids of the connections of the trial's devices."""
-    return tuple(dict.fromkeys(one.connection for one in trial.targets if one.connection))
+    return tuple(dict.fromkeys(target.connection for target in trial.targets if target.connection))
 
 
 def _demand(connection: str, name: str, value: str, has: Mapping[str, DeviceSetting]) -> None:

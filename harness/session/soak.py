@@ -121,9 +121,9 @@ def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Tri
     """
     stretches = {name: _Stretch(0, 0.0) for name in probe}
     for trial in trials:
-        if (one := stretches.get(_soak(trial))) is not None:
-            one.left += 1
-            one.every_s = trial.listening.probe_every_s if trial.listening else 0.0
+        if (soak_stretch := stretches.get(_soak(trial))) is not None:
+            soak_stretch.left += 1
+            soak_stretch.every_s = trial.listening.probe_every_s if trial.listening else 0.0
     for trial in trials:
         sound = trial.recipe.query
         lasts_s, soak = (sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S), _soak(trial)

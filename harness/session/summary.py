@@ -116,11 +116,11 @@ class SessionEffects:
 def effects_in(progress: Progress, folder: Path) -> SessionEffects:
     """First responses with an effect check, a hold or an answer, in the order of playing."""
     items = []
-    for response in filter(None, (one.response for one in progress.trials)):
+    for response in filter(None, (trial.response for trial in progress.trials)):
         key = (response.trial.id, response.take, response.attempt)
-        latest = {name_key(one.rater): one for one in response.judgments if not one.adjudicates}
-        given = [one for one in response.judgments if latest.get(name_key(one.rater)) is one]
-        holds = [one for one in given if one.status is JudgmentStatus.HELD]
+        latest = {name_key(judgment.rater): judgment for judgment in response.judgments if not judgment.adjudicates}
+        given = [judgment for judgment in response.judgments if latest.get(name_key(judgment.rater)) is judgment]
+        holds = [judgment for judgment in given if judgment.status is JudgmentStatus.HELD]
         evidence = progress.effects.get(key)
         if evidence is None and holds:
             due_wall_s = progress.responses_wall_s.get(key)
@@ -135,8 +135,8 @@ def effects_in(progress: Progress, folder: Path) -> SessionEffects:
                     attempt=response.attempt,
                     evidence=evidence,
                     said=response.transcript or "",
-                    held_by=tuple(one.rater for one in holds),
-                    waited_for=any(one.effect is evidence.word for one in holds),
+                    held_by=tuple(judgment.rater for judgment in holds),
+                    waited_for=any(judgment.effect is evidence.word for judgment in holds),
                     answers=progress.effect_answers.get(key, ()),
                 )
             )
@@ -160,15 +160,15 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
     progress: with what people have said since (`log.reader.later_rows`).
     """
     lines: list[str] = []
-    if any(one.trial.listening is None for one in progress.trials) or not progress.trials:
-        lines += trial_table([one for one in progress.trials if one.trial.listening is None])
+    if any(trial.trial.listening is None for trial in progress.trials) or not progress.trials:
+        lines += trial_table([trial for trial in progress.trials if trial.trial.listening is None])
         if frames := frame_table(progress):
             lines += ["", *frames]
         lines += [*interrupted_lines(progress), ""]
     snapshot = wake.snapshot() if wake else None
     lines += results_lines(progress, snapshot, wake_summary(wake) if wake else ())
     lines += self_wake_lines(progress)
-    if folder is not None and any(one.trial.memory is not None for one in progress.trials):
+    if folder is not None and any(trial.trial.memory is not None for trial in progress.trials):
         from harness.session.figures.memory import one_line  # here, since it takes long to import
 
         lines += one_line(folder)
@@ -191,8 +191,8 @@ def procedure_lines(scenario: Scenario, progress: Progress, wake: WakeFigures | 
         return []
     heads = tuple(Column(head, left=True) for head in ("clause", "wanted", "found", "verdict"))
     lines = ["", f"after {scenario.procedure.name.value}, edition {plain_text(scenario.procedure.edition, 40)}"]
-    for device, found in gathered((row.device, row) for row in rows).items():
-        cells = [(row.clause.what, row.clause.wanted, row.found.value, row.found.verdict.value) for row in found]
+    for device, device_rows in gathered((row.device, row) for row in rows).items():
+        cells = [(row.clause.what, row.clause.wanted, row.found.value, row.found.verdict.value) for row in device_rows]
         lines += [f"device {plain_text(device, 80)}", *text_table(heads, cells, _columns(None))]
     return [*lines, ""]
 
@@ -200,9 +200,9 @@ def procedure_lines(scenario: Scenario, progress: Progress, wake: WakeFigures | 
 def interrupted_lines(progress: Progress) -> list[str]:
     """Why trials have no result: `time.r1: not proven: nothing shows that radio was listening`."""
     causes = [
-        f"{plain_text(one.trial.id, 60)}: {plain_text(in_words(one.counting.cause), 200)}"
-        for one in progress.trials
-        if one.counting is not None and one.counting.outcome is Outcome.INTERRUPTED and one.counting.cause
+        f"{plain_text(trial.trial.id, 60)}: {plain_text(in_words(trial.counting.cause), 200)}"
+        for trial in progress.trials
+        if trial.counting is not None and trial.counting.outcome is Outcome.INTERRUPTED and trial.counting.cause
     ]
     return named("interrupted", shortened(causes, REASONS_SHOWN))
 
@@ -237,9 +237,9 @@ def disturbance_lines(progress: Progress) -> list[str]:
     if progress.stalls:
         lines.append(f"stood still {counted(progress.stalls, 'time')}, for {seconds(progress.longest_stall_s)} at most")
     reasons = [
-        f"{plain_text(one.trial.id, 60)}, attempt {attempt.attempt}: {plain_text(attempt.verdict.disturbed, 200)}"
-        for one in progress.trials
-        for attempt in (one.counting.attempts if one.counting else ())
+        f"{plain_text(trial.trial.id, 60)}, attempt {attempt.attempt}: {plain_text(attempt.verdict.disturbed, 200)}"
+        for trial in progress.trials
+        for attempt in (trial.counting.attempts if trial.counting else ())
         if attempt.verdict is not None and attempt.verdict.disturbed
     ]
     return [*lines, *shortened(reasons, REASONS_SHOWN)]
@@ -261,11 +261,11 @@ def check_lines(progress: Progress) -> list[str]:
     counts = progress.bench_checks
     if not counts:
         return []
-    ok, warned, refused = (sum(getattr(one, key) for one in counts) for key in ("ok", "warned", "refused"))
+    ok, warned, refused = (sum(getattr(count, key) for count in counts) for key in ("ok", "warned", "refused"))
     wrong = (
-        f"{one.check}: {bad} of {one.ok + bad} not ok; last: {plain_text(one.last_wrong, 200)}"
-        for one in counts
-        if (bad := one.warned + one.refused)
+        f"{count.check}: {bad} of {count.ok + bad} not ok; last: {plain_text(count.last_wrong, 200)}"
+        for count in counts
+        if (bad := count.warned + count.refused)
     )
     total = f"{ok + warned + refused}: {ok} ok, {warned} warnings, {refused} refusals"
     return named("checks of the bench", (total, *wrong))
@@ -273,7 +273,7 @@ def check_lines(progress: Progress) -> list[str]:
 
 def results_lines(progress: Progress, wake: WakeProgress | None, figures: Sequence[str]) -> list[str]:
     """The totals, and `figures`: the lines on wake results."""
-    asks = any(one.trial.listening is None for one in progress.trials) or not progress.trials
+    asks = any(trial.trial.listening is None for trial in progress.trials) or not progress.trials
     lines = totals_lines(progress.totals) if asks else [finished_line(progress.totals)]
     lines += heard_lines(*words_of_session(progress.totals, wake), normalisation_of(progress))
     lines += named("requests", request_pauses(progress.totals, wake))
@@ -320,23 +320,23 @@ def effect_lines(items: Sequence[EffectItem]) -> list[str]:
         f"{count} {name}"
         for name, count in (
             *(
-                (_EFFECT_WORDS[word], sum(one.evidence.word is word and not one.is_open for one in items))
+                (_EFFECT_WORDS[word], sum(effect.evidence.word is word and not effect.is_open for effect in items))
                 for word in EffectWord
                 if word is not EffectWord.UNKNOWN
             ),
-            ("cannot tell", sum(effect_word(one) == "unknown" and not one.is_open for one in items)),
-            ("open", sum(one.is_open for one in items)),
+            ("cannot tell", sum(effect_word(effect) == "unknown" and not effect.is_open for effect in items)),
+            ("open", sum(effect.is_open for effect in items)),
         )
         if count
     )
-    found = [f"effects              {len(items)}: {counts}"]
-    for one in items:
-        who = "open" if one.is_open else one.evidence.source.value
-        wanted = plain_text(one.evidence.check.wanted or one.evidence.check.question or "what it did", 60)
-        found.append(f"  {fit(effect_word(one), 8)} {fit(who, 8)}  {plain_text(one.trial.id, 30)}: {wanted}")
-        if one.evidence.said:
-            found.append(f"                     {plain_text(one.evidence.said, 300)}")
-    return found
+    lines = [f"effects              {len(items)}: {counts}"]
+    for effect in items:
+        who = "open" if effect.is_open else effect.evidence.source.value
+        wanted = plain_text(effect.evidence.check.wanted or effect.evidence.check.question or "what it did", 60)
+        lines.append(f"  {fit(effect_word(effect), 8)} {fit(who, 8)}  {plain_text(effect.trial.id, 30)}: {wanted}")
+        if effect.evidence.said:
+            lines.append(f"                     {plain_text(effect.evidence.said, 300)}")
+    return lines
 
 
 def effect_word(item: EffectItem) -> str:
@@ -351,17 +351,17 @@ def trial_table(trials: Sequence[TrialProgress], width: int | None = None) -> li
     """One row per trial, by the take that counts, at most `width` columns wide (None: as the terminal)."""
     left = _columns(width) - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
     widths = (*WIDTHS, left * 2 // 5, left - left * 2 // 5) if left >= LEAST_TEXT else WIDTHS
-    names = short_names([one.trial.id for one in trials], WIDTHS[1])
+    names = short_names([trial.trial.id for trial in trials], WIDTHS[1])
     return list(_table(HEADS, map(_trial_cells, trials, names), widths))
 
 
-def _trial_cells(one: TrialProgress, name: str) -> tuple[str, ...]:
-    take, response = one.counting, one.answer
-    verdict = one.last_verdict
+def _trial_cells(trial: TrialProgress, name: str) -> tuple[str, ...]:
+    take, response = trial.counting, trial.answer
+    verdict = trial.last_verdict
     return (
-        str(one.trial.number),
+        str(trial.trial.number),
         name,
-        outcome_in_words(one),
+        outcome_in_words(trial),
         str(len(take.attempts)) if take else "",
         measured(verdict.latency) if verdict and verdict.latency else "",
         verdict.heard or "" if verdict else "",
@@ -369,11 +369,11 @@ def _trial_cells(one: TrialProgress, name: str) -> tuple[str, ...]:
     )
 
 
-def outcome_in_words(one: TrialProgress) -> str:
+def outcome_in_words(trial: TrialProgress) -> str:
     """A trial's result in a few words."""
-    if one.outcome is not None:
-        return OUTCOME_WORDS[one.outcome]
-    return "cut off" if one.state is TrialState.RUNNING else "not played"
+    if trial.outcome is not None:
+        return OUTCOME_WORDS[trial.outcome]
+    return "cut off" if trial.state is TrialState.RUNNING else "not played"
 
 
 # Frames
@@ -381,27 +381,32 @@ def outcome_in_words(one: TrialProgress) -> str:
 
 def frame_table(progress: Progress, width: int | None = None) -> list[str]:
     """A line for each trial with an expected frame."""
-    rows = [one for one in progress.trials if one.trial.expects is not None]
+    rows = [trial for trial in progress.trials if trial.trial.expects is not None]
     if not rows:
         return []
     left = max(LEAST_FRAME, _columns(width) - sum(FRAME_WIDTHS) - len(GAP) * len(FRAME_WIDTHS))
-    names = short_names([one.trial.id for one in rows], FRAME_WIDTHS[1])
+    names = short_names([trial.trial.id for trial in rows], FRAME_WIDTHS[1])
     cells = (
-        (str(one.trial.number), name, str(len(one.counting.attempts)) if one.counting else "", frame_in_words(one))
-        for one, name in zip(rows, names, strict=True)
+        (
+            str(trial.trial.number),
+            name,
+            str(len(trial.counting.attempts)) if trial.counting else "",
+            frame_in_words(trial),
+        )
+        for trial, name in zip(rows, names, strict=True)
     )
     return list(_table(FRAME_HEADS, cells, (*FRAME_WIDTHS, left)))
 
 
-def frame_in_words(one: TrialProgress) -> str:
+def frame_in_words(trial: TrialProgress) -> str:
     """The verdict on a trial's frame, with its parts; "" where it was not played."""
-    verdict = one.last_verdict
+    verdict = trial.last_verdict
     if verdict is None or verdict.understood is None:
         return ""
-    understood, found = verdict.understood, compared(parts_of(one.trial, verdict))
-    if not found and understood.intents is not None:
-        found = "nothing, as expected" if understood.right else "nothing"
-    return f"{verdict_in_words(understood)}{': ' if found else ''}{found}"
+    understood, comparison = verdict.understood, compared(parts_of(trial.trial, verdict))
+    if not comparison and understood.intents is not None:
+        comparison = "nothing, as expected" if understood.right else "nothing"
+    return f"{verdict_in_words(understood)}{': ' if comparison else ''}{comparison}"
 
 
 # Totals
@@ -472,14 +477,14 @@ def heard_lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> lis
     """Three lines of WER totals, a fourth if an operator typed; none without transcripts."""
     if not first.attempts:
         return []
-    told = (
+    counts = (
         f"{words.counts.sentences} of {words.attempts} {which}" for words, which in ((first, "first"), (final, "final"))
     )
     return [
         f"WER, first attempt   {wer_in_words(first)}",
         f"WER, final attempt   {wer_in_words(final)}",
-        f"transcripts          {' and '.join(told)} attempts; words compared as {plain_text(normalisation, 80)}",
-        *(f"typed                {told}" for told in _typed(first, final)),
+        f"transcripts          {' and '.join(counts)} attempts; words compared as {plain_text(normalisation, 80)}",
+        *(f"typed                {text}" for text in _typed(first, final)),
     ]
 
 
@@ -507,16 +512,16 @@ def heard_tables(
     out = [
         f"WER of what was heard, words compared as {normalisation}",
         f"intervals: by query from {LEAST_QUERIES} different ones on, else by try (attempt)",
-        *(f"transcripts typed {told}" for told in _typed(whole.first, whole.final)),
+        *(f"transcripts typed {text}" for text in _typed(whole.first, whole.final)),
         "",
         *_heard_table("", [("all", whole)], columns),
     ]
-    asked = tuple(groupings)
-    for grouping in asked or Grouping:
+    requested_groupings = tuple(groupings)
+    for grouping in requested_groupings or Grouping:
         groups = by_group(trials, grouping)
         # Conditions of one axis equal that axis, which has its own table.
-        of_one_axis = grouping is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)
-        if asked or (len(groups) > 1 and not of_one_axis):
+        of_one_axis = grouping is Grouping.CONDITION and all(len(heard.trial.conditions) < 2 for heard in trials)
+        if requested_groupings or (len(groups) > 1 and not of_one_axis):
             out += ["", *_heard_table(f"by {grouping}", groups, columns)]
     return out
 

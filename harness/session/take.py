@@ -68,11 +68,11 @@ class StimulusTiming:
     @classmethod
     def of_listening(cls, stimulus: RenderedStimulus, kind: TrialKind) -> StimulusTiming:
         """As `of`, the query being the phrase (wake), phrase and command (command) or all of it (ambient)."""
-        found = cls.of(stimulus)
+        timing = cls.of(stimulus)
         wake = stimulus.span_s(Role.WAKE_PHRASE)
         if kind is TrialKind.COMMAND and wake is not None:
-            return replace(found, query_start_s=wake[0])
-        return found
+            return replace(timing, query_start_s=wake[0])
+        return timing
 
 
 UNSPOKEN = StimulusTiming("", 0.0, 0.0, 0.0)
@@ -155,9 +155,9 @@ class BenchState:
             if observation.source == source or isinstance(observation, SpeechStarted | SpeechEnded):
                 activity.see(observation)
         match observation:
-            case LinkLost(source=source, what=what):
+            case LinkLost(source=source, what=problem):
                 self.lost.add(source)
-                self.why[source] = what
+                self.why[source] = problem
             case LinkBack(source=source):
                 self.lost.discard(source)
             case Status(source=source, state=state, detail=detail):

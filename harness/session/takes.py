@@ -314,9 +314,9 @@ class Takes:
         if before != prime:
             if not standing.in_play(prime):
                 run.append(RerunAsked(prime, standing.next_take(prime), PROBE))
-            for one in standing.pending():
-                if one[0] == prime and run.ending is None:
-                    self.play(one, (take,))
+            for pending_take in standing.pending():
+                if pending_take[0] == prime and run.ending is None:
+                    self.play(pending_take, (take,))
             if run.ending is not None:
                 return False
             self._last_played = trial.id
@@ -418,19 +418,19 @@ class Takes:
             sounding.append(player)
         return ()
 
-    def check_level(self, told: StimulusStarted | StimulusEnded) -> None:
+    def check_level(self, observation: StimulusStarted | StimulusEnded) -> None:
         """Logs the level of a stimulus that was played whole.
 
         Interrupts its attempt if the level is off, or the device was silent when it should have spoken or played.
         """
         run, stage, row = self._run, self._run.stage, self._attempt
-        if row is None or told.play_id != row.play_id or stage.microphone is None:
+        if row is None or observation.play_id != row.play_id or stage.microphone is None:
             return
-        if isinstance(told, StimulusStarted):
-            self._left_s[told.source] = told.at.at_s
+        if isinstance(observation, StimulusStarted):
+            self._left_s[observation.source] = observation.at.at_s
             return
-        left_s, sound = self._left_s.pop(told.source, None), run.sounds.get(told.play_id)
-        if left_s is None or sound is None or not told.complete or run.machine is None:
+        left_s, sound = self._left_s.pop(observation.source, None), run.sounds.get(observation.play_id)
+        if left_s is None or sound is None or not observation.complete or run.machine is None:
             return
         try:
             if refusal := silence_of(run.machine.trial, run.machine.called_s, left_s, stage.microphone):
@@ -442,13 +442,13 @@ class Takes:
             # A phrase of a second has a level of its own: in P.56, 0.2 s after it are part of it.
             asked_dbfs = None if recipe.as_recorded or recipe.placement else recipe.level_dbfs
             ear, beside = stage.microphone, run.beside
-            found = stage.levels.measure(row, told.source, sound, left_s, ear, beside, asked_dbfs)
+            level = stage.levels.measure(row, observation.source, sound, left_s, ear, beside, asked_dbfs)
         except DeviceError as error:
             run.append(FaultMet(stage.microphone.id, str(error)))
             return
-        if found is not None:
-            run.append(found)
-            if stage.levels is not None and (refusal := stage.levels.refusal(found)):
+        if level is not None:
+            run.append(level)
+            if stage.levels is not None and (refusal := stage.levels.refusal(level)):
                 self.perform(run.machine.interrupt(run.now_s(), refusal))
 
     def _freeze(self, freeze: FreezeResponse, machine: TrialMachine) -> Sequence[Action]:
@@ -472,11 +472,11 @@ class Takes:
             transcribe(waveform, lambda text: run.arrivals.put(Transcribed(trial_id, take, attempt, text)))
         return machine.response_frozen(run.now_s(), transcribing=transcribe is not None)
 
-    def transcribed(self, told: Transcribed, arrived_s: float) -> None:
+    def transcribed(self, message: Transcribed, arrived_s: float) -> None:
         """Our recogniser is done with a response."""
         run, machine = self._run, self._run.machine
-        of = told.trial_id, told.take, told.attempt
+        of = message.trial_id, message.take, message.attempt
         self.transcribing.discard(of)
-        run.append(ResponseTranscribed(*of, told.text, run.stage.recogniser_name))
+        run.append(ResponseTranscribed(*of, message.text, run.stage.recogniser_name))
         if machine is not None and (machine.trial.id, machine.take) == of[:2]:
             self.perform(machine.transcribed(arrived_s))

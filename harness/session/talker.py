@@ -87,8 +87,8 @@ def read_prompts(path: Path) -> tuple[str, ...]:
         if (fault := fault_in(line, place, "utf-8")) is not None:
             problems.append(fault)
         elif len(prompt) > LONGEST_PROMPT:
-            what = f"the prompt has {len(prompt)} characters"
-            problems.append(InputError(what, place=place, remedy=f"Use at most {LONGEST_PROMPT}"))
+            problem = f"the prompt has {len(prompt)} characters"
+            problems.append(InputError(problem, place=place, remedy=f"Use at most {LONGEST_PROMPT}"))
         prompts.append(prompt)
     if problems:
         raise InputProblems(problems)
@@ -133,16 +133,16 @@ class TalkerFolder:
         """How many recordings of this prompt this talker has."""
         return sum(1 for row in self._rows if (row["phrase"], row["talker"]) == (prompt, self._talker))
 
-    def keep(self, prompt: str, said: SaidPrompt) -> str:
+    def keep(self, prompt: str, utterance: SaidPrompt) -> str:
         """Stores the recording and then its row; returns the file's name."""
         self._folder.mkdir(parents=True, exist_ok=True)
         number = 1 + sum(1 for row in self._rows if row["talker"] == self._talker)
         while (path := self._folder / f"{self._talker}_{number:04d}.wav").exists():
             number += 1
         content = io.BytesIO()
-        soundfile.write(content, said.sound.samples, said.sound.rate_hz, "PCM_24", format="WAV")
+        soundfile.write(content, utterance.sound.samples, utterance.sound.rate_hz, "PCM_24", format="WAV")
         write_whole(path, content.getvalue())
-        end_ms = fixed(said.phrase_end_s * 1000, 0)
+        end_ms = fixed(utterance.phrase_end_s * 1000, 0)
         self._rows.append(
             dict(zip(COLUMNS, (path.name, prompt, self._talker, end_ms), strict=True)) | dict(self._extra)
         )
@@ -223,25 +223,25 @@ class Talker:
         if float(np.abs(sound.samples).max(initial=0.0)) >= CLIPPED:
             raise Unusable("too loud: the sound is clipped. Turn the microphone's gain down, or step back")
         level = rms_dbfs(speech)
-        said = SaidPrompt(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
-        if floor_dbfs is not None and said.snr_db < LEAST_SNR_DB:
-            raise Unusable(f"too quiet: {fixed(said.snr_db, 0)} dB over the noise. Speak up, or step closer")
-        return said
+        utterance = SaidPrompt(sound, end_s - first_s, level, level if floor_dbfs is None else floor_dbfs)
+        if floor_dbfs is not None and utterance.snr_db < LEAST_SNR_DB:
+            raise Unusable(f"too quiet: {fixed(utterance.snr_db, 0)} dB over the noise. Speak up, or step closer")
+        return utterance
 
     def _span(self, since_s: float, wait_s: float) -> tuple[float, float]:
         """Where the speech begins and ends."""
-        said = TalkerSpeech(since_s, wait_s)
-        while not said.over(self._clock.now_s()):
+        speech = TalkerSpeech(since_s, wait_s)
+        while not speech.over(self._clock.now_s()):
             match self._next():
-                case LinkLost(what=what):
-                    raise SoundError(f"the microphone was lost: {what}", remedy="Reconnect it, and run this again")
+                case LinkLost(what=problem):
+                    raise SoundError(f"the microphone was lost: {problem}", remedy="Reconnect it, and run this again")
                 case None:
                     pass
                 case seen:
-                    said.see(seen)
-        assert said.starts is not None
-        assert said.ends is not None
-        return said.starts.at_s, said.ends.at_s
+                    speech.see(seen)
+        assert speech.starts is not None
+        assert speech.ends is not None
+        return speech.starts.at_s, speech.ends.at_s
 
     def _next(self) -> Observation | None:
         """What the microphone observed next; None after _STEP_S."""

@@ -68,10 +68,10 @@ def trial_table(progress: Progress, wake: WakeFigures | None) -> TypedTable:
             for play in wake.plays(device.device):
                 heard.setdefault(play.trial.id, []).append(play)
     rows = []
-    for one in progress.trials:
-        row = _of_trial(one)
-        plays = heard.get(one.trial.id)
-        rows += [row | _of_device(play, one.trial) for play in plays] if plays else [row]
+    for trial in progress.trials:
+        row = _of_trial(trial)
+        plays = heard.get(trial.trial.id)
+        rows += [row | _of_device(play, trial.trial) for play in plays] if plays else [row]
     names = [name for name, _, _ in TRIAL_COLUMNS]
     values = tuple(tuple(row.get(name) for name in names) for row in rows)
     return TypedTable(tuple((name, content) for name, content, _ in TRIAL_COLUMNS), values)
@@ -81,8 +81,8 @@ def trials_csv(progress: Progress, wake: WakeFigures | None) -> bytes:
     return csv_of(trial_table(progress, wake), {"exposure_s": 3, "unproven_s": 3})
 
 
-def _of_trial(one: TrialProgress) -> dict[str, Value]:
-    take, trial, response = one.counting, one.trial, one.answer
+def _of_trial(progress: TrialProgress) -> dict[str, Value]:
+    take, trial, response = progress.counting, progress.trial, progress.answer
     verdict = take.deciding.verdict if take and take.deciding else None
     row: dict[str, Value] = {
         "number": trial.number,
@@ -112,12 +112,12 @@ def _of_trial(one: TrialProgress) -> dict[str, Value]:
             "length_ms": _rounded_ms(verdict.length.value_s) if verdict.length else None,
         }
     if trial.expects is not None:
-        told = one.last_verdict.understood if one.last_verdict else None
-        known = told is not None and told.intents is not None
+        frame = progress.last_verdict.understood if progress.last_verdict else None
+        known = frame is not None and frame.intents is not None
         row["expected"] = plain_text(written(trial.expects.intents, trial.expects.slots))
-        row["understood"] = plain_text(written(told.intents or (), told.slots)) if told and known else None
-        row["intents_right"] = None if told is None or told.intents_right is None else int(told.intents_right)
-        row["frame_right"] = None if told is None or told.right is None else int(told.right)
+        row["understood"] = plain_text(written(frame.intents or (), frame.slots)) if frame and known else None
+        row["intents_right"] = None if frame is None or frame.intents_right is None else int(frame.intents_right)
+        row["frame_right"] = None if frame is None or frame.right is None else int(frame.right)
     if not isinstance(trial.recipe.query, Ambience):  # in which nobody speaks
         row["recording"] = plain_text(trial.recording)
         row["speaker"] = plain_text(trial.speaker)

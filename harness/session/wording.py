@@ -224,8 +224,8 @@ class RowWriter:
             case EventClipped(event_seq=seq, clip=clip):
                 return f"    sound around event {seq} kept as {plain_text(clip.name, 80)}"
             case EventReviewed(event_seq=seq, word=word, by=by):
-                said = "review withdrawn" if word is None else REVIEW_WORDS[word]
-                return f"event {seq}: {said}, by {plain_text(by, 40)}"
+                review = "review withdrawn" if word is None else REVIEW_WORDS[word]
+                return f"event {seq}: {review}, by {plain_text(by, 40)}"
             case DecisionReached():
                 return f"DECIDED {decision_in_words(record)}"
             case SettingsNoted(source=source, of=of, settings=settings):
@@ -234,16 +234,16 @@ class RowWriter:
             case StimulusSpoken(talker=talker, text=text):
                 duration = seconds(record.query_end_s - record.query_start_s)
                 return f"    {plain_text(talker, 60)} said {quoted(text)} in {duration}"
-            case LevelMeasured(loudspeaker=loudspeaker, asked_spl=asked, heard_spl=heard):
+            case LevelMeasured(loudspeaker=loudspeaker, asked_spl=nominal, heard_spl=heard):
                 reached = "was not heard" if heard is None else f"heard {fixed(heard, 1)} dB SPL"
-                return f"    level of {plain_text(loudspeaker, 60)}: asked {fixed(asked, 1)}, {reached}"
+                return f"    level of {plain_text(loudspeaker, 60)}: asked {fixed(nominal, 1)}, {reached}"
             case PowerSwitched():
                 return _power(record)
             case BenchChecked(check=check, level=level, says=says):
                 word = {"ok": "ok", "warn": "WARNING", "fail": "REFUSED"}[level]
                 return f"check {check}: {word}: {plain_text(says, 400)}"
-            case FaultMet(source=source, what=what):
-                return f"FAULT {plain_text(source, 60)}: {plain_text(what, 400)}"
+            case FaultMet(source=source, what=problem):
+                return f"FAULT {plain_text(source, 60)}: {plain_text(problem, 400)}"
             case _:
                 return _of_attempt(record)
 
@@ -270,15 +270,15 @@ class RowWriter:
         again = f" (take {take})" if take > 1 else ""
         if trial is None:
             return f"TRIAL {plain_text(trial_id, 80)}{again}"
-        asked = trial.recipe.query
+        query = trial.recipe.query
         if trial.listening is not None:
             return f"TRIAL {trial.number}/{len(self._trials)} {trial.id}{again}: {_listening(trial, trial.listening)}"
-        said = quoted(asked.text if isinstance(asked, SpokenText) else trial.reference)
+        words = quoted(query.text if isinstance(query, SpokenText) else trial.reference)
         where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
         place = f"{trial.number}/{len(self._trials)}"
         wants = trial.expects
         frame = "" if wants is None else f", expected {written(wants.intents, wants.slots)}"
-        return f"TRIAL {place} {trial.id}{again}: {said} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
+        return f"TRIAL {place} {trial.id}{again}: {words} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
 
 
 def _listening(trial: Trial, listening: Listening) -> str:
@@ -286,14 +286,14 @@ def _listening(trial: Trial, listening: Listening) -> str:
     sound = trial.recipe.query
     match sound:
         case Ambience(duration_s=duration_s):
-            what = f"{exact(duration_s)} s of {plain_text(listening.source, 60)}"
+            content = f"{exact(duration_s)} s of {plain_text(listening.source, 60)}"
         case Recording(path=path):
-            what = f"{quoted(listening.phrase, 60)} from {plain_text(path.rpartition('/')[2], 80)}"
+            content = f"{quoted(listening.phrase, 60)} from {plain_text(path.rpartition('/')[2], 80)}"
         case SpokenText(text=text):
-            what = f"{quoted(text)}, {trial.recipe.voice.label()}"
-    to = ", ".join(f"{one.device}{' (injected)' if one.injected else ''}" for one in listening.targets)
+            content = f"{quoted(text)}, {trial.recipe.voice.label()}"
+    to = ", ".join(f"{target.device}{' (injected)' if target.injected else ''}" for target in listening.targets)
     where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
-    return f"{listening.kind.value} {what} to {to}{where}"
+    return f"{listening.kind.value} {content} to {to}{where}"
 
 
 def _of_attempt(record: Record) -> str | None:
@@ -325,11 +325,13 @@ def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
     return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_because(in_words(row.cause))}"
 
 
-def _frame(row: AttemptFinished, told: Understood, trial: Trial | None) -> str:
+def _frame(row: AttemptFinished, frame: Understood, trial: Trial | None) -> str:
     """What was understood, part by part, with signs if the device reported something."""
-    found = () if trial is None else parts_of(trial, row)
-    what = compared(found) or ("nothing, as expected" if told.right else "nothing" if told.intents is not None else "")
-    return f"{verdict_in_words(told)}{': ' if what else ''}{what}"
+    parts = () if trial is None else parts_of(trial, row)
+    comparison = compared(parts) or (
+        "nothing, as expected" if frame.right else "nothing" if frame.intents is not None else ""
+    )
+    return f"{verdict_in_words(frame)}{': ' if comparison else ''}{comparison}"
 
 
 _DETAILS = (
@@ -369,8 +371,8 @@ def _observed(observation: Observation) -> str | None:
             weak = weakness(plain_text(inferred, 60), ", ")
             return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}{weak}"
         case Intent(source=source, name=name, slots=slots):
-            found = "".join(f", {slot} {quoted(value, 60)}" for slot, value in slots[:20])
-            return f"    {source} reports that it understood {plain_text(name, 80) or 'nothing'}{found}"
+            slots_text = "".join(f", {slot} {quoted(value, 60)}" for slot, value in slots[:20])
+            return f"    {source} reports that it understood {plain_text(name, 80) or 'nothing'}{slots_text}"
         case Transcript(source=source, text=text):
             return f"    {source} reports that it heard {quoted(text)}"
         case ResponseText(source=source, text=text):
@@ -387,8 +389,8 @@ def _observed(observation: Observation) -> str | None:
             return f"    operator: {word}{', heard ' + quoted(heard) if heard else ''}"
         case Unread(source=source):
             return f"NOT READ {source}: {plain_text(unread_in_words(observation), 300)}"
-        case LinkLost(source=source, what=what):
-            return f"LOST {source}: {plain_text(what, 300)}"
+        case LinkLost(source=source, what=problem):
+            return f"LOST {source}: {plain_text(problem, 300)}"
         case LinkBack(source=source):
             return f"BACK {source}"
         case HostStalled(lasted_s=lasted_s, load=load, steal=steal):
@@ -400,12 +402,12 @@ def _because(cause: str) -> str:
     return f" ({plain_text(cause, 200)})" if cause else ""
 
 
-def described_in_words(one: DeviceDescribed) -> str:
+def described_in_words(board: DeviceDescribed) -> str:
     """`radio: firmware 1.4.2, serial number A1B2`."""
-    firmware, serial = plain_text(one.firmware, 80), plain_text(one.serial, 80)
-    said = [f"firmware {firmware}"] if firmware else []
-    said += [f"serial number {serial}"] if serial else []
-    return f"{plain_text(one.source, 80)}: {', '.join(said) or 'reports neither firmware nor serial number'}"
+    firmware, serial = plain_text(board.firmware, 80), plain_text(board.serial, 80)
+    parts = [f"firmware {firmware}"] if firmware else []
+    parts += [f"serial number {serial}"] if serial else []
+    return f"{plain_text(board.source, 80)}: {', '.join(parts) or 'reports neither firmware nor serial number'}"
 
 
 LONGEST = 200
@@ -417,12 +419,12 @@ def short_names(ids: Sequence[str], width: int) -> list[str]:
     A last part that all share (`.r1`) is left out. Names that are still too long lose the part whose removal keeps most
     of them different. If the width is too small, some may look alike.
     """
-    names = _without_shared_end([plain_text(one, LONGEST) for one in ids])
-    if all(len(one) <= width for one in names):
+    names = _without_shared_end([plain_text(name, LONGEST) for name in ids])
+    if all(len(name) <= width for name in names):
         return names
     half = width // 2
     tails = sorted(range(width), key=lambda tail: abs(tail - half))
-    ways = [[cut(one, width, tail) for one in names] for tail in tails]
+    ways = [[cut(name, width, tail) for name in names] for tail in tails]
     # max takes the first of equal ones, which has the most even halves
     return max((*ways, _differences(ways[0], names, width)), key=lambda way: len(set(way)))
 
@@ -444,7 +446,7 @@ def _without_shared_end(names: list[str]) -> list[str]:
 def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
     """The names as shown; where some look alike, their beginning and the part in which they differ."""
     alike = gathered((name, index) for index, name in enumerate(shown))
-    found = list(shown)
+    distinct_names = list(shown)
     for group in alike.values():
         if len(group) > 1:
             front = _shared([names[index] for index in group])
@@ -453,8 +455,10 @@ def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
                 name = names[index]
                 core = name[front : len(name) - back]
                 room = width - 1 - len(core)
-                found[index] = name[:room] + ELLIPSIS + core if room > 0 else cut(core or name, width, width // 2)
-    return found
+                distinct_names[index] = (
+                    name[:room] + ELLIPSIS + core if room > 0 else cut(core or name, width, width // 2)
+                )
+    return distinct_names
 
 
 def _shared(texts: Sequence[str]) -> int:

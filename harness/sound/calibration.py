@@ -128,8 +128,8 @@ def noise_of(signal: str, level_dbfs: float, seconds: float) -> Waveform:
 
 def settings_of(equipment: Equipment) -> str:
     """What a loudspeaker's level depends on in the bench, such as `gain_db -6, output 2`; "" for nothing."""
-    found = ((name, getattr(equipment.options, name, "")) for name in ("gain_db", "output", "equaliser"))
-    return ", ".join(f"{name} {value if isinstance(value, str) else exact(value)}" for name, value in found if value)
+    settings = ((name, getattr(equipment.options, name, "")) for name in ("gain_db", "output", "equaliser"))
+    return ", ".join(f"{name} {value if isinstance(value, str) else exact(value)}" for name, value in settings if value)
 
 
 def unfit(equipment: Equipment, calibration: Calibration, today: date | None) -> str:
@@ -146,21 +146,21 @@ def unfit(equipment: Equipment, calibration: Calibration, today: date | None) ->
     return ""
 
 
-def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None, found: Findings) -> None:
+def check_comparable(loudspeakers: list[Equipment], microphone: Equipment | None, findings: Findings) -> None:
     """Notes why the levels of a bench with `level_tolerance_db` cannot be compared with what its microphone hears."""
     today, at = datetime.now().astimezone().date(), ("level_tolerance_db",)
     if microphone is None:
-        found.add(at, "no microphone hears the levels", "Add a calibrated microphone, or remove the key", key=True)
+        findings.add(at, "no microphone hears the levels", "Add a calibrated microphone, or remove the key", key=True)
     parts = [*loudspeakers, *([microphone] if microphone else [])]
-    for one in parts:
-        if wrong := unfit(one, one.calibration, today) if one.calibration else "it is not calibrated":
-            remedy = f"Run harness admin calibrate for {one.id}, and name the file in its entry"
-            found.add(at, f"the level of {one.id!r} is not known: {wrong}", remedy, key=True)
-    places = {one.calibration.at: one.id for one in parts if one.calibration}
+    for part in parts:
+        if wrong := unfit(part, part.calibration, today) if part.calibration else "it is not calibrated":
+            remedy = f"Run harness admin calibrate for {part.id}, and name the file in its entry"
+            findings.add(at, f"the level of {part.id!r} is not known: {wrong}", remedy, key=True)
+    places = {part.calibration.at: part.id for part in parts if part.calibration}
     if len(places) > 1:
         listed = ", ".join(f"{name} at {place!r}" for place, name in places.items())
         remedy = "Calibrate them at one place, where the microphone stands"
-        found.add(at, f"levels at different places cannot be compared ({listed})", remedy, key=True)
+        findings.add(at, f"levels at different places cannot be compared ({listed})", remedy, key=True)
 
 
 def problem_of(

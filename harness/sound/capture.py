@@ -102,9 +102,9 @@ class Capture:
             case _:
                 raise SoundError(f"a recording stream does not send {packet.word.name}")
 
-    def faulted(self, at: Stamp, what: str) -> None:
+    def faulted(self, at: Stamp, problem: str) -> None:
         if not self._coming_back:  # A stream that fails before its first block has not been back.
-            self._on_fault(at, what)
+            self._on_fault(at, problem)
 
     def _begin_epoch(self) -> None:
         self._epoch += 1
@@ -211,10 +211,10 @@ class Ring:
             # The clock may step back by less than a sample; that is not a gap.
             raise SoundError(f"the recording does not contain the sound at {moment(start_s)}")
         pieces = [wanted[0].samples]
-        for one, following in itertools.pairwise(wanted):
-            missing_s = following.at_s - self._end_of(one)
+        for block, following in itertools.pairwise(wanted):
+            missing_s = following.at_s - self._end_of(block)
             if missing_s > _FILL_LIMIT_S:
-                raise SoundError(f"the recording has a gap of {seconds(missing_s)} at {moment(self._end_of(one))}")
+                raise SoundError(f"the recording has a gap of {seconds(missing_s)} at {moment(self._end_of(block))}")
             if missing_s > _FILL_FROM_S:
                 pieces.append(np.zeros(round(missing_s * RATE_HZ), dtype=np.float32))
             pieces.append(following.samples)

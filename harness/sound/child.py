@@ -297,14 +297,16 @@ def obey(player: Player | None) -> None:
 
 def devices(portaudio: Any) -> list[SoundDevice]:
     """The devices that PortAudio finds, in its order."""
-    found = []
+    sound_devices = []
     for index in range(portaudio.get_device_count()):
-        told = portaudio.get_device_info_by_index(index)
-        inputs, outputs = int(told["maxInputChannels"]), int(told["maxOutputChannels"])
-        found.append(SoundDevice(index, str(told["name"]), inputs, outputs, int(told["defaultSampleRate"])))
-    if any(device.name == PULSE for device in found):
-        found += of_server(found, _of_server("sinks"), _of_server("sources"))
-    return found
+        description = portaudio.get_device_info_by_index(index)
+        inputs, outputs = int(description["maxInputChannels"]), int(description["maxOutputChannels"])
+        sound_devices.append(
+            SoundDevice(index, str(description["name"]), inputs, outputs, int(description["defaultSampleRate"]))
+        )
+    if any(device.name == PULSE for device in sound_devices):
+        sound_devices += of_server(sound_devices, _of_server("sinks"), _of_server("sources"))
+    return sound_devices
 
 
 def _of_server(kind: str) -> list[str]:
@@ -356,9 +358,12 @@ def list_devices() -> None:
     import pyaudio  # imported here: loads PortAudio, which reads the environment
 
     silence()
-    found = devices(pyaudio.PyAudio())
-    told = [[one.index, one.name, one.inputs, one.outputs, one.rate_hz, one.server_name] for one in found]
-    sys.stdout.write(json.dumps(told) + "\n")
+    sound_devices = devices(pyaudio.PyAudio())
+    rows = [
+        [device.index, device.name, device.inputs, device.outputs, device.rate_hz, device.server_name]
+        for device in sound_devices
+    ]
+    sys.stdout.write(json.dumps(rows) + "\n")
     sys.stdout.flush()
     os._exit(0)
 
@@ -379,10 +384,10 @@ def main() -> None:
         stream(arguments, outlet)
     except (SoundError, OSError) as error:
         named = repr(arguments.device) if arguments.device else "the host's default output"
-        told = {"what": f"{named} cannot be opened: {error.args[0]}", "remedy": ""}
+        failure = {"what": f"{named} cannot be opened: {error.args[0]}", "remedy": ""}
         if isinstance(error, SoundError):
-            told = {"what": error.what, "remedy": error.remedy}
-        outlet.put(Packet(Verb.FAILED, payload=json.dumps(told).encode()))
+            failure = {"what": error.what, "remedy": error.remedy}
+        outlet.put(Packet(Verb.FAILED, payload=json.dumps(failure).encode()))
     try:
         outlet.write_for_ever()
     except BrokenPipeError:

@@ -83,8 +83,8 @@ def learned(source: str, earcons: Earcons) -> Iterator[LearnedEarcon]:
             )
         if not SHORTEST_S <= waveform.duration_s <= LONGEST_S:
             allowed = f"{exact(SHORTEST_S)} to {exact(LONGEST_S)} s can"
-            what = f"a chime of {seconds(waveform.duration_s)} cannot be found: {allowed}"
-            raise InputError(what, place=Place(sound.path), remedy=REMEDY)
+            problem = f"a chime of {seconds(waveform.duration_s)} cannot be found: {allowed}"
+            raise InputError(problem, place=Place(sound.path), remedy=REMEDY)
         samples = recordings.at_rate(waveform, ANALYSIS_HZ).samples
         yield LearnedEarcon(source, sound.meaning, samples, earcons.threshold)
 
@@ -93,14 +93,14 @@ def refuse_alike(earcons: tuple[LearnedEarcon, ...]) -> None:
     """InputError if two chimes would be found in each other."""
     from harness.sound.earcons import likeness
 
-    for one, other in combinations(earcons, 2):
-        found = max(likeness(one, other), likeness(other, one))
-        if found >= min(one.threshold, other.threshold):
-            what = (
-                f"the chimes {one.source} {one.meaning} and {other.source} {other.meaning} sound alike "
-                f"({fixed(found, 2)} of 1), so a find could be either"
+    for earcon, other in combinations(earcons, 2):
+        score = max(likeness(earcon, other), likeness(other, earcon))
+        if score >= min(earcon.threshold, other.threshold):
+            problem = (
+                f"the chimes {earcon.source} {earcon.meaning} and {other.source} {other.meaning} sound alike "
+                f"({fixed(score, 2)} of 1), so a find could be either"
             )
-            raise InputError(what, remedy="Remove one of them, or use one such device for each microphone")
+            raise InputError(problem, remedy="Remove one of them, or use one such device for each microphone")
 
 
 def cut_chime(recording: Waveform) -> Waveform:
@@ -119,8 +119,8 @@ def cut_chime(recording: Waveform) -> Waveform:
     levels = 10 * np.log10(np.maximum(power, 1e-12))
     floor_dbfs, peak_dbfs = float(np.percentile(levels, 20)), float(levels.max())
     if peak_dbfs < floor_dbfs + _MARGIN_DB:
-        what = f"no chime stands out: the loudest sound is {fixed(peak_dbfs - floor_dbfs, 0)} dB above the noise"
-        raise InputError(what, remedy=f"{REMEDY}; {exact(_MARGIN_DB)} dB are needed")
+        problem = f"no chime stands out: the loudest sound is {fixed(peak_dbfs - floor_dbfs, 0)} dB above the noise"
+        raise InputError(problem, remedy=f"{REMEDY}; {exact(_MARGIN_DB)} dB are needed")
     if float(np.abs(recording.samples).max()) >= 0.999:
         raise InputError("the recording is clipped", remedy="Lower the microphone gain")
     least = max(floor_dbfs + _MARGIN_DB / 2, peak_dbfs - _DECAY_DB)
@@ -136,8 +136,8 @@ def cut_chime(recording: Waveform) -> Waveform:
         raise InputError(f"the recording has sounds at {listed or 'no place'}, and {which}", remedy=SPAN)
     (first, last), rate_hz = chimes[0], recording.rate_hz
     if not SHORTEST_S <= (last - first) / rate_hz <= LONGEST_S:
-        what = f"the sound at {listed} lasts {seconds((last - first) / rate_hz)}"
-        raise InputError(f"{what}; a chime lasts {exact(SHORTEST_S)} to {exact(LONGEST_S)} s", remedy=SPAN)
+        problem = f"the sound at {listed} lasts {seconds((last - first) / rate_hz)}"
+        raise InputError(f"{problem}; a chime lasts {exact(SHORTEST_S)} to {exact(LONGEST_S)} s", remedy=SPAN)
     return Waveform(recording.samples[first:last], rate_hz)
 
 
@@ -159,7 +159,7 @@ def store(chime: Waveform, meaning: EarconMeaning, device: str, folder: Path) ->
     if path.exists():
         before = read_earcons(path)
         threshold = before.threshold
-        named = {one.meaning.value: Path(one.path).name for one in before.sounds} | named
+        named = {known_chime.meaning.value: Path(known_chime.path).name for known_chime in before.sounds} | named
     write_whole(sound, as_wave(chime))
     lines = [f"earcons: {device}", f"threshold: {exact(threshold)}", *(f"{key}: {name}" for key, name in named.items())]
     write_whole(path, ("\n".join(lines) + "\n").encode())

@@ -82,10 +82,10 @@ class _Matched:
         samples: _HALF_TAPS more than needed at both ends.
         """
         heard = self._filtered(samples.astype(np.float64))
-        found = np.abs(signal.correlate(heard, self._wanted, "valid", method="fft"))
+        correlation = np.abs(signal.correlate(heard, self._wanted, "valid", method="fft"))
         running = np.concatenate(([0.0], np.cumsum(heard**2)))
         around = running[self.length :] - running[: -self.length]
-        return np.asarray(found / np.sqrt(self._energy * np.maximum(around, _QUIETEST * self.length))), around
+        return np.asarray(correlation / np.sqrt(self._energy * np.maximum(around, _QUIETEST * self.length))), around
 
 
 def band_taps(samples: Mono) -> _Values:
@@ -101,9 +101,9 @@ def band_taps(samples: Mono) -> _Values:
     return np.asarray(response[middle - _HALF_TAPS : middle + _HALF_TAPS + 1] * np.hanning(2 * _HALF_TAPS + 1))
 
 
-def likeness(one: LearnedEarcon, other: LearnedEarcon) -> float:
+def likeness(earcon: LearnedEarcon, other: LearnedEarcon) -> float:
     """The best score of one earcon within the other, 0–1."""
-    matched = _Matched(one)
+    matched = _Matched(earcon)
     room = np.zeros(matched.length + _HALF_TAPS, np.float32)
     return float(matched.scores(np.concatenate((room, other.samples, room)))[0].max())
 
@@ -115,7 +115,7 @@ class EarconFinder:
     """
 
     def __init__(self, earcons: tuple[LearnedEarcon, ...]) -> None:
-        self._matched = [_Matched(one) for one in earcons]
+        self._matched = [_Matched(earcon) for earcon in earcons]
         self.reset()
 
     def reset(self) -> None:
@@ -124,13 +124,13 @@ class EarconFinder:
         self._waiting = 0
         self._best: tuple[float, int, _Matched] | None = None
         self._over = 0
-        for one in self._matched:
-            one.next, one.least = 0, 0.0
+        for matched in self._matched:
+            matched.next, matched.least = 0, 0.0
 
     @property
     def settled(self) -> int:
         """No earcon that is not reported yet begins before this sample."""
-        judged = min((one.next for one in self._matched), default=self._end)
+        judged = min((matched.next for matched in self._matched), default=self._end)
         return judged if self._best is None else min(judged, self._best[1] - _AROUND)
 
     @property
@@ -143,24 +143,24 @@ class EarconFinder:
         if self._waiting < _HOP:
             return []
         self._waiting = 0
-        found: list[EarconFound] = []
+        earcons: list[EarconFound] = []
         for matched in self._matched:
             self._judge(matched)
         while self._best is not None:
             _, start, best = self._best
-            if min(one.next for one in self._matched) <= start + best.length:
+            if min(matched.next for matched in self._matched) <= start + best.length:
                 break
-            found.append(self._found(best, start))
+            earcons.append(self._found(best, start))
             self._over, self._best = start + best.length, None
             for matched in self._matched:  # what was judged together with it, but lies after it
                 matched.least = _ECHO_SHARE * float(self._scores(matched, start, start + 1)[1][0])
                 matched.next = min(matched.next, self._over)
                 self._judge(matched)
-        kept = min(one.next for one in self._matched) if self._best is None else self._best[1]
-        spare = kept - _AROUND - _HALF_TAPS - self._origin
+        needed_from = min(matched.next for matched in self._matched) if self._best is None else self._best[1]
+        spare = needed_from - _AROUND - _HALF_TAPS - self._origin
         if spare > ANALYSIS_HZ:
             self._held, self._origin = self._held[spare:], self._origin + spare
-        return found
+        return earcons
 
     def _judge(self, matched: _Matched) -> None:
         """Judges all starts for which there is enough sound."""

@@ -92,12 +92,12 @@ class Endpoints:
     def forget_from(self, frame: float) -> None:
         """Drops unreported sound from this frame on: it was the harness's own stimulus."""
         if self._began is None and self._stretch and self._stretch[-1].index >= frame:
-            kept = [item for item in self._stretch if item.index < frame]
+            remaining = [item for item in self._stretch if item.index < frame]
             self.reset()
-            if kept and self._loudest(kept) > kept[-1].floor_dbfs + self.rules.rise_db:
-                self._stretch = kept
-                self._peak_dbfs = self._loudest(kept)
-                self._last_loud = self._last_speech = kept[-1].index
+            if remaining and self._loudest(remaining) > remaining[-1].floor_dbfs + self.rules.rise_db:
+                self._stretch = remaining
+                self._peak_dbfs = self._loudest(remaining)
+                self._last_loud = self._last_speech = remaining[-1].index
 
     def feed(self, frame: SoundFrame) -> Iterator[Found]:
         """What this frame decides, usually nothing."""

@@ -34,9 +34,9 @@ def response(recorded: Waveform, played: Waveform, quiet: Waveform) -> _FLOAT64:
 
     quiet: what the microphone hears without the sound.
     """
-    heard, floor = (band_levels(one.samples, one.rate_hz) for one in (recorded, quiet))
-    found = np.where(heard >= floor + ABOVE_NOISE_DB, heard - band_levels(played.samples, played.rate_hz), np.nan)
-    return found - (np.nanmean(found) if np.isfinite(found).any() else 0.0)
+    heard, floor = (band_levels(waveform.samples, waveform.rate_hz) for waveform in (recorded, quiet))
+    response_db = np.where(heard >= floor + ABOVE_NOISE_DB, heard - band_levels(played.samples, played.rate_hz), np.nan)
+    return response_db - (np.nanmean(response_db) if np.isfinite(response_db).any() else 0.0)
 
 
 def inverse(measured: _FLOAT64) -> str:

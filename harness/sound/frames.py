@@ -84,12 +84,12 @@ class NoiseFloor:
         insort(self._sorted, level_dbfs)
         if len(self._levels) > self._length:
             del self._sorted[bisect_left(self._sorted, self._levels.popleft())]
-        found = self._sorted[int(_FLOOR_PERCENTILE * len(self._sorted))] + _FLOOR_BIAS_DB
+        floor_dbfs = self._sorted[int(_FLOOR_PERCENTILE * len(self._sorted))] + _FLOOR_BIAS_DB
         young = len(self._levels) < 10
-        if self._floor_dbfs is None or young or found < self._floor_dbfs:
-            self._floor_dbfs = found
+        if self._floor_dbfs is None or young or floor_dbfs < self._floor_dbfs:
+            self._floor_dbfs = floor_dbfs
         else:
-            self._floor_dbfs = min(found, self._floor_dbfs + self._rise_db)
+            self._floor_dbfs = min(floor_dbfs, self._floor_dbfs + self._rise_db)
         return self._floor_dbfs
 
 
@@ -189,9 +189,9 @@ class Decimator:
         convolved = self._convolved if len(samples) > 4096 else np.convolve
         filtered = convolved(joined, self._taps, "valid")
         self._past = joined[-(len(self._taps) - 1) :]
-        kept = filtered[self._phase :: self.factor].astype(np.float32)
+        output = filtered[self._phase :: self.factor].astype(np.float32)
         self._phase = (self._phase - len(samples)) % self.factor
-        return kept
+        return output
 
 
 FRAME_SAMPLES = 160

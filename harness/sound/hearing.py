@@ -66,9 +66,9 @@ def locate(recording: Mono, stimulus: Mono) -> Located | None:
         return None
     # Almost no sound was recorded: dividing by almost zero would look like a match.
     around = np.maximum(around, 1e-4 * float(around.max()))
-    found = np.abs(signal.correlate(y, x, "valid", method="fft")) / np.sqrt(energy * around)
-    peak = int(np.argmax(found))
-    return Located(top_of(found, peak), min(1.0, float(found[peak])))
+    correlation = np.abs(signal.correlate(y, x, "valid", method="fft")) / np.sqrt(energy * around)
+    peak = int(np.argmax(correlation))
+    return Located(top_of(correlation, peak), min(1.0, float(correlation[peak])))
 
 
 def top_of(values: npt.NDArray[np.float64], peak: int) -> float:
@@ -155,9 +155,9 @@ def astray(cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift:
         if not telling[window].any():
             continue
         low = max(0, begin + shift)
-        found = locate(around[low : max(0, begin + shift + 2 * _ASTRAY + _SPAN)], cleaned[begin : begin + _SPAN])
+        match = locate(around[low : max(0, begin + shift + 2 * _ASTRAY + _SPAN)], cleaned[begin : begin + _SPAN])
         spans += 1
-        if found and found.correlation >= _RESEMBLANCE:
+        if match and match.correlation >= _RESEMBLANCE:
             ours += 1
             # Reverberation continues a little.
             frames[window.start : window.stop + _WORD] = True
@@ -169,12 +169,12 @@ def words(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
     A run that reaches the end may continue, so it stays.
     """
-    kept = telling.copy()
-    found = np.flatnonzero(telling)
-    for run in np.split(found, np.flatnonzero(np.diff(found) > _BRIDGE) + 1):
+    remaining = telling.copy()
+    indices = np.flatnonzero(telling)
+    for run in np.split(indices, np.flatnonzero(np.diff(indices) > _BRIDGE) + 1):
         if len(run) and run[-1] - run[0] < _WORD - 1 and run[-1] < len(telling) - _BRIDGE:
-            kept[run] = False
-    return kept
+            remaining[run] = False
+    return remaining
 
 
 _LEAD = int(0.05 * ANALYSIS_HZ)
@@ -318,13 +318,13 @@ class OwnVoiceGate:
         if not is_last and (self._end - soonest) % (_SOON // 2) >= _FRAME:
             return False
         first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
-        found = locate(self._held[first - self._origin : min(self._end, latest) - self._origin], part)
+        match = locate(self._held[first - self._origin : min(self._end, latest) - self._origin], part)
         least = LEAST_CORRELATION if is_last else _SURE
-        if found and found.correlation >= least:
-            start = found.start + first - stimulus.skipped
-            stimulus.located = Located(start, found.correlation)
+        if match and match.correlation >= least:
+            start = match.start + first - stimulus.skipped
+            stimulus.located = Located(start, match.correlation)
             if not stimulus.told:
-                self.heard.append(OverOwnVoice(stimulus.play_id, start, found.correlation))
+                self.heard.append(OverOwnVoice(stimulus.play_id, start, match.correlation))
             return True
         stimulus.failed = is_last
         return is_last
@@ -336,11 +336,11 @@ class OwnVoiceGate:
         if stimulus.located is None or first < _LEAD or len(part) < _REST:
             return
         begin = max(stimulus.done_until + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
-        found = locate(self._held[begin - self._origin : until - self._origin], part)
-        if found and found.correlation >= _SURE:
-            start = found.start + begin - first
+        match = locate(self._held[begin - self._origin : until - self._origin], part)
+        if match and match.correlation >= _SURE:
+            start = match.start + begin - first
             if abs(start - stimulus.located.start) > _APART:
-                stimulus.located = Located(start, found.correlation)
+                stimulus.located = Located(start, match.correlation)
 
     def _pass_cleaned(self, stimulus: _Stimulus, until: int, floor_dbfs: float, passed: list[Passed]) -> None:
         """Removes the stimulus from [done_until, until), and passes on what was not passed yet."""
@@ -415,8 +415,8 @@ class ChimeFilter:
 
     def take(self) -> list[EarconFound]:
         """The chimes found since the last call."""
-        found, self._new = self._new, []
-        return found
+        chimes, self._new = self._new, []
+        return chimes
 
     def _is_real(self, chime: EarconFound) -> bool:
         """Whether it is more than the removal of the harness's own voice left, which may ring faintly like a chime."""
@@ -491,7 +491,7 @@ class Hearing:
         """A stimulus leaves at `starts_at_s`. Call this at most about 0.15 s late."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, ANALYSIS_HZ).astype(np.float32)
         own = _OwnPlay(play_id, samples, starts_at_s)
-        self._own = [one for one in self._own if one.over_s > starts_at_s] + [own]
+        self._own = [play for play in self._own if play.over_s > starts_at_s] + [own]
         if self._epoch is not None:
             start = self._expect(own)
             self._endpoints.forget_from(start / FRAME_SAMPLES - 5)
@@ -551,14 +551,14 @@ class Hearing:
         if self._chimes is not None:
             self._chimes.reset()
 
-    def _chimed(self, found: EarconFound) -> Iterator[Observation]:
+    def _chimed(self, chime: EarconFound) -> Iterator[Observation]:
         """A chime is not speech. What it means is a report of its device."""
-        earcon = found.earcon
-        at, ends = self._stamp(found.start, found.error_s), self._stamp(found.end, found.error_s)
-        yield Earcon(self._source, at, ends, found.level_dbfs, earcon.source, earcon.meaning.value, found.score)
+        earcon = chime.earcon
+        at, ends = self._stamp(chime.start, chime.error_s), self._stamp(chime.end, chime.error_s)
+        yield Earcon(self._source, at, ends, chime.level_dbfs, earcon.source, earcon.meaning.value, chime.score)
         match earcon.meaning:
             case EarconMeaning.WAKE:
-                yield Wake(earcon.source, at, score=found.score)
+                yield Wake(earcon.source, at, score=chime.score)
             case EarconMeaning.ERROR:
                 yield Intent(earcon.source, at, "")
             case EarconMeaning.DONE:
@@ -575,10 +575,10 @@ class Hearing:
         error_s = _HEARD_ERROR_S if heard.correlation >= _STRONG else _WEAK_HEARD_ERROR_S
         return StimulusHeard(self._source, self._stamp(heard.start, error_s), heard.play_id, heard.correlation)
 
-    def _observed(self, found: Found) -> Observation:
-        onset_s = float(np.interp(found.snr_db, _SNR_DB, _ONSET_ERROR_S))
-        end_s = float(np.interp(found.snr_db, _SNR_DB, _END_ERROR_S))
-        match found:
+    def _observed(self, event: Found) -> Observation:
+        onset_s = float(np.interp(event.snr_db, _SNR_DB, _ONSET_ERROR_S))
+        end_s = float(np.interp(event.snr_db, _SNR_DB, _END_ERROR_S))
+        match event:
             case Began(start, level_dbfs, _):
                 return SpeechStarted(self._source, self._stamp(start * FRAME_SAMPLES, onset_s), level_dbfs)
             case EndReached(end, _):

@@ -164,24 +164,24 @@ def amplify(waveform: Waveform, gain_db: float) -> Waveform:
     return Waveform((waveform.samples * 10 ** (gain_db / 20)).astype(np.float32), waveform.rate_hz)
 
 
-def at_level(waveform: Waveform, level_dbfs: float, what: str) -> Waveform:
+def at_level(waveform: Waveform, level_dbfs: float, name: str) -> Waveform:
     """The waveform at that active speech level; InputError for silence. It may clip: see `refuse_clipping`."""
-    found = active_speech_level(waveform)
-    if found is None:
-        raise InputError(f"{what} is silent, so it has no level to set", remedy="Use a sound that contains speech")
-    return amplify(waveform, level_dbfs - found.level_dbfs)
+    active = active_speech_level(waveform)
+    if active is None:
+        raise InputError(f"{name} is silent, so it has no level to set", remedy="Use a sound that contains speech")
+    return amplify(waveform, level_dbfs - active.level_dbfs)
 
 
 def at_level_unclipped(waveform: Waveform, level_dbfs: float) -> Waveform:
     """The waveform at that active speech level, or as close as its peak allows; silence stays as it is."""
-    found = active_speech_level(waveform)
-    if found is None:
+    active = active_speech_level(waveform)
+    if active is None:
         return waveform
     headroom_db = 20 * math.log10(FULL_SCALE / float(np.abs(waveform.samples).max()))
-    return amplify(waveform, min(level_dbfs - found.level_dbfs, headroom_db))
+    return amplify(waveform, min(level_dbfs - active.level_dbfs, headroom_db))
 
 
-def refuse_clipping(waveform: Waveform, level_dbfs: float, what: str, *, as_recorded: bool = False) -> None:
+def refuse_clipping(waveform: Waveform, level_dbfs: float, name: str, *, as_recorded: bool = False) -> None:
     """Raises InputError with the highest possible level if a sample exceeds full scale.
 
     as_recorded: the level is that of a recording, which the user did not set.
@@ -191,7 +191,7 @@ def refuse_clipping(waveform: Waveform, level_dbfs: float, what: str, *, as_reco
         over_db = 20 * math.log10(peak / FULL_SCALE)
         highest = math.floor((level_dbfs - over_db) * 10) / 10
         raise InputError(
-            f"{what} would clip at {exact(level_dbfs)} dBFS: its peak would be {fixed(over_db, 1)} dB above full scale",
+            f"{name} would clip at {exact(level_dbfs)} dBFS: its peak would be {fixed(over_db, 1)} dB above full scale",
             remedy=f"Set level_dbfs to {fixed(highest, 1)} or lower{' in place of `level`' if as_recorded else ''}, "
             "and turn up the loudspeaker instead",
         )

@@ -83,22 +83,22 @@ def read_manifest(path: str, encoding: str | None = None, *, padded: bool = True
     for at, name in enumerate(header):
         if name and header.index(name) < at:
             problems.add(first_line, 0, f"two columns are called {shown(name)}", "Rename one")
-    kept: list[ManifestRow] = []
+    manifest_rows: list[ManifestRow] = []
     for line, cells in rows:
         if len(cells) > len(header) or (len(cells) < len(header) and not padded):
-            what = f"the row has {counted(len(cells), 'cell')}, the header {len(header)}"
-            problems.add(line, 0, what, "Write one for each column, empty for none; quote fields with commas")
+            problem = f"the row has {counted(len(cells), 'cell')}, the header {len(header)}"
+            problems.add(line, 0, problem, "Write one for each column, empty for none; quote fields with commas")
         else:
             cells += [""] * (len(header) - len(cells))
             known = {
                 name: table.number(cell) if name.endswith(_TIMES) else cell.strip()
                 for name, cell in zip(header, cells, strict=True)
             }
-            kept.append(ManifestRow(line, known))
+            manifest_rows.append(ManifestRow(line, known))
     problems.refuse()
     if lower.endswith(TABS):
-        _find_clips(path, header, kept)
-    return Manifest(path, header, first_line, tuple(kept))
+        _find_clips(path, header, manifest_rows)
+    return Manifest(path, header, first_line, tuple(manifest_rows))
 
 
 def _find_clips(path: str, header: Sequence[str], rows: Sequence[ManifestRow]) -> None:
@@ -110,13 +110,15 @@ def _find_clips(path: str, header: Sequence[str], rows: Sequence[ManifestRow]) -
         name = row.cells[audio]
         stem, ending = os.path.splitext(name)
         names = [*(f"{stem}{other}" for other in _CONVERTED if ending.lower() == ".mp3"), name]
-        places = [os.path.join(below, one) for one in names for below in (_CLIPS, "")]
-        row.cells[audio] = next((one for one in places if os.path.isfile(os.path.join(folder, one))), name)
+        places = [os.path.join(below, variant) for variant in names for below in (_CLIPS, "")]
+        row.cells[audio] = next((place for place in places if os.path.isfile(os.path.join(folder, place))), name)
 
 
 def _table(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Manifest:
-    kept = tuple(ManifestRow(line, {name: cell.strip() for name, cell in cells.items()}) for line, cells in rows)
-    return Manifest(path, tuple(dict.fromkeys(name for row in kept for name in row.cells)), 1, kept)
+    manifest_rows = tuple(
+        ManifestRow(line, {name: cell.strip() for name, cell in cells.items()}) for line, cells in rows
+    )
+    return Manifest(path, tuple(dict.fromkeys(name for row in manifest_rows for name in row.cells)), 1, manifest_rows)
 
 
 def _json_rows(path: str, encoding: str | None) -> Iterator[tuple[int, dict[str, str]]]:
@@ -167,17 +169,17 @@ def _text(value: object) -> str:
 def _kaldi(path: str, encoding: str | None) -> Manifest:
     """wav.scp with what stands beside it. Commands and archives, which Kaldi allows, are refused."""
     problems = Problems(path)
-    found: dict[str, tuple[int, str]] = {}
+    sound_by_id: dict[str, tuple[int, str]] = {}
     for line, id_, name in _pairs(path, encoding):
         if name.endswith("|"):
-            what = f"the sound of {shown(id_)} comes from a command, which the harness does not run"
-            problems.add(line, 0, what, "Write the sounds to files, and name those: wav-copy scp:wav.scp …")
+            problem = f"the sound of {shown(id_)} comes from a command, which the harness does not run"
+            problems.add(line, 0, problem, "Write the sounds to files, and name those: wav-copy scp:wav.scp …")
         elif _IN_ARCHIVE.search(name):
-            what = f"the sound of {shown(id_)} is in an archive of Kaldi"
-            problems.add(line, 0, what, "Write the sounds to files, and name those: wav-copy scp:wav.scp …")
+            problem = f"the sound of {shown(id_)} is in an archive of Kaldi"
+            problems.add(line, 0, problem, "Write the sounds to files, and name those: wav-copy scp:wav.scp …")
         elif not name:
             problems.add(line, 0, f"{shown(id_)} has no file", "Write an id and a file in each line: utt1 a.wav")
-        elif (known := found.setdefault(id_, (line, name))) != (line, name):
+        elif (known := sound_by_id.setdefault(id_, (line, name))) != (line, name):
             problems.add(line, 0, f"{shown(id_)} is already in line {known[0]}", "Remove one of the lines")
     problems.refuse()
     folder = os.path.dirname(path)
@@ -194,7 +196,7 @@ def _kaldi(path: str, encoding: str | None) -> Manifest:
     }
     rows = tuple(
         ManifestRow(line, {ID: id_, AUDIO[0]: name, **{column: of.get(id_, "") for column, of in more.items()}})
-        for id_, (line, name) in found.items()
+        for id_, (line, name) in sound_by_id.items()
     )
     return Manifest(path, (ID, AUDIO[0], *more), 1, rows)
 

@@ -106,68 +106,71 @@ class PathCheck:
         return len(self.heard) == self.played and not self.faults
 
 
-def path_figures(found: PathCheck) -> dict[str, object]:
+def path_figures(check: PathCheck) -> dict[str, object]:
     """The result for JSON, with units in the names; a value that was not measured is null."""
     figures: dict[str, object] = {
-        "speaker": found.speaker,
-        "microphone": found.microphone,
-        "ok": found.ok,
-        "played": found.played,
-        "heard": len(found.heard),
-        "best_correlation": round(found.best_correlation, 4),
-        "noise_dbfs": round(found.noise_dbfs, 1),
-        "stamp_error_ms": round(found.stamp_error_ms, 2),
-        "xruns": found.xruns,
-        "faults": list(found.faults),
+        "speaker": check.speaker,
+        "microphone": check.microphone,
+        "ok": check.ok,
+        "played": check.played,
+        "heard": len(check.heard),
+        "best_correlation": round(check.best_correlation, 4),
+        "noise_dbfs": round(check.noise_dbfs, 1),
+        "stamp_error_ms": round(check.stamp_error_ms, 2),
+        "xruns": check.xruns,
+        "faults": list(check.faults),
     }
     for name in ("round_trip_ms", "path_ms", "level_dbfs"):
-        three = [round(value, 3) for value in _percentiles(found, name)] if found.heard else (None, None, None)
+        three = [round(value, 3) for value in _percentiles(check, name)] if check.heard else (None, None, None)
         figures[name] = dict(zip(("p5", "p50", "p95"), three, strict=True))
     return figures
 
 
-def path_words(found: PathCheck) -> str:
+def path_words(check: PathCheck) -> str:
     """The result as text, with what to do about a failure."""
-    lines = [f"{plain_text(found.speaker)} -> {plain_text(found.microphone)}: {found.played} chirps played"]
-    if found.heard:
-        level = _percentiles(found, "level_dbfs")
-        best = fixed(found.best_correlation, 3)
+    lines = [f"{plain_text(check.speaker)} -> {plain_text(check.microphone)}: {check.played} chirps played"]
+    if check.heard:
+        level = _percentiles(check, "level_dbfs")
+        best = fixed(check.best_correlation, 3)
         lines += [
-            f"  heard         {len(found.heard)} of {found.played}, correlation up to {best}",
-            f"  round trip    {_middle(found, 'round_trip_ms', 1)}, from the call to play",
-            f"  path          {_middle(found, 'path_ms', 2)}, loudspeaker to microphone",
-            f"  timestamps    stated error up to {fixed(found.stamp_error_ms, 1)} ms",
-            f"  level         {fixed(level[1], 1)} dBFS, noise floor {fixed(found.noise_dbfs, 1)} dBFS",
+            f"  heard         {len(check.heard)} of {check.played}, correlation up to {best}",
+            f"  round trip    {_middle(check, 'round_trip_ms', 1)}, from the call to play",
+            f"  path          {_middle(check, 'path_ms', 2)}, loudspeaker to microphone",
+            f"  timestamps    stated error up to {fixed(check.stamp_error_ms, 1)} ms",
+            f"  level         {fixed(level[1], 1)} dBFS, noise floor {fixed(check.noise_dbfs, 1)} dBFS",
         ]
-    lines.append(f"  late or lost  {found.xruns} callbacks")
-    lines += [f"  fault         {plain_text(fault)}" for fault in found.faults]
-    return "\n".join([*lines, _verdict(found)])
+    lines.append(f"  late or lost  {check.xruns} callbacks")
+    lines += [f"  fault         {plain_text(fault)}" for fault in check.faults]
+    return "\n".join([*lines, _verdict(check)])
 
 
-def _middle(found: PathCheck, name: str, decimals: int) -> str:
-    low, median, high = (fixed(value, decimals) for value in _percentiles(found, name))
+def _middle(check: PathCheck, name: str, decimals: int) -> str:
+    low, median, high = (fixed(value, decimals) for value in _percentiles(check, name))
     return f"{median} ms (p5 to p95: {low} to {high})"
 
 
-def _verdict(found: PathCheck) -> str:
-    if not found.heard:
+def _verdict(check: PathCheck) -> str:
+    if not check.heard:
         return (
-            f"NOT HEARD: the chirp is not in the recording (best correlation {fixed(found.best_correlation, 2)}, "
-            f"noise {fixed(found.noise_dbfs, 0)} dBFS). Turn up the volume, and check that both devices are in the "
+            f"NOT HEARD: the chirp is not in the recording (best correlation {fixed(check.best_correlation, 2)}, "
+            f"noise {fixed(check.noise_dbfs, 0)} dBFS). Turn up the volume, and check that both devices are in the "
             "same room."
         )
-    if found.faults:
+    if check.faults:
         return "INTERRUPTED: the connection to the sound server was lost during the check."
-    if not found.ok:
-        return f"UNRELIABLE: {found.played - len(found.heard)} of {found.played} chirps were not heard."
-    if found.xruns:
+    if not check.ok:
+        return f"UNRELIABLE: {check.played - len(check.heard)} of {check.played} chirps were not heard."
+    if check.xruns:
         return "OK, but sound was late. Try --frames-per-buffer 2400, and frames_per_buffer: 2400 in the bench."
     return "OK: every chirp was heard."
 
 
-def _percentiles(found: PathCheck, name: str) -> list[float]:
+def _percentiles(check: PathCheck, name: str) -> list[float]:
     """The 5th, 50th and 95th percentiles over the chirps that were heard."""
-    return [float(value) for value in np.percentile([getattr(one, name) for one in found.heard], (5, 50, 95))]
+    return [
+        float(value)
+        for value in np.percentile([getattr(heard_chirp, name) for heard_chirp in check.heard], (5, 50, 95))
+    ]
 
 
 def check_path(
@@ -188,7 +191,7 @@ def check_path(
         microphone,
         sound_server,
         on_block=ring.put,
-        on_fault=lambda at, what: faults.append(what),
+        on_fault=lambda at, problem: faults.append(problem),
         on_overrun=overruns.append,
         frames_per_buffer=frames_per_buffer,
     )
@@ -196,7 +199,7 @@ def check_path(
         speaker,
         sound_server,
         on_started=lambda play_id, at: started.put(at),
-        on_fault=lambda at, what: faults.append(what),
+        on_fault=lambda at, problem: faults.append(problem),
         on_overrun=overruns.append,
         frames_per_buffer=frames_per_buffer,
     )
@@ -221,18 +224,18 @@ def check_path(
             # Not before the call: that would find the previous chirp again.
             from_s = max(called_s, at.at_s - LEAD_S)
             recording, exact_s = ring.cut(from_s, at.at_s + known.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
-            found = find(recording.samples, known.samples)
-            first = round(found.sample)
-            arrived_s = exact_s + found.sample / recording.rate_hz
-            one = ChirpHeard(
+            match = find(recording.samples, known.samples)
+            first = round(match.sample)
+            arrived_s = exact_s + match.sample / recording.rate_hz
+            heard_chirp = ChirpHeard(
                 round_trip_ms=(arrived_s - called_s) * 1000,
                 path_ms=(arrived_s - at.at_s) * 1000,
-                correlation=found.correlation,
+                correlation=match.correlation,
                 level_dbfs=rms_dbfs(recording.samples[first : first + len(known.samples)]),
             )
-            best = max(best, one.correlation)
-            if one.correlation >= HEARD_FROM:
-                heard.append(one)
+            best = max(best, heard_chirp.correlation)
+            if heard_chirp.correlation >= HEARD_FROM:
+                heard.append(heard_chirp)
     finally:
         playback.close()
         capture.close()

@@ -119,7 +119,7 @@ class Playback:
     def played_s(self, play_id: str) -> float | None:
         """Seconds of a play that had left at the latest callback; None before its start and after its end."""
         with self._lock:
-            play = next((one for one in self._plays.values() if one.play_id == play_id), None)
+            play = next((candidate for candidate in self._plays.values() if candidate.play_id == play_id), None)
         if play is None or play.start is None or not self._clock.settled:
             return None
         left = self._clock.sample_at(self._now_s) - play.start
@@ -162,8 +162,8 @@ class Playback:
             case _:
                 raise SoundError(f"a playback stream does not send {packet.word.name}")
 
-    def faulted(self, at: Stamp, what: str) -> None:
-        self._on_fault(at, what)
+    def faulted(self, at: Stamp, problem: str) -> None:
+        self._on_fault(at, problem)
         self._cut(at)
 
     def _new_clock(self, stated_s: float) -> StreamClock:

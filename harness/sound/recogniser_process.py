@@ -122,8 +122,8 @@ class RecogniserProcess:
         try:
             outcome, text = self._receive(self._child, time.monotonic() + self._load_limit_s)
         except OSError as error:
-            said = self._end_child() or error
-            raise EngineError(f"the recogniser {self._entry} did not start: {said}") from error
+            reason = self._end_child() or error
+            raise EngineError(f"the recogniser {self._entry} did not start: {reason}") from error
         if outcome != OK:
             self._end_child()
             raise EngineError(f"the recogniser {self._entry} did not start: {text}")
@@ -141,14 +141,14 @@ class RecogniserProcess:
         return outcome, self._read(child, size, deadline).decode("utf-8")
 
     def _read(self, child: ChildProcess, size: int, deadline: float) -> bytes:
-        found = b""
-        while len(found) < size:
+        content = b""
+        while len(content) < size:
             self._await(child, child.stdout.fileno(), deadline, write=False)
-            piece = os.read(child.stdout.fileno(), size - len(found))
+            piece = os.read(child.stdout.fileno(), size - len(content))
             if not piece:
                 raise ConnectionResetError("it ended")
-            found += piece
-        return found
+            content += piece
+        return content
 
     def _await(self, child: ChildProcess, descriptor: int, deadline: float, *, write: bool) -> None:
         left = max(0.0, deadline - time.monotonic())

@@ -59,10 +59,10 @@ def check(path: str) -> float:
         standing = os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError("the recording does not exist", place=Place(path), remedy="Check the path") from error
-    found = _checked(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
-    if isinstance(found, InputError):
-        raise found
-    return found
+    outcome = _checked(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
+    if isinstance(outcome, InputError):
+        raise outcome
+    return outcome
 
 
 def assumed(path: str) -> str:
@@ -72,10 +72,10 @@ def assumed(path: str) -> str:
     """
     try:
         with open(path, "rb") as file:
-            found = demand_whole(file, file.seek(0, os.SEEK_END))
+            layout = demand_whole(file, file.seek(0, os.SEEK_END))
     except (OSError, ValueError, UnusableSound):
         return ""  # `check` says what is wrong
-    return "" if found is None else found.assumed
+    return "" if layout is None else layout.assumed
 
 
 @lru_cache(maxsize=100_000)
@@ -97,8 +97,8 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
     with ExitStack() as stack:
         try:
             file = stack.enter_context(open(path, "rb"))
-            found = demand_whole(file, file.seek(0, os.SEEK_END))
-            sound = stack.enter_context(kind(path if found is None or not found.assumed else PlainWave(file, found)))
+            layout = demand_whole(file, file.seek(0, os.SEEK_END))
+            sound = stack.enter_context(kind(path if layout is None or not layout.assumed else PlainWave(file, layout)))
         except UnusableSound as error:
             raise _refused(path, error.detail) from error
         except soundfile.LibsndfileError as error:
@@ -109,8 +109,8 @@ def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> 
         except FileNotFoundError as error:
             raise InputError("the recording does not exist", place=place, remedy="Check the path") from error
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or error
-            raise InputError(f"the recording cannot be read: {said}", place=place, remedy="Check the path") from error
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"the recording cannot be read: {reason}", place=place, remedy="Check the path") from error
         if sound.channels != 1:
             raise InputError(
                 f"the recording has {sound.channels} channels; it must have one",
@@ -181,10 +181,10 @@ def rescue(path: str, target: Path) -> tuple[float, float | None] | None:
             if damaged.channels != 1 or rate_hz not in RATES_HZ or rate_hz > _FLAC_MOST_HZ:
                 return None
             subtype = "PCM_16" if damaged.subtype in ("PCM_16", "PCM_S8", "PCM_U8") else "PCM_24"
-            with soundfile.SoundFile(content, "w", rate_hz, 1, subtype, format="FLAC") as kept:
+            with soundfile.SoundFile(content, "w", rate_hz, 1, subtype, format="FLAC") as flac:
                 try:
                     for block in decoded(damaged, declared, _FRAME, "float32"):
-                        kept.write(block)
+                        flac.write(block)
                         count += len(block)
                 except soundfile.LibsndfileError:
                     pass  # what comes behind the damage cannot be placed in time

@@ -37,8 +37,8 @@ def of_server(ways: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequen
     if pulse is None:
         return []
     rate_hz = pulse.rate_hz
-    playing = [SoundDevice(pulse.index, one, 0, pulse.outputs, rate_hz, one) for one in sinks]
-    return playing + [SoundDevice(pulse.index, one, pulse.inputs, 0, rate_hz, one) for one in sources]
+    playing = [SoundDevice(pulse.index, sink, 0, pulse.outputs, rate_hz, sink) for sink in sinks]
+    return playing + [SoundDevice(pulse.index, source, pulse.inputs, 0, rate_hz, source) for source in sources]
 
 
 def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevice:
@@ -61,7 +61,7 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevi
         raise SoundError(f"the {kind} device {name!r} does not exist, and there is no other", remedy=NO_SERVER)
     names_able = [device.name for device in able]
     meant = did_you_mean(name, names_able)
-    listed = ", ".join(repr(found) for found in names_able)
+    listed = ", ".join(repr(known_name) for known_name in names_able)
     raise SoundError(f"the {kind} device {name!r} does not exist", remedy=f"{meant}Available: {listed}")
 
 
@@ -95,6 +95,6 @@ def sound_devices(sound_server: str) -> tuple[SoundDevice, ...]:
             f"the sound server did not answer within {exact(LIST_LIMIT_S)} s", remedy="Restart the sound server"
         ) from error
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise SoundError(f"the sound devices cannot be listed: {said[-1] if said else done.returncode}")
+        lines = done.stderr.strip().splitlines()
+        raise SoundError(f"the sound devices cannot be listed: {lines[-1] if lines else done.returncode}")
     return tuple(SoundDevice(*row) for row in json.loads(done.stdout))

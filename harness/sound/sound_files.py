@@ -193,15 +193,15 @@ def decoded(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
     while True:
         try:
             # Never past the end in one call, which would lose the samples before it.
-            found = sound.read(min(block, samples - read) or block, dtype=dtype)
+            chunk = sound.read(min(block, samples - read) or block, dtype=dtype)
         except soundfile.LibsndfileError:
             if read == samples:
                 return
             raise
-        if not len(found):
+        if not len(chunk):
             return
-        read += len(found)
-        yield found
+        read += len(chunk)
+        yield chunk
 
 
 PcmSource = MappedWave | StreamedWave | DecodedFile

@@ -45,7 +45,7 @@ class StreamOwner(Protocol):
 
     def received(self, packet: Packet) -> None: ...
 
-    def faulted(self, at: Stamp, what: str) -> None:
+    def faulted(self, at: Stamp, problem: str) -> None:
         """The stream is lost; `opened` follows when it is back."""
         ...
 
@@ -55,14 +55,14 @@ class SupervisedStream:
 
     def __init__(
         self,
-        what: str,
+        kind: str,
         device: str,
         sound_server: str,
         frames_per_buffer: int,
         owner: StreamOwner,
         output: Output = Output(),
     ) -> None:
-        self._what = what
+        self._what = kind
         self._device = device
         self._sound_server = sound_server
         self._frames_per_buffer = frames_per_buffer
@@ -169,14 +169,14 @@ class SupervisedStream:
         lost = False
         try:
             while not self._closing.is_set():
-                what, ran = self._live_one_life(lost)
+                reason, ran = self._live_one_life(lost)
                 if self._closing.is_set():
                     return
                 if ran:
                     attempt, lost = 0, True
                 elif not lost:
                     # It never ran: `open` reports it and gives up.
-                    self._failure = self._failure or SoundError(what)
+                    self._failure = self._failure or SoundError(reason)
                     return
                 self._closing.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
                 attempt += 1
@@ -225,13 +225,13 @@ class SupervisedStream:
                 elif time.monotonic() - last_s >= limit_s:
                     why = f"no sound for {limit_s} s: the sound server has died or is frozen"
                 self._write_outbox(child)
-        said = self._reap()
+        last_words = self._reap()
         if ran and not self._closing.is_set():
             now_s = time.monotonic()
             middle = Stamp((last_s + now_s) / 2, (now_s - last_s) / 2)
-            self._owner.faulted(middle, f"{why} ({said})" if said else why)
-        elif said:
-            why = f"{why} ({said})"
+            self._owner.faulted(middle, f"{why} ({last_words})" if last_words else why)
+        elif last_words:
+            why = f"{why} ({last_words})"
         return why, ran
 
     def _patience(self, selector: selectors.BaseSelector, child: ChildProcess, until_s: float) -> float:
@@ -250,8 +250,8 @@ class SupervisedStream:
         self._first_answer.set()
 
     def _failed(self, packet: Packet) -> str:
-        told = json.loads(packet.payload)
-        self._failure = SoundError(told["what"], remedy=told["remedy"])
+        failure = json.loads(packet.payload)
+        self._failure = SoundError(failure["what"], remedy=failure["remedy"])
         return str(self._failure)
 
     def _write_outbox(self, child: ChildProcess) -> None:

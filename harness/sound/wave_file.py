@@ -112,11 +112,11 @@ def read_wave(file: BinaryIO, length: int) -> WaveSound:
         raise _unreadable("not a WAVE file")
     if start[:4] == b"RIFX":
         raise UnusableSound(RejectReason.ENCODING, "big-endian (RIFX); the samples must be little-endian")
-    found = find_sound(file, length)
-    if not found.form:
+    layout = find_sound(file, length)
+    if not layout.form:
         raise _unreadable("the `data` chunk comes before the `fmt ` chunk")
-    rate_hz, channels = _format(found.form)
-    return WaveSound(found.offset, found.size // (2 * channels), rate_hz, channels, found.assumed)
+    rate_hz, channels = _format(layout.form)
+    return WaveSound(layout.offset, layout.size // (2 * channels), rate_hz, channels, layout.assumed)
 
 
 def find_sound(file: BinaryIO, length: int) -> FoundSound:
@@ -211,8 +211,8 @@ def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assume
     if size > rest:
         if not sizes.is_too_big:
             raise cut_off(size, rest)
-        what = f"the header declares {size} bytes of sound, but the file ends after {rest}, which are read"
-        return rest, "; ".join([*notes, what])
+        note = f"the header declares {size} bytes of sound, but the file ends after {rest}, which are read"
+        return rest, "; ".join([*notes, note])
     file.seek(sizes.at + size)
     behind = rest - size
     follows = file.read(12)
@@ -223,8 +223,8 @@ def _extent(file: BinaryIO, sizes: _Sizes, least_rest: float, order: str, assume
         return size, "; ".join(notes)
     if _is_zero(file, sizes.at + size):
         return size, "; ".join(notes)
-    what = f"the header declares {size} of {rest} bytes of sound; the rest is read, too"
-    return rest, "; ".join([*notes, what])
+    note = f"the header declares {size} of {rest} bytes of sound; the rest is read, too"
+    return rest, "; ".join([*notes, note])
 
 
 def _is_streamed(size: int) -> bool:
@@ -277,9 +277,9 @@ def _format(content: bytes) -> tuple[int, int]:
     return rate_hz, channels
 
 
-def cut_off(said: int, there: int, unit: str = "bytes of sound") -> UnusableSound:
+def cut_off(declared: int, there: int, unit: str = "bytes of sound") -> UnusableSound:
     """The rejection of a file with less sound than its header declares."""
-    return _unreadable(f"truncated: the header declares {said} {unit}, the file has {there}")
+    return _unreadable(f"truncated: the header declares {declared} {unit}, the file has {there}")
 
 
 def _unreadable(detail: str) -> UnusableSound:
@@ -289,17 +289,17 @@ def _unreadable(detail: str) -> UnusableSound:
 class PlainWave:
     """The sound of a WAVE file behind a header that names its length: for readers that believe the header."""
 
-    def __init__(self, file: BinaryIO, found: FoundSound) -> None:
-        form = found.form + b"\0" * (len(found.form) % 2)
+    def __init__(self, file: BinaryIO, layout: FoundSound) -> None:
+        form = layout.form + b"\0" * (len(layout.form) % 2)
         # A size that needs more than 32 bits is one that readers take for unknown: they read to the end.
         form_size, data_size, riff_size = (
-            struct.pack(f"{found.order}I", min(size, _UNKNOWN_32))
-            for size in (len(found.form), found.size, len(form) + found.size + 20)
+            struct.pack(f"{layout.order}I", min(size, _UNKNOWN_32))
+            for size in (len(layout.form), layout.size, len(form) + layout.size + 20)
         )
         body = b"WAVEfmt " + form_size + form + b"data" + data_size
-        self._file, self._offset = file, found.offset
-        self._head = (b"RIFX" if found.order == ">" else b"RIFF") + riff_size + body
-        self._length = len(self._head) + found.size
+        self._file, self._offset = file, layout.offset
+        self._head = (b"RIFX" if layout.order == ">" else b"RIFF") + riff_size + body
+        self._length = len(self._head) + layout.size
         self._at = 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
@@ -377,33 +377,33 @@ def demand_whole(file: BinaryIO, length: int) -> FoundSound | None:
     """
     file.seek(0)
     start = file.read(_LONGEST_HEAD)
-    said = 0
+    declared = 0
     if is_wave(start):
         return find_sound(file, length)
     if start[:4] == b"FORM" and len(start) >= 12:
-        said = 8 + int.from_bytes(start[4:8], "big")
+        declared = 8 + int.from_bytes(start[4:8], "big")
     elif start[:4] in (b".snd", b"dns.") and len(start) >= 24:
         order: Literal["big", "little"] = "big" if start[:4] == b".snd" else "little"
         offset, size = (int.from_bytes(start[at : at + 4], order) for at in (4, 8))
-        said = 0 if size == _NO_SIZE else offset + size
+        declared = 0 if size == _NO_SIZE else offset + size
     elif start.startswith(_W64) and len(start) >= 24:
-        said = int.from_bytes(start[16:24], "little")
+        declared = int.from_bytes(start[16:24], "little")
     elif start[:4] == b"caff":
-        said = _caf_bytes(file, length)
+        declared = _caf_bytes(file, length)
     elif start.startswith(b"NIST_1A"):
-        said = _sphere_bytes(start)
+        declared = _sphere_bytes(start)
     elif start.startswith(b"fLaC") and (frame := _flac_frame_behind(file, start, length)) is not None:
-        what = f"the header declares {_flac_samples(start)} samples, but another frame begins at sample {frame}"
-        raise _unreadable(f"{what}: sound after the declared end would be lost")
+        problem = f"the header declares {_flac_samples(start)} samples, but another frame begins at sample {frame}"
+        raise _unreadable(f"{problem}: sound after the declared end would be lost")
     elif start.startswith(b"OggS") and not _ogg_ends(file, length):
         raise UnusableSound(RejectReason.UNREADABLE, "truncated: the last page of its Ogg stream is missing")
-    if said > length and not (start[:4] == b"FORM" and said >= _STREAMED_FORM):
-        raise cut_off(said, length, "bytes")
+    if declared > length and not (start[:4] == b"FORM" and declared >= _STREAMED_FORM):
+        raise cut_off(declared, length, "bytes")
     # Other chunks may follow the sound of a CAF file.
-    is_short = 0 < said < length - _LEAST_REST_S * _RATE_BYTES and start[:4] != b"caff"
-    if is_short and not _is_known_rest(file, said):
+    is_short = 0 < declared < length - _LEAST_REST_S * _RATE_BYTES and start[:4] != b"caff"
+    if is_short and not _is_known_rest(file, declared):
         raise _unreadable(
-            f"the header declares {said} bytes, the file has {length}: sound after the declared end would be lost"
+            f"the header declares {declared} bytes, the file has {length}: sound after the declared end would be lost"
         )
     return None
 

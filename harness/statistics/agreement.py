@@ -79,11 +79,11 @@ def resampled(columns: Sums, many: Counts, resamples: int, seed: int) -> Sums:
     random = np.random.default_rng(seed)
     items = int(many.sum())
     at_a_time = max(1, _BLOCK_CELLS // len(many))
-    found = []
+    blocks = []
     for begin in range(0, resamples, at_a_time):
         drawn = random.multinomial(items, many / items, size=min(at_a_time, resamples - begin))
-        found.append(figures_of(drawn @ columns))
-    return np.concatenate(found)
+        blocks.append(figures_of(drawn @ columns))
+    return np.concatenate(blocks)
 
 
 def bca(value: float, drawn: Sums, left_out: Sums, many: Counts, confidence: float = CONFIDENCE) -> Interval | None:
@@ -246,7 +246,7 @@ def label_counts(labels: Labels, categories: int) -> Counts:
 
 def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
     """Every two raters that share an item."""
-    found = []
+    agreements = []
     for first, second in combinations(range(len(labels)), 2):
         both = (labels[first] != MISSING) & (labels[second] != MISSING)
         if not both.any():
@@ -254,8 +254,8 @@ def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
         joined = labels[first][both].astype(np.int64) * categories + labels[second][both]
         confusion = np.bincount(joined, minlength=categories**2).reshape(categories, categories)
         agreed = Share(int(np.trace(confusion)), int(confusion.sum()))
-        found.append(PairAgreement(first, second, agreed, _kappa(confusion), confusion))
-    return tuple(found)
+        agreements.append(PairAgreement(first, second, agreed, _kappa(confusion), confusion))
+    return tuple(agreements)
 
 
 def confusions(confusion: Counts) -> Sequence[tuple[int, int, int]]:
@@ -292,25 +292,25 @@ def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure,
         return of_raw, of_alpha, Figure(ac1, without_disagreement(items, float(ac1_chance(sums))))
     drawn = resampled(columns, many, resamples, seed)
     left_out = figures_of(sums - columns)
-    found = []
+    figures = []
     for at, value in enumerate((raw, alpha, ac1)):
         interval = bca(value, drawn[:, at], left_out[:, at], many)
-        found.append(Figure(value, interval, "" if interval else TOO_ALIKE))
+        figures.append(Figure(value, interval, "" if interval else TOO_ALIKE))
     # Where each item agrees as a whole or not at all, as with two raters, raw agreement is a share of items.
-    return of_raw if wholly.all() else found[0], found[1], found[2]
+    return of_raw if wholly.all() else figures[0], figures[1], figures[2]
 
 
 def _of_category(shared: Counts, category: int, why_not: str) -> CategoryAgreement:
-    said = shared[:, category]
+    own = shared[:, category]
     others = shared.sum(axis=1) - 1
-    said, others = said[said > 0], others[said > 0]
-    if not len(said):
+    own, others = own[own > 0], others[own > 0]
+    if not len(own):
         return CategoryAgreement(0, 0, Figure(None, why_not=why_not or NEVER_GIVEN))
-    asked = said * others
-    denied = asked - said * (said - 1)
-    value = 1 - float(denied.sum()) / float(asked.sum())
+    comparisons = own * others
+    denied = comparisons - own * (own - 1)
+    value = 1 - float(denied.sum()) / float(comparisons.sum())
     # That a category is the same again is a ratio of sums over items, as a word error rate is one over utterances.
-    return CategoryAgreement(int(said.sum()), len(said), Figure(value, _turned(wer_interval(denied, asked))))
+    return CategoryAgreement(int(own.sum()), len(own), Figure(value, _turned(wer_interval(denied, comparisons))))
 
 
 def _turned(interval: Interval | None) -> Interval | None:
@@ -371,12 +371,12 @@ def without_each(labels: Labels) -> NDArray[np.int64]:
 
     MISSING where the rater gave no label, or no two others agree.
     """
-    found = np.full(labels.shape, MISSING, np.int64)
+    consensus = np.full(labels.shape, MISSING, np.int64)
     for item, column in enumerate(labels.T.tolist()):
         for rater, own in enumerate(column):
             if own != MISSING:
-                found[rater, item] = _leading([*column[:rater], *column[rater + 1 :]])
-    return found
+                consensus[rater, item] = _leading([*column[:rater], *column[rater + 1 :]])
+    return consensus
 
 
 def _leading(column: Sequence[int], least: int = LEAST_ALIKE) -> int:
@@ -428,14 +428,14 @@ def dawid_skene(labels: Labels, categories: int) -> DawidSkene:
         return DawidSkene(posteriors, np.full(categories, np.nan), confusion, 0, True, ())
     size = len(used)
     shares = counts[labelled][:, used]
-    said = _one_hot(labels[:, labelled], used)
+    one_hot = _one_hot(labels[:, labelled], used)
     other = (1 - OWN) / (size - 1) if size > 1 else 0.0
     average = WORTH_TOGETHER * np.where(np.eye(size, dtype=bool), OWN, other)
     together = _Model(
         counts[labelled][:, used].astype(np.float64), 1, shares / shares.sum(axis=1, keepdims=True), average
     )
     together.fit()
-    model = _Model(said, raters, together.posteriors, WORTH_EACH * np.exp(together.confusion[:, 0]))
+    model = _Model(one_hot, raters, together.posteriors, WORTH_EACH * np.exp(together.confusion[:, 0]))
     objectives, converged = model.fit()
     posteriors[labelled] = 0.0
     posteriors[np.ix_(labelled, used)] = model.posteriors
@@ -451,9 +451,9 @@ class _Model:
     priors, confusion (categories × raters × categories): logarithms.
     """
 
-    def __init__(self, said: Probabilities, raters: int, posteriors: Probabilities, imagined: Probabilities) -> None:
+    def __init__(self, counts: Probabilities, raters: int, posteriors: Probabilities, imagined: Probabilities) -> None:
         size = posteriors.shape[1]
-        self._said = said
+        self._said = counts
         self._raters = raters
         self._imagined = imagined[:, None, :]
         self.posteriors = posteriors
@@ -490,5 +490,5 @@ class _Model:
 
 def _one_hot(labels: Labels, used: NDArray[np.int64]) -> Probabilities:
     """Items × (raters · used categories): 1 where the rater said it."""
-    said = labels.T[:, :, None] == used
-    return np.asarray(said.reshape(len(said), -1), np.float64)
+    matches = labels.T[:, :, None] == used
+    return np.asarray(matches.reshape(len(matches), -1), np.float64)

@@ -77,27 +77,27 @@ def scanned(series: Sequence[SeriesToScan], seed: int = 1) -> tuple[SeriesScan, 
     Sources: Scott & Knott, Biometrics 30 (1974), for splits. Olshen et al., Biostatistics 5 (2004), for stretches.
     Pettitt, Applied Statistics 28 (1979), for ranks. Meinshausen, Biometrika 95 (2008), for the levels.
     """
-    roots = [_best_cut(one, 0, len(one.counts), seed) for one in series]
+    roots = [_best_cut(each_series, 0, len(each_series.counts), seed) for each_series in series]
     corrected = holm([None if root is None else root[1] for root in roots])
     tests = sum(root is not None for root in roots)
-    found = []
-    for one, root, p_holm in zip(series, roots, corrected, strict=True):
+    scans = []
+    for each_series, root, p_holm in zip(series, roots, corrected, strict=True):
         if root is None or p_holm is None:
-            found.append(SeriesScan())
+            scans.append(SeriesScan())
             continue
-        points = _points(one, root[0], p_holm, tests, seed) if p_holm < 1 - CONFIDENCE else {}
-        found.append(SeriesScan(tuple(ChangePoint(at, points[at]) for at in sorted(points)), root[1], p_holm))
-    return tuple(found)
+        points = _points(each_series, root[0], p_holm, tests, seed) if p_holm < 1 - CONFIDENCE else {}
+        scans.append(SeriesScan(tuple(ChangePoint(at, points[at]) for at in sorted(points)), root[1], p_holm))
+    return tuple(scans)
 
 
-def _points(one: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int, seed: int) -> dict[int, float]:
+def _points(series: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int, seed: int) -> dict[int, float]:
     """The changes of a series whose best cut is significant, each with its corrected p."""
-    length = len(one.counts)
+    length = len(series.counts)
     points = dict.fromkeys(cut, p_holm)
     parts = [(*part, p_holm) for part in pairwise((0, *cut, length))]
     while parts:
         start, end, above = parts.pop()
-        inner = _best_cut(one, start, end, seed)
+        inner = _best_cut(series, start, end, seed)
         p = 1.0 if inner is None else max(above, inner[1] * tests * length / (end - start))
         if inner is not None and p < 1 - CONFIDENCE:
             points |= dict.fromkeys(inner[0], p)
@@ -105,7 +105,7 @@ def _points(one: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int, se
     while points:  # removes what its two neighbours do not support, the least supported first
         edges = [0, *sorted(points), length]
         alone = {
-            at: _scan(one, start, end, [(np.array([0]), np.array([at - start]))] * 2, seed)[1]
+            at: _scan(series, start, end, [(np.array([0]), np.array([at - start]))] * 2, seed)[1]
             for start, at, end in zip(edges, edges[1:], edges[2:], strict=False)
         }
         least = max(alone, key=lambda at: alone[at])
@@ -115,7 +115,7 @@ def _points(one: SeriesToScan, cut: Sequence[int], p_holm: float, tests: int, se
     return points
 
 
-def _best_cut(one: SeriesToScan, start: int, end: int, seed: int) -> tuple[tuple[int, ...], float] | None:
+def _best_cut(series: SeriesToScan, start: int, end: int, seed: int) -> tuple[tuple[int, ...], float] | None:
     """The first sessions after the best cut of a part (one or two), and its p; None for a part that is too short."""
     length = end - start
     if length < LEAST_SERIES:
@@ -125,10 +125,10 @@ def _best_cut(one: SeriesToScan, start: int, end: int, seed: int) -> tuple[tuple
     if length >= 3 * LEAST_SIDE:
         coarse = splits[:: -(-len(splits) // _GRID)]
         tried.append((_stretches(splits), _stretches(coarse)))
-    found = [_scan(one, start, end, each, seed) for each in tried]
+    cuts = [_scan(series, start, end, each, seed) for each in tried]
     # The first of equals: a split explains more with less.
-    cut, p = min(found, key=lambda each: each[1])
-    return tuple(start + at for at in cut if at), min(1.0, p * len(found))
+    cut, p = min(cuts, key=lambda each: each[1])
+    return tuple(start + at for at in cut if at), min(1.0, p * len(cuts))
 
 
 def _stretches(places: Places) -> tuple[Places, Places]:
@@ -138,22 +138,22 @@ def _stretches(places: Places) -> tuple[Places, Places]:
 
 
 def _scan(
-    one: SeriesToScan, start: int, end: int, tried: Sequence[tuple[Places, Places]], seed: int
+    series: SeriesToScan, start: int, end: int, tried: Sequence[tuple[Places, Places]], seed: int
 ) -> tuple[tuple[int, int], float]:
     """The best stretch (from, to) of the first of `tried`, and the p of the best one of the second."""
     length = end - start
-    counts, totals = (np.asarray(of[start:end], np.float64) for of in (one.counts, one.totals))
-    if one.scan is Scan.RANK:
+    counts, totals = (np.asarray(of[start:end], np.float64) for of in (series.counts, series.totals))
+    if series.scan is Scan.RANK:
         counts, totals = rankdata(counts) - (length + 1) / 2, np.ones(length)
-    at = int(_apart(one.scan, counts[None], totals[None], *tried[0])[0].argmax())
-    found = float(_apart(one.scan, counts[None], totals[None], *tried[1]).max())
-    found -= 1e-9 * max(1.0, abs(found))  # sums in another order differ in their last digits
+    at = int(_apart(series.scan, counts[None], totals[None], *tried[0])[0].argmax())
+    statistic = float(_apart(series.scan, counts[None], totals[None], *tried[1]).max())
+    statistic -= 1e-9 * max(1.0, abs(statistic))  # sums in another order differ in their last digits
     rng = np.random.default_rng(seed)
     as_far, left = 0, ORDERS
     while left:
         rows = min(left, max(1, _BLOCK_CELLS // max(length, len(tried[1][0]))))
         orders = rng.permuted(np.tile(np.arange(length), (rows, 1)), axis=1)
-        as_far += int((_apart(one.scan, counts[orders], totals[orders], *tried[1]).max(axis=1) >= found).sum())
+        as_far += int((_apart(series.scan, counts[orders], totals[orders], *tried[1]).max(axis=1) >= statistic).sum())
         left -= rows
     return (int(tried[0][0][at]), int(tried[0][1][at])), (1 + as_far) / (1 + ORDERS)
 

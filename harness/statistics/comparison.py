@@ -158,23 +158,23 @@ def compared_units(counted: Counted, first: Sequence[ComparedUnit], second: Sequ
     """Two sides, paired by place where enough units have a partner."""
     pairs = _pairs(first, second)
     if counted is Counted.WORDS:  # against another reference it is another question
-        pairs = [(one, other) for one, other in pairs if one.of == other.of]
+        pairs = [(unit, other) for unit, other in pairs if unit.of == other.of]
     paired = bool(pairs) and len(pairs) >= LEAST_PAIRED * min(len(first), len(second))
     if counted is Counted.RATE:  # without a difference its variance is unknown
         paired = len(first) == len(second) == len(pairs) >= FEWEST_UNITS
-        paired &= all(math.isclose(one.of, other.of, rel_tol=_SAME_HOURS) for one, other in pairs)
-        paired &= any(one.count != other.count for one, other in pairs)
+        paired &= all(math.isclose(unit.of, other.of, rel_tol=_SAME_HOURS) for unit, other in pairs)
+        paired &= any(unit.count != other.count for unit, other in pairs)
     left = len(first) + len(second) - 2 * len(pairs) if paired else 0
     if paired:
-        first, second = [one for one, _ in pairs], [other for _, other in pairs]
+        first, second = [unit for unit, _ in pairs], [other for _, other in pairs]
     clusters, units = (
         min(len({unit.cluster for unit in side}) for side in (first, second)),
         min(len(first), len(second)),
     )
     # As for a WER: few stimuli say too little of further ones, but their repetitions say something of them.
     single = clusters < LEAST_QUERIES or clusters == units
-    number, what = (units, "trials") if single else (clusters, "clusters")
-    how = f"{'paired' if paired else 'unpaired'}, {number} {what}"
+    number, noun = (units, "trials") if single else (clusters, "clusters")
+    how = f"{'paired' if paired else 'unpaired'}, {number} {noun}"
     if counted is Counted.RATE and not paired:
         how = "Poisson, of all trials"
     apart: Difference | None = None
@@ -197,7 +197,7 @@ def _columns(units: Sequence[ComparedUnit], *, clustered: bool) -> ComparedColum
 
 def _pairs(first: Sequence[ComparedUnit], second: Sequence[ComparedUnit]) -> list[tuple[ComparedUnit, ComparedUnit]]:
     """Units of the same place, repetitions in their order."""
-    waiting = gathered((one.place, one) for one in reversed(first))
+    waiting = gathered((unit.place, unit) for unit in reversed(first))
     return [(waiting[other.place].pop(), other) for other in second if waiting.get(other.place)]
 
 
@@ -217,7 +217,7 @@ class ComparedColumns:
     def of_shares(cls, shares: Sequence[Share], *, clustered: bool = False) -> ComparedColumns:
         """Those of groups of trials. clustered: the trials of each vary together."""
         clusters = np.arange(len(shares)) if clustered else None
-        return cls([one.count for one in shares], [one.total for one in shares], clusters)
+        return cls([share.count for share in shares], [share.total for share in shares], clusters)
 
     @property
     def shares(self) -> list[Share]:

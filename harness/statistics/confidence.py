@@ -71,7 +71,7 @@ def confidence_figures(values: Sequence[float], rights: Sequence[bool], left_out
     return ConfidenceFigures(
         Share(int(right.sum()), len(right)),
         _nce(confidence, right),
-        sum(one.correct.total * abs((one.correct.value or 0.0) - one.mean) for one in bins) / len(right),
+        sum(bucket.correct.total * abs((bucket.correct.value or 0.0) - bucket.mean) for bucket in bins) / len(right),
         None if alike is None else ((alike.missed or 0.0) + (alike.false or 0.0)) / 2,
         left_out,
         bins,
@@ -105,13 +105,13 @@ def _nce(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float | N
 
 def _bins(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[ConfidenceBin, ...]:
     place = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    found = []
+    bins = []
     for number in range(BINS):
         inside = place == number
         if count := int(inside.sum()):
             share = Share(int(right[inside].sum()), count)
-            found.append(ConfidenceBin(number / BINS, (number + 1) / BINS, share, float(confidence[inside].mean())))
-    return tuple(found)
+            bins.append(ConfidenceBin(number / BINS, (number + 1) / BINS, share, float(confidence[inside].mean())))
+    return tuple(bins)
 
 
 def _det(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[DetPoint, ...]:

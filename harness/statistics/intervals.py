@@ -290,8 +290,8 @@ def latency_figures(measured: Sequence[Measured], most_error_s: float = MOST_ERR
     excluded = len(measured) - len(durations)
     if not durations:
         return LatencyFigures(excluded=excluded)
-    values = np.array([one.value_s for one in durations])
-    errors = np.array([one.error_s for one in durations])
+    values = np.array([duration.value_s for duration in durations])
+    errors = np.array([duration.error_s for duration in durations])
     ordered, earliest, latest = np.sort(values), np.sort(values - errors), np.sort(values + errors)
 
     def place(share: float, total: int) -> int:

@@ -22,12 +22,12 @@ def paired_shift(differences: Sequence[Measured]) -> Difference | None:
     p50 = latency_figures(differences, math.inf).p50
     if p50 is None:
         return None
-    least = sorted(one.value_s - one.error_s for one in differences)
-    most = sorted(one.value_s + one.error_s for one in differences)
+    least = sorted(difference.value_s - difference.error_s for difference in differences)
+    most = sorted(difference.value_s + difference.error_s for difference in differences)
     total = len(differences)
     low, high = quantile_ranks(total, 0.5)
     ends = -math.inf if low is None else least[low - 1], math.inf if high is None else most[high - 1]
-    signs = max(sum(one > 0 for one in least), sum(one < 0 for one in most))
+    signs = max(sum(bound > 0 for bound in least), sum(bound < 0 for bound in most))
     p = mcnemar(total - signs, signs) if 2 * signs > total else None
     return Difference(p50.value_s, ends, 1.0 if p is None else p)
 
@@ -41,15 +41,15 @@ def unpaired_shift(first: Sequence[Measured], second: Sequence[Measured]) -> Dif
     """
     from scipy.stats import mannwhitneyu
 
-    one, other = latency_figures(first, math.inf).p50, latency_figures(second, math.inf).p50
-    if one is None or other is None:
+    median, other = latency_figures(first, math.inf).p50, latency_figures(second, math.inf).p50
+    if median is None or other is None:
         return None
-    shift, error_s = one.value_s - other.value_s, one.clock_error_s + other.clock_error_s
+    shift, error_s = median.value_s - other.value_s, median.clock_error_s + other.clock_error_s
     p = 1.0
     if abs(shift) > error_s:
         nearer = [each.value_s - math.copysign(error_s, shift) for each in first]
         p = float(mannwhitneyu(nearer, [each.value_s for each in second]).pvalue)
-    return independent_difference((one.value_s, _ends(one)), (other.value_s, _ends(other)), p, error_s)
+    return independent_difference((median.value_s, _ends(median)), (other.value_s, _ends(other)), p, error_s)
 
 
 def _ends(of: Quantile) -> Interval:

@@ -62,9 +62,9 @@ def hours_with_power(
         raise ValueError(f"a rate of {exact(expected_per_hour)} cannot be shown to lie below {exact(below_per_hour)}")
     for events in _steps():
         hours = hours_for_claim(below_per_hour, events, confidence)
-        found = float(special.pdtr(events, expected_per_hour * hours))
-        if found >= power:
-            return ClaimNeed(hours, events, found)
+        actual_power = float(special.pdtr(events, expected_per_hour * hours))
+        if actual_power >= power:
+            return ClaimNeed(hours, events, actual_power)
     needed = f"more than {MOST_EVENTS} events are needed"
     raise ValueError(f"{needed} to distinguish {exact(expected_per_hour)} from {exact(below_per_hour)}")
 
@@ -80,9 +80,9 @@ def utterances_with_power(
         raise ValueError(f"a share of {exact(expected)} cannot be shown to lie below {exact(below)}")
     for events in _steps():
         utterances = utterances_for_events(below, events, confidence)
-        found = float(special.bdtr(events, utterances, expected))
-        if found >= power:
-            return ClaimNeed(utterances, events, found)
+        actual_power = float(special.bdtr(events, utterances, expected))
+        if actual_power >= power:
+            return ClaimNeed(utterances, events, actual_power)
     raise ValueError(f"more than {MOST_EVENTS} misses are needed to distinguish {exact(expected)} from {exact(below)}")
 
 
@@ -141,16 +141,18 @@ def mcnemar_power(files: int, differing: Discordant, alpha: float = ALPHA) -> fl
     if both <= 0:
         return 0.0
     spread = 9 * math.sqrt(files * both * (1 - both)) + 9
-    found = np.arange(max(0, math.floor(files * both - spread)), min(files, math.ceil(files * both + spread)) + 1)
+    counts = np.arange(max(0, math.floor(files * both - spread)), min(files, math.ceil(files * both + spread)) + 1)
     likely = np.diff(
-        np.append(0.0 if found[0] == 0 else special.bdtr(found[0] - 1, files, both), special.bdtr(found, files, both))
+        np.append(
+            0.0 if counts[0] == 0 else special.bdtr(counts[0] - 1, files, both), special.bdtr(counts, files, both)
+        )
     )
     # The most of the rarer kind that still is significant; −1 where nothing is.
-    few = np.floor(np.nan_to_num(special.bdtrik(alpha / 2, found, 0.5), nan=-1.0)).astype(np.int64)
-    few = np.where(2 * special.bdtr(np.maximum(few + 1, 0), np.maximum(found, few + 1), 0.5) <= alpha, few + 1, few)
-    few = np.where((few >= 0) & (2 * special.bdtr(np.maximum(few, 0), found, 0.5) > alpha), few - 1, few)
+    few = np.floor(np.nan_to_num(special.bdtrik(alpha / 2, counts, 0.5), nan=-1.0)).astype(np.int64)
+    few = np.where(2 * special.bdtr(np.maximum(few + 1, 0), np.maximum(counts, few + 1), 0.5) <= alpha, few + 1, few)
+    few = np.where((few >= 0) & (2 * special.bdtr(np.maximum(few, 0), counts, 0.5) > alpha), few - 1, few)
     share = differing.only_first / both
-    seen = special.bdtr(np.maximum(few, 0), found, share) + special.bdtr(np.maximum(few, 0), found, 1 - share)
+    seen = special.bdtr(np.maximum(few, 0), counts, share) + special.bdtr(np.maximum(few, 0), counts, 1 - share)
     return float((likely * np.where(few >= 0, seen, 0.0)).sum())
 
 
@@ -180,7 +182,7 @@ def design_effect(per_talker: float, correlation: float) -> float:
 
 def _steps() -> list[int]:
     """0, 1, 2, … and then in steps of a hundredth."""
-    found = list(range(200))
-    while found[-1] < MOST_EVENTS:
-        found.append(math.ceil(found[-1] * 1.01))
-    return found
+    steps = list(range(200))
+    while steps[-1] < MOST_EVENTS:
+        steps.append(math.ceil(steps[-1] * 1.01))
+    return steps

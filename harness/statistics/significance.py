@@ -110,8 +110,8 @@ def signed_ranks(differences: ArrayLike) -> float | None:
     twice = (2 * np.cumsum(alike) - alike + 1)[place] * np.sign(apart).astype(np.int64)
     if not len(twice) or len(twice) > MOST_RANKED:
         return normal_p(float(twice.sum()), float((twice.astype(np.float64) ** 2).sum()))
-    found = swapped(twice.tolist())
-    return None if found is None else found.p
+    swapping = swapped(twice.tolist())
+    return None if swapping is None else swapping.p
 
 
 FEWEST_NORMAL = 50
@@ -192,14 +192,14 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> Swapping | 
 
     With differences of 1, 0 and −1 it is McNemar's exact test. Source: Fisher, The Design of Experiments, 21 (1935).
     """
-    apart = [Fraction(one) for one in differences if one]
+    apart = [Fraction(difference) for difference in differences if difference]
     if not apart:
         return None
-    scale = math.lcm(*(one.denominator for one in apart))
-    whole = [int(one * scale) for one in apart]
+    scale = math.lcm(*(difference.denominator for difference in apart))
+    whole = [int(difference * scale) for difference in apart]
     common = reduce(math.gcd, whole)
-    whole = [one // common for one in whole]
-    found, span = abs(sum(whole)), sum(map(abs, whole))
+    whole = [difference // common for difference in whole]
+    statistic, span = abs(sum(whole)), sum(map(abs, whole))
     if span * len(whole) <= MOST_STEPS:
         # Chance of each sum of those that keep their sign: the sum of all is twice that, less the span.
         chances = np.zeros(span + 1)
@@ -207,12 +207,12 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> Swapping | 
         for size in map(abs, whole):
             chances[size:] = (chances[size:] + chances[: span + 1 - size]) / 2
             chances[:size] /= 2
-        far = np.abs(2 * np.arange(span + 1) - span) >= found
+        far = np.abs(2 * np.arange(span + 1) - span) >= statistic
         return Swapping(min(1.0, float(chances[far].sum())), True, len(whole))
     values = np.array(whole, dtype=np.float64)
     rng = np.random.default_rng(seed)
     as_far = sum(
-        int(np.count_nonzero(np.abs(signs @ values) >= found * (1 - 1e-12))) for signs in _signs(rng, len(whole))
+        int(np.count_nonzero(np.abs(signs @ values) >= statistic * (1 - 1e-12))) for signs in _signs(rng, len(whole))
     )
     return Swapping((1 + as_far) / (1 + DRAWS), False, len(whole))
 
@@ -242,12 +242,12 @@ def independent_difference(
     The distances of both intervals, added by their squares. Source: Zou & Donner, Statistics in Medicine 27 (2008),
     1693–1702.
     """
-    (one, (low, high)), (other, (other_low, other_high)) = first, second
+    (estimate, (low, high)), (other, (other_low, other_high)) = first, second
     ends = (
-        one - other - math.hypot(one - low, other_high - other) - error,
-        one - other + math.hypot(high - one, other - other_low) + error,
+        estimate - other - math.hypot(estimate - low, other_high - other) - error,
+        estimate - other + math.hypot(high - estimate, other - other_low) + error,
     )
-    return Difference(one - other, in_keeping(one - other, ends, p), p)
+    return Difference(estimate - other, in_keeping(estimate - other, ends, p), p)
 
 
 def swapped_together(differences: NDArray[Any], seed: int = 0) -> Swapping | None:
@@ -262,15 +262,15 @@ def swapped_together(differences: NDArray[Any], seed: int = 0) -> Swapping | Non
     if not held.size:
         return None
     usual = (held**2).sum(axis=0)
-    found = float((held.sum(axis=0) ** 2 / usual).sum()) * (1 - 1e-9)
+    statistic = float((held.sum(axis=0) ** 2 / usual).sum()) * (1 - 1e-9)
     clusters = len(held)
     if clusters <= MOST_ENUMERATED:
         every = (np.arange(1 << clusters)[:, None] >> np.arange(clusters) & 1) * 2.0 - 1
-        as_far = int(np.count_nonzero(((every @ held) ** 2 / usual).sum(axis=1) >= found))
+        as_far = int(np.count_nonzero(((every @ held) ** 2 / usual).sum(axis=1) >= statistic))
         return Swapping(as_far / (1 << clusters), True, clusters)
     rng = np.random.default_rng(seed)
     as_far = sum(
-        int(np.count_nonzero(((signs @ held) ** 2 / usual).sum(axis=1) >= found)) for signs in _signs(rng, clusters)
+        int(np.count_nonzero(((signs @ held) ** 2 / usual).sum(axis=1) >= statistic)) for signs in _signs(rng, clusters)
     )
     return Swapping((1 + as_far) / (1 + DRAWS), False, clusters)
 

@@ -91,19 +91,19 @@ def quantile(value: Quantile | None) -> str:
     return f"{seconds(value.value_s)} ({seconds_interval(value.low_s, value.high_s)})"
 
 
-def delays(found: LatencyFigures) -> str:
+def delays(figures: LatencyFigures) -> str:
     """`median 312 ms (290–330 ms), p95 512 ms (480 ms – too few), p99 …, clocks ± 1 ms (of 117)`.
 
     The error is the median one of the times used. Times that were left out follow.
     """
     left_out = ""
-    if found.excluded:
-        left_out = f"; {found.excluded} left out: clocks ± more than {seconds(MOST_ERROR_S)}"
-    if found.p50 is None or found.p95 is None or found.p99 is None:
+    if figures.excluded:
+        left_out = f"; {figures.excluded} left out: clocks ± more than {seconds(MOST_ERROR_S)}"
+    if figures.p50 is None or figures.p95 is None or figures.p99 is None:
         return f"{NOTHING}{left_out}"
     return (
-        f"median {quantile(found.p50)}, p95 {quantile(found.p95)}, p99 {quantile(found.p99)}, "
-        f"{clocks(found.error_s)} (of {found.total}){left_out}"
+        f"median {quantile(figures.p50)}, p95 {quantile(figures.p95)}, p99 {quantile(figures.p99)}, "
+        f"{clocks(figures.error_s)} (of {figures.total}){left_out}"
     )
 
 

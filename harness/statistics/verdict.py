@@ -182,5 +182,5 @@ def worst(verdicts: Iterable[LimitVerdict]) -> LimitVerdict:
 def unheld(limits: Iterable[DeclaredLimit]) -> str:
     """What sets the exit status to 1: `failed: max_interrupted; undecided: max_latency_p95_ms`; "" if nothing does."""
     failing = [limit for limit in limits if limit.fails_run]
-    names = gathered(("failed" if one.verdict is LimitVerdict.FAIL else "undecided", one.name) for one in failing)
+    names = gathered(("failed" if limit.verdict is LimitVerdict.FAIL else "undecided", limit.name) for limit in failing)
     return "; ".join(f"{word}: {', '.join(names[word])}" for word in ("failed", "undecided") if word in names)

@@ -60,8 +60,8 @@ def over_voices(voices: Iterable[Share], confidence: float = CONFIDENCE) -> Over
 
 def over_clusters(errors: Iterable[int], totals: Iterable[int], confidence: float = CONFIDENCE) -> Interval | None:
     """The interval of `over_voices` from two columns, such as the errors and the files of each talker."""
-    found = _of_counts(_counts(zip(errors, totals, strict=True)), confidence)
-    return None if found is None else found.interval
+    estimate = _of_counts(_counts(zip(errors, totals, strict=True)), confidence)
+    return None if estimate is None else estimate.interval
 
 
 def voices_verdict(test: SequentialTest, voices: Iterable[Share]) -> SequentialVerdict:
@@ -158,9 +158,9 @@ def _rising(of: Floats, counts: Integers, alike: Integers) -> Floats:
 @lru_cache(maxsize=65536)
 def _of_voice(mean: float, errors: int, total: int) -> Floats:
     """Log likelihood of one voice's trials, of each correlation."""
-    one = np.ones(1, np.int64)
-    yes, no, of = one * errors, one * (total - errors), one * total
-    return _rising(mean * _SPREAD, yes, one) + _rising((1 - mean) * _SPREAD, no, one) - _rising(_SPREAD, of, one)
+    unit = np.ones(1, np.int64)
+    yes, no, of = unit * errors, unit * (total - errors), unit * total
+    return _rising(mean * _SPREAD, yes, unit) + _rising((1 - mean) * _SPREAD, no, unit) - _rising(_SPREAD, of, unit)
 
 
 def _log_mean(logs: Floats) -> Floats:

@@ -124,11 +124,11 @@ def share_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters | N
     first, second: 0 or 1 for each trial, shape (n,). Without clusters: Newcombe's interval with McNemar's exact p.
     With them: as `wer_difference`, with the interval clipped, since shares differ by at most 1.
     """
-    one, other = np.asarray(first, np.int64), np.asarray(second, np.int64)
+    outcomes, other = np.asarray(first, np.int64), np.asarray(second, np.int64)
     if clusters is not None:
-        found = wer_difference(one, other, np.ones(len(one), np.int64), clusters)
-        return None if found is None else replace(found, interval=_within(found.interval))
-    return Discordance.of(one, other).apart
+        difference = wer_difference(outcomes, other, np.ones(len(outcomes), np.int64), clusters)
+        return None if difference is None else replace(difference, interval=_within(difference.interval))
+    return Discordance.of(outcomes, other).apart
 
 
 def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference | None:
@@ -144,24 +144,24 @@ def shares_apart(first: Sequence[Share], second: Sequence[Share]) -> Difference 
     for of in (first, second):
         together = sum(of, Share())
         units: float | None = together.total
-        if any(one.total > 1 for one in of):
-            units = independent_units([one.count for one in of], [one.total for one in of], least_effect=1.0)
+        if any(share.total > 1 for share in of):
+            units = independent_units([share.count for share in of], [share.total for share in of], least_effect=1.0)
         if together.value is None or units is None:
             return None
         yes, no = together.value * units, (1 - together.value) * units
         sides.append((yes, no, share_ends(yes, no)))
     p = float(fisher_exact(np.array([[round(yes), round(no)] for yes, no, _ in sides])).pvalue)
-    one, other = ((yes / (yes + no), ends) for yes, no, ends in sides)
-    return independent_difference(one, other, p)
+    side, other = ((yes / (yes + no), ends) for yes, no, ends in sides)
+    return independent_difference(side, other, p)
 
 
 def rates_apart(first: int, first_hours: float, second: int, second_hours: float) -> Difference | None:
     """Two rates per hour on different audio, the first less the second; None over nothing. p: `poisson_rates`."""
     p = poisson_rates(first, first_hours, second, second_hours)
-    one, other = garwood(first, first_hours), garwood(second, second_hours)
-    if p is None or one is None or other is None:
+    interval, other = garwood(first, first_hours), garwood(second, second_hours)
+    if p is None or interval is None or other is None:
         return None
-    return independent_difference((first / first_hours, one), (second / second_hours, other), p)
+    return independent_difference((first / first_hours, interval), (second / second_hours, other), p)
 
 
 def wers_apart(
@@ -183,10 +183,10 @@ def wers_apart(
         variance, degrees = _vary(*_units(wrong, of, clusters))
         sides.append((rate, ends))
         spreads.append((max(variance, rate / float(of.sum())), degrees))
-    variance = sum(one for one, _ in spreads)
+    variance = sum(spread for spread, _ in spreads)
     if not variance:
         return independent_difference(sides[0], sides[1], 1.0)
-    degrees = variance**2 / sum(one**2 / of for one, of in spreads)
+    degrees = variance**2 / sum(spread**2 / of for spread, of in spreads)
     from scipy import special  # here, since it loads slowly
 
     p = 2 * float(special.stdtr(degrees, -abs(sides[0][0] - sides[1][0]) / math.sqrt(variance)))
@@ -221,8 +221,8 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> Difference | None:
     differing = apart[apart != 0]
     if len(apart) < FEWEST_UNITS or not 0 < len(differing) <= min(MOST_EXACT, len(apart) / 2):
         return None
-    found = swapped([Fraction(float(one)).limit_denominator(10**6) for one in differing])
-    assert found is not None  # a unit differs
+    swapping = swapped([Fraction(float(amount)).limit_denominator(10**6) for amount in differing])
+    assert swapping is not None  # a unit differs
     tail = (1 - confidence) / 2
     (variance, degrees), total = _vary(apart, of), float(of.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
@@ -230,12 +230,12 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> Difference | None:
 
     widened = (float(special.stdtrit(degrees, tail)) / float(special.ndtri(tail))) ** 2
     size = max(1.0, widened * variance * total**2 / (more + less))
-    (more_low, more_high), (less_low, less_high) = (mean_ends(one / size, confidence) for one in (more, less))
+    (more_low, more_high), (less_low, less_high) = (mean_ends(amount / size, confidence) for amount in (more, less))
     down = math.hypot(more - size * more_low, size * less_high - less)
     up = math.hypot(size * more_high - more, less - size * less_low)
     difference = (more - less) / total
     interval = difference - down / total, difference + up / total
-    return Difference(difference, in_keeping(difference, interval, found.p, confidence), found.p, found.exact)
+    return Difference(difference, in_keeping(difference, interval, swapping.p, confidence), swapping.p, swapping.exact)
 
 
 def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:
@@ -330,22 +330,24 @@ def stratified_difference(clusters: Sequence[Sequence[Stratum]]) -> StratifiedDi
     held = [of for of in clusters if of]
     if not held:
         return None
-    strata = [one for of in held for one in of]
-    weights = [float(sum((one.weight for one in of), Fraction())) for of in held]
-    firsts = [float(sum((one.weight * one.shares[0] for one in of), Fraction())) for of in held]
-    seconds = [float(sum((one.weight * one.shares[1] for one in of), Fraction())) for of in held]
+    strata = [stratum for of in held for stratum in of]
+    weights = [float(sum((stratum.weight for stratum in of), Fraction())) for of in held]
+    firsts = [float(sum((stratum.weight * stratum.shares[0] for stratum in of), Fraction())) for of in held]
+    seconds = [float(sum((stratum.weight * stratum.shares[1] for stratum in of), Fraction())) for of in held]
     total = sum(weights)
-    found = wer_difference(firsts, seconds, weights)
+    difference = wer_difference(firsts, seconds, weights)
     first, second = sum(firsts) / total, sum(seconds) / total
-    single = all(one.first_total == one.second_total == 1 for one in strata)
+    single = all(stratum.first_total == stratum.second_total == 1 for stratum in strata)
     return StratifiedDifference(
         first,
         second,
         first - second,
-        None if found is None else _within(found.interval),
-        swapped([sum((one.apart for one in of), Fraction()) for of in held]),
+        None if difference is None else _within(difference.interval),
+        swapped([sum((stratum.apart for stratum in of), Fraction()) for of in held]),
         mantel_haenszel(strata),
-        Discordance.of([one.first for one in strata], [one.second for one in strata]) if single else None,
+        Discordance.of([stratum.first for stratum in strata], [stratum.second for stratum in strata])
+        if single
+        else None,
     )
 
 
@@ -356,11 +358,13 @@ def mantel_haenszel(strata: Sequence[Stratum]) -> float | None:
     (1954); Mantel & Haenszel, J. Natl. Cancer Inst. 22 (1959).
     """
     apart = variance = 0.0
-    for one in strata:
-        total = one.first_total + one.second_total
-        counted = one.first + one.second
-        apart += one.first - one.first_total * counted / total
-        variance += one.first_total * one.second_total * counted * (total - counted) / (total * total * (total - 1))
+    for stratum in strata:
+        total = stratum.first_total + stratum.second_total
+        counted = stratum.first + stratum.second
+        apart += stratum.first - stratum.first_total * counted / total
+        variance += (
+            stratum.first_total * stratum.second_total * counted * (total - counted) / (total * total * (total - 1))
+        )
     from scipy import special  # here, since it loads slowly
 
     return float(special.chdtrc(1, apart * apart / variance)) if variance else None

@@ -43,8 +43,8 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     rows, columns = len(reference) - end, len(hypothesis) - end
-    of, said = reference[:rows], hypothesis[:columns]
-    path = _align_long(of, said) if rows * columns >= BY_DIAGONALS else _align(of, said)
+    of, hypothesis_part = reference[:rows], hypothesis[:columns]
+    path = _align_long(of, hypothesis_part) if rows * columns >= BY_DIAGONALS else _align(of, hypothesis_part)
     return path + "C" * end
 
 
@@ -54,8 +54,8 @@ def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
         above = rows[-1]
         corner, left = above[0], above[0] + DELETION
         row = [left]
-        for said, up in zip(hypothesis, above[1:], strict=True):
-            cost = corner if word == said else corner + SUBSTITUTION
+        for heard_word, up in zip(hypothesis, above[1:], strict=True):
+            cost = corner if word == heard_word else corner + SUBSTITUTION
             if up + DELETION < cost:
                 cost = up + DELETION
             if left + INSERTION < cost:
@@ -81,8 +81,10 @@ def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
 
 def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     coded = code_words([reference, hypothesis])
-    of, said = (coded.codes[start:][:length] for start, length in zip(coded.starts, coded.lengths, strict=True))
-    return path_of(of, said)
+    of, hypothesis_codes = (
+        coded.codes[start:][:length] for start, length in zip(coded.starts, coded.lengths, strict=True)
+    )
+    return path_of(of, hypothesis_codes)
 
 
 ANOTHER_WORD_S = 0.001
@@ -101,15 +103,15 @@ def align_by_time(
     MOST_CELLS pairs of words.
     """
     if len(reference) * len(hypothesis) > MOST_CELLS:
-        what = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
-        raise InputError(what, place=place, remedy="Drop --by-time, or cut the recording into shorter ones")
-    of, said = (np.array(one, float).reshape(-1, 2) for one in (times, heard))
-    inserted = np.concatenate([[0.0], np.cumsum(said[:, 1] - said[:, 0])])
+        problem = f"{len(reference):,} words against {len(hypothesis):,} are too many to be aligned by time"
+        raise InputError(problem, place=place, remedy="Drop --by-time, or cut the recording into shorter ones")
+    of, heard_times = (np.array(word_times, float).reshape(-1, 2) for word_times in (times, heard))
+    inserted = np.concatenate([[0.0], np.cumsum(heard_times[:, 1] - heard_times[:, 0])])
     words = np.array(hypothesis, dtype=object)
     row, steps = inserted, []
     for word, (begin_s, end_s) in zip(reference, of, strict=True):
         same = words == word
-        pair = row[:-1] + np.abs(said - (begin_s, end_s)).sum(axis=1) + np.where(same, 0, ANOTHER_WORD_S)
+        pair = row[:-1] + np.abs(heard_times - (begin_s, end_s)).sum(axis=1) + np.where(same, 0, ANOTHER_WORD_S)
         deleted = row + (end_s - begin_s)
         least = np.concatenate([deleted[:1], np.minimum(deleted[1:], pair)])
         row = np.minimum.accumulate(least - inserted) + inserted
@@ -139,12 +141,14 @@ def count(path: str) -> WordCounts:
 
 def side_by_side(reference: Sequence[str], hypothesis: Sequence[str], path: str) -> tuple[AlignedWord, ...]:
     """The words along a path; ValueError when the path is not of these words."""
-    of, said = iter(reference), iter(hypothesis)
+    of, hypothesis_words = iter(reference), iter(hypothesis)
     steps = tuple(
-        AlignedWord(_EDITS[step], "" if step == "I" else next(of, ""), "" if step == "D" else next(said, ""))
+        AlignedWord(
+            _EDITS[step], "" if step == "I" else next(of, ""), "" if step == "D" else next(hypothesis_words, "")
+        )
         for step in path
     )
-    if next(of, None) is not None or next(said, None) is not None:
+    if next(of, None) is not None or next(hypothesis_words, None) is not None:
         raise ValueError("the path is shorter than the words")
     return steps
 
@@ -307,10 +311,10 @@ class Alignments:
             wrong = np.zeros_like(gaps)
             for group, members in coded.groups():
                 wrong[members], gaps[members] = substitutions_and_gaps(group)
-            for member, of, said in coded.long():
+            for member, of, hypothesis in coded.long():
                 row = int(indices[member])
                 try:
-                    path = path_of(of, said)
+                    path = path_of(of, hypothesis)
                 except InputError as error:
                     place = place_of(row) if place_of else None
                     raise InputError(error.what, place=place, remedy=error.remedy) from error
@@ -325,24 +329,24 @@ class Alignments:
     def paths(self, rows: Sequence[int] | Places) -> list[str]:
         """The paths of some pairs, a letter of `Edit` for each step; far quicker than one by one."""
         wanted = np.asarray(rows, np.int64)
-        found = ["C" * correct for correct in self.columns.correct[wanted].tolist()]
+        all_paths = ["C" * correct for correct in self.columns.correct[wanted].tolist()]
         wrong = self.columns.errors[wanted]
         if self._long:
             for place, row in enumerate(wanted.tolist()):
                 if row in self._long:
-                    found[place], wrong[place] = self._long[row], 0
+                    all_paths[place], wrong[place] = self._long[row], 0
         unlike = np.flatnonzero(wrong)
         for places, coded in self._coded(wanted[unlike]):
             ends = coded.cut.tolist()
             at = unlike[: len(places)].tolist()
             unlike = unlike[len(places) :]
             lengths = zip(coded.reference_lengths.tolist(), coded.hypothesis_lengths.tolist(), strict=True)
-            for place, end, (of, said) in zip(at, ends, lengths, strict=True):
-                found[place] = "D" * of + "I" * said + "C" * end
+            for place, end, (of, hypothesis_length) in zip(at, ends, lengths, strict=True):
+                all_paths[place] = "D" * of + "I" * hypothesis_length + "C" * end
             for group, members in coded.groups():
                 for member, path in zip(members.tolist(), paths(group), strict=True):
-                    found[at[member]] = path + "C" * ends[member]
-        return found
+                    all_paths[at[member]] = path + "C" * ends[member]
+        return all_paths
 
     def _coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
         """The pairs of `indices` in their order, as many at a time as fit in a chunk, and at least one."""
@@ -362,9 +366,9 @@ def _sizes(texts: Sequence[str]) -> Places:
     return np.fromiter(map(len, texts), np.int64, len(texts))
 
 
-def _common_end(of: Codes, said: Codes) -> int:
+def _common_end(of: Codes, hypothesis: Codes) -> int:
     """How many of the last words of two texts of one length are the same."""
-    unlike = (of != said)[::-1]
+    unlike = (of != hypothesis)[::-1]
     return int(np.argmax(unlike)) if unlike.any() else len(unlike)
 
 
@@ -386,27 +390,30 @@ class _CodedPairs:
     @classmethod
     def of(cls, coded: CodedWords) -> _CodedPairs:
         """The first half of the texts are references, the second their hypotheses."""
-        of, said = coded.starts.reshape(2, -1)
+        of, hypothesis_starts = coded.starts.reshape(2, -1)
         of_length, said_length = coded.lengths.reshape(2, -1).copy()
         cut = np.zeros_like(of_length)
         left = np.flatnonzero((of_length > 0) & (said_length > 0))
         for _ in range(COMMON):
             if not len(left):
                 break
-            ends = coded.codes[of[left] + of_length[left] - 1] == coded.codes[said[left] + said_length[left] - 1]
+            ends = (
+                coded.codes[of[left] + of_length[left] - 1]
+                == coded.codes[hypothesis_starts[left] + said_length[left] - 1]
+            )
             left = left[ends]
             of_length[left] -= 1
             said_length[left] -= 1
             cut[left] += 1
             left = left[(of_length[left] > 0) & (said_length[left] > 0)]
         for member in left.tolist():
-            ends = of[member] + of_length[member], said[member] + said_length[member]
+            ends = of[member] + of_length[member], hypothesis_starts[member] + said_length[member]
             most = min(of_length[member], said_length[member])
             common = _common_end(coded.codes[ends[0] - most : ends[0]], coded.codes[ends[1] - most : ends[1]])
             of_length[member] -= common
             said_length[member] -= common
             cut[member] += common
-        return cls(coded.codes, of, of_length, said, said_length, cut)
+        return cls(coded.codes, of, of_length, hypothesis_starts, said_length, cut)
 
     def groups(self) -> Iterator[tuple[PairGroup, Places]]:
         """Pairs of similar length together, with their places here; those with a side of no words, or long, in none."""
@@ -420,13 +427,13 @@ class _CodedPairs:
             end = int(np.searchsorted(sizes, limit, "right"))
             end = min(end, begin + max(1, CELLS // limit))
             part = members[begin:end]
-            of, said = self.reference_lengths[part], self.hypothesis_lengths[part]
+            of, hypothesis_lengths = self.reference_lengths[part], self.hypothesis_lengths[part]
             yield (
                 PairGroup(
                     self._table(self.reference_starts[part], of),
-                    self._table(self.hypothesis_starts[part], said),
+                    self._table(self.hypothesis_starts[part], hypothesis_lengths),
                     of,
-                    said,
+                    hypothesis_lengths,
                 ),
                 part,
             )
@@ -436,14 +443,14 @@ class _CodedPairs:
         """The place and the words of each long pair."""
         longer, has_both = self._longer()
         for member in np.flatnonzero(has_both & (longer >= LONG)).tolist():
-            of, said = self.reference_starts[member], self.hypothesis_starts[member]
-            ends = of + self.reference_lengths[member], said + self.hypothesis_lengths[member]
-            yield member, self.codes[of : ends[0]], self.codes[said : ends[1]]
+            of, hypothesis_start = self.reference_starts[member], self.hypothesis_starts[member]
+            ends = of + self.reference_lengths[member], hypothesis_start + self.hypothesis_lengths[member]
+            yield member, self.codes[of : ends[0]], self.codes[hypothesis_start : ends[1]]
 
     def _longer(self) -> tuple[Places, NDArray[np.bool_]]:
         """How long each pair's longer side is, and whether both have words."""
-        of, said = self.reference_lengths, self.hypothesis_lengths
-        return np.maximum(of, said), np.minimum(of, said) > 0
+        of, hypothesis_lengths = self.reference_lengths, self.hypothesis_lengths
+        return np.maximum(of, hypothesis_lengths), np.minimum(of, hypothesis_lengths) > 0
 
     def _table(self, starts: Places, lengths: Places) -> NDArray[np.uint64]:
         """Shape (longest, pairs); below a text's end stands whatever comes next."""

@@ -40,8 +40,8 @@ class PairGroup:
         backwards = np.ascontiguousarray(self.hypotheses[::-1])
         for d in range(2, int((self.reference_lengths + self.hypothesis_lengths).max()) + 1):
             first, last = max(1, d - other), min(longest, d - 1)
-            said = backwards[other - d + first : other - d + last + 1]
-            yield d, slice(first, last + 1), slice(first - 1, last), self.references[first - 1 : last], said
+            hypothesis_words = backwards[other - d + first : other - d + last + 1]
+            yield d, slice(first, last + 1), slice(first - 1, last), self.references[first - 1 : last], hypothesis_words
 
 
 def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
@@ -61,13 +61,13 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
     before, last, cells = (np.zeros((rows + 1, pairs), kind) for _ in range(3))
     last[0], last[1] = INSERTION << cost, DELETION << cost
     scratch = np.empty((rows, pairs), kind)
-    found = np.zeros(pairs, kind)
+    final_cells = np.zeros(pairs, kind)
     ends = group.reference_lengths + group.hypothesis_lengths
     ending = np.argsort(ends, kind="stable")
     bounds = np.searchsorted(ends[ending], np.arange(int(ends.max()) + 2)).tolist()
-    for d, here, above, words, said in group.diagonals():
+    for d, here, above, words, hypothesis_words in group.diagonals():
         now, other = cells[here], scratch[: here.stop - here.start]
-        np.multiply(words != said, unlike, out=now)
+        np.multiply(words != hypothesis_words, unlike, out=now)
         now += before[above]
         np.add(last[here], inserted, out=other)
         np.minimum(now, other, out=now)
@@ -80,10 +80,10 @@ def substitutions_and_gaps(group: PairGroup) -> tuple[Numbers, Numbers]:
             cells[d] = (DELETION * d) << cost
         if bounds[d] < bounds[d + 1]:
             done = ending[bounds[d] : bounds[d + 1]]
-            found[done] = cells[group.reference_lengths[done], done]
+            final_cells[done] = cells[group.reference_lengths[done], done]
         before, last, cells = last, cells, before
-    substitutions = (found & kind((1 << bits) - 1)).astype(np.int64)
-    costs = (found >> kind(cost)).astype(np.int64)
+    substitutions = (final_cells & kind((1 << bits) - 1)).astype(np.int64)
+    costs = (final_cells >> kind(cost)).astype(np.int64)
     return substitutions, (costs - SUBSTITUTION * substitutions) // DELETION
 
 
@@ -106,8 +106,8 @@ def paths(group: PairGroup) -> list[str]:
     # One column's cells over those above, and one row's over those to their left; 3 is added to both.
     down, along = np.full((2, rows + 1, pairs), 6, np.int8)
     gaps, deletions = [], []
-    for _, here, above, words, said in group.diagonals():
-        unlike = np.multiply(words != said, np.int8(SUBSTITUTION), dtype=np.int8)
+    for _, here, above, words, hypothesis_words in group.diagonals():
+        unlike = np.multiply(words != hypothesis_words, np.int8(SUBSTITUTION), dtype=np.int8)
         inserted, deleted = down[here], along[above]
         least = np.minimum(inserted, deleted)
         gaps.append(np.packbits(least < unlike))
@@ -141,8 +141,8 @@ def _walk_back(group: PairGroup, gaps: list[NDArray[np.uint8]], deletions: list[
         down = ~diagonal & (j == 0) & (i > 0) | (inside & ~diagonal & ((deletion[byte] & bit) != 0))
         letter = np.where(down, _D, np.where(d > 0, _I, 0)).astype(np.uint8)
         crossing = np.flatnonzero(diagonal)
-        of, said = group.references[i[crossing] - 1, crossing], group.hypotheses[j[crossing] - 1, crossing]
-        letter[crossing] = np.where(of == said, _C, _S)
+        of, hypothesis_words = group.references[i[crossing] - 1, crossing], group.hypotheses[j[crossing] - 1, crossing]
+        letter[crossing] = np.where(of == hypothesis_words, _C, _S)
         letters.append(letter)
         i -= diagonal | down
         j -= diagonal | (~down & (d > 0))
@@ -175,25 +175,25 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
     """
     if not len(reference) or not len(hypothesis):
         return "D" * len(reference) + "I" * len(hypothesis)
-    of, said = _narrowed(reference, hypothesis)
-    if min(len(of), len(said)) <= FEW:
-        return _few_by_many(of, said)
-    table = _Table(of, said, _Band(len(of), len(said), _margin(of, said)))
+    of, hypothesis_part = _narrowed(reference, hypothesis)
+    if min(len(of), len(hypothesis_part)) <= FEW:
+        return _few_by_many(of, hypothesis_part)
+    table = _Table(of, hypothesis_part, _Band(len(of), len(hypothesis_part), _margin(of, hypothesis_part)))
     table.fill()
     return table.path()
 
 
-def _margin(of: Codes, said: Codes) -> int:
+def _margin(of: Codes, hypothesis: Codes) -> int:
     """By how many words the band is wider than the texts differ in length; InputError."""
     from rapidfuzz.distance import Levenshtein  # here, since few texts are long
 
-    shorter, longer = sorted((len(of), len(said)))
+    shorter, longer = sorted((len(of), len(hypothesis)))
     apart, widest = longer - shorter, MOST_CELLS // shorter
     most = longer if widest >= longer else apart + 3 * (widest - apart - 1) // 4
-    errors = Levenshtein.distance(of.tolist(), said.tolist(), score_cutoff=max(0, most))
+    errors = Levenshtein.distance(of.tolist(), hypothesis.tolist(), score_cutoff=max(0, most))
     if errors > most:
         raise InputError(
-            f"texts of {len(of):,} and {len(said):,} words that differ this much are too long to align",
+            f"texts of {len(of):,} and {len(hypothesis):,} words that differ this much are too long to align",
             remedy="Split the utterance into shorter ones",
         )
     # A path with the fewest errors has at least `apart` gaps. The cheapest path therefore costs at most as much as
@@ -208,10 +208,10 @@ def _narrowed(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
     return numbers[: len(reference)], numbers[len(reference) :]
 
 
-def _few_by_many(of: Codes, said: Codes) -> str:
+def _few_by_many(of: Codes, hypothesis: Codes) -> str:
     """The path where one side has few words: all cells of each of them at once."""
-    turned = len(of) > len(said)
-    few, many = (said, of) if turned else (of, said)
+    turned = len(of) > len(hypothesis)
+    few, many = (hypothesis, of) if turned else (of, hypothesis)
     least = np.arange(len(many) + 1) * DELETION  # what it takes to come there along the many alone
     before, ways = least, list[tuple[bytes, bytes]]()
     for word in few.tolist():
@@ -224,14 +224,14 @@ def _few_by_many(of: Codes, said: Codes) -> str:
         deleted, inserted = (along, across) if turned else (across, along)
         gaps, deletions = np.minimum(along, across) < onto, deleted < inserted
         ways.append((np.packbits(gaps).tobytes(), np.packbits(deletions).tobytes()))
-    i, j = len(of), len(said)
+    i, j = len(of), len(hypothesis)
     letters: list[str] = []
     while i and j:
         (gap, deletion), cell = (ways[j - 1], i - 1) if turned else (ways[i - 1], j - 1)
         byte, bit = cell >> 3, 128 >> (cell & 7)
         if not gap[byte] & bit:
             i, j = i - 1, j - 1
-            letters.append("C" if of[i] == said[j] else "S")
+            letters.append("C" if of[i] == hypothesis[j] else "S")
         elif deletion[byte] & bit:
             i -= 1
             letters.append("D")
@@ -284,11 +284,11 @@ class _Ways:
 class _Table:
     """Cells hold how much dearer they are than their neighbours, which is at most 3 either way; 3 is added to both."""
 
-    def __init__(self, of: Codes, said: Codes, band: _Band) -> None:
-        self._of, self._said, self._band = of, said, band
-        self._backwards = np.ascontiguousarray(said[::-1])
-        self._end = len(of) + len(said) + 1
-        self._widest = min(len(of), len(said), (band.high - band.low) // 2 + 1)
+    def __init__(self, of: Codes, hypothesis: Codes, band: _Band) -> None:
+        self._of, self._said, self._band = of, hypothesis, band
+        self._backwards = np.ascontiguousarray(hypothesis[::-1])
+        self._end = len(of) + len(hypothesis) + 1
+        self._widest = min(len(of), len(hypothesis), (band.high - band.low) // 2 + 1)
         # So far apart, the kept edges and the ways between two of them take the least memory together.
         fits = self._end * self._widest // 4 <= KEPT_BYTES
         self._apart = self._end if fits else math.isqrt(8 * self._end)
@@ -326,14 +326,14 @@ class _Table:
             inserted, deleted = down[here], along[above]
             different = np.not_equal(of[above], meeting, out=unlike[:size])
             replaced = np.multiply(different.view(np.int8), np.int8(SUBSTITUTION), out=cost[:size])
-            found = np.minimum(inserted, deleted, out=least[:size])
+            cells = np.minimum(inserted, deleted, out=least[:size])
             ways.firsts.append(first)
-            ways.gaps.append(np.packbits(np.less(found, replaced, out=wrong[:size])).tobytes())
+            ways.gaps.append(np.packbits(np.less(cells, replaced, out=wrong[:size])).tobytes())
             ways.deletions.append(np.packbits(np.less(deleted, inserted, out=wrong[:size])).tobytes())
-            np.minimum(found, replaced, out=found)
-            found += 2 * DELETION
-            np.subtract(found, inserted, out=next_along[here])
-            np.subtract(found, deleted, out=inserted)
+            np.minimum(cells, replaced, out=cells)
+            cells += 2 * DELETION
+            np.subtract(cells, inserted, out=next_along[here])
+            np.subtract(cells, deleted, out=inserted)
             along, next_along = next_along, along
         first, last = band.of(stop)
         return ways, _Edge(first, down[first : last + 1].copy(), along[first - 1 : last].copy())
@@ -341,7 +341,7 @@ class _Table:
     def path(self) -> str:
         """The way back, turned round."""
         i, j = len(self._of), len(self._said)
-        of, said = self._of.tolist(), self._said.tolist()
+        of, hypothesis = self._of.tolist(), self._said.tolist()
         letters: list[str] = []
         while i and j:
             number = (i + j - 2) // self._apart
@@ -354,7 +354,7 @@ class _Table:
                 if not ways.gaps[at][byte] & bit:
                     i -= 1
                     j -= 1
-                    letters.append("C" if of[i] == said[j] else "S")
+                    letters.append("C" if of[i] == hypothesis[j] else "S")
                 elif ways.deletions[at][byte] & bit:
                     i -= 1
                     letters.append("D")

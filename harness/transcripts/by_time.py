@@ -26,28 +26,30 @@ def by_time(
     references: Transcripts, hypotheses: Transcripts, shown: tuple[Sequence[str], Sequence[str]]
 ) -> TextNetworks:
     """Aligns words by their times alone; InputError where a normalisation has changed their number."""
-    found: dict[int, tuple[AlignedWord, ...]] = {}
+    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
     for row, texts in enumerate(zip(*shown, strict=True)):
         place = Place(references.file, references.lines[row])
         times, heard = references.times[row], hypotheses.times[row]
-        of, said = (text.split() for text in texts)
-        if any(token in _BRACES or token == NOTHING for token in (*of, *said)):
+        of, hypothesis_words = (text.split() for text in texts)
+        if any(token in _BRACES or token == NOTHING for token in (*of, *hypothesis_words)):
             sides = [_side(text, each, place) for text, each in zip(texts, (times, heard), strict=True)]
             if None in sides:
                 raise _lost(references.ids[row], place)
             demand_few_cells(len(times), len(heard), place)
             first, second = (side for side in sides if side is not None)
-            found[row] = _TimedAlignment(first, second, None).path()
+            aligned_by_row[row] = _TimedAlignment(first, second, None).path()
             continue
-        if len(of) != len(times) or len(said) != len(heard):
+        if len(of) != len(times) or len(hypothesis_words) != len(heard):
             raise _lost(references.ids[row], place)
-        found[row] = side_by_side(of, said, align_by_time(of, said, times, heard, place))
-    return found
+        aligned_by_row[row] = side_by_side(
+            of, hypothesis_words, align_by_time(of, hypothesis_words, times, heard, place)
+        )
+    return aligned_by_row
 
 
 def _lost(id_: str, place: Place) -> InputError:
-    what = f"{id_}: after the normalisation, words have lost their times"
-    return InputError(what, place=place, remedy="With --by-time, use --normalise verbatim")
+    problem = f"{id_}: after the normalisation, words have lost their times"
+    return InputError(problem, place=place, remedy="With --by-time, use --normalise verbatim")
 
 
 @frozen

@@ -86,12 +86,17 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
     """Each two of them, in their order, with every test."""
     pairs = []
     for first, second in combinations(scorings, 2):
-        one, other = shared_rows(first, second)
+        first_rows, other = shared_rows(first, second)
         unit = unit_of(first)
-        found = compare_on(first, second, one, other, unit)
-        of = _summed(*_clustered(first, one, unit, *_errors_and_words(first, second, one, other)))
+        comparison = compare_on(first, second, first_rows, other, unit)
+        of = _summed(*_clustered(first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)))
         by_unit = of[0] - of[1], of[2], unit.value
-        pairs.append(replace(found, tests=paired_tests(first, second, one, other, by_unit, found.recognised, found.p)))
+        pairs.append(
+            replace(
+                comparison,
+                tests=paired_tests(first, second, first_rows, other, by_unit, comparison.recognised, comparison.p),
+            )
+        )
     tests = adjusted([pair.tests for pair in pairs])
     return tuple(replace(pair, tests=of) for pair, of in zip(pairs, tests, strict=True))
 
@@ -107,25 +112,27 @@ def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
 
 
 def compare_on(
-    first: Scoring, second: Scoring, one: Rows, other: Rows, unit: Unit = Unit.UTTERANCES
+    first: Scoring, second: Scoring, first_rows: Rows, other: Rows, unit: Unit = Unit.UTTERANCES
 ) -> SystemComparison:
     """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
     from harness.statistics.comparison import ComparedColumns, Counted, difference_of  # here, as in `interval_of`
 
-    (left, right, of), clusters = _clustered(first, one, unit, *_errors_and_words(first, second, one, other))
+    (left, right, of), clusters = _clustered(
+        first, first_rows, unit, *_errors_and_words(first, second, first_rows, other)
+    )
     sides = (ComparedColumns(errors, of, clusters) for errors in (left, right))
-    found = difference_of(Counted.WORDS, *sides, paired=True)
-    difference, interval, p = (None, None, None) if found is None else (found.difference, found.interval, found.p)
-    counts = first.columns.of(one).totals(), second.columns.of(other).totals()
-    missing = _missing(first, one), _missing(second, other)
-    recognised = Discordance.of(first.columns.errors[one] == 0, second.columns.errors[other] == 0)
+    apart = difference_of(Counted.WORDS, *sides, paired=True)
+    difference, interval, p = (None, None, None) if apart is None else (apart.difference, apart.interval, apart.p)
+    counts = first.columns.of(first_rows).totals(), second.columns.of(other).totals()
+    missing = _missing(first, first_rows), _missing(second, other)
+    recognised = Discordance.of(first.columns.errors[first_rows] == 0, second.columns.errors[other] == 0)
     titles = first.title, second.title
-    return SystemComparison(*titles, len(one), *counts, *missing, difference, interval, p, recognised)
+    return SystemComparison(*titles, len(first_rows), *counts, *missing, difference, interval, p, recognised)
 
 
-def _errors_and_words(first: Scoring, second: Scoring, one: Rows, other: Rows) -> tuple[NDArray[Any], ...]:
+def _errors_and_words(first: Scoring, second: Scoring, first_rows: Rows, other: Rows) -> tuple[NDArray[Any], ...]:
     """The errors of the first and of the second in each utterance, and the reference words."""
-    left, right = first.columns.of(one), second.columns.of(other)
+    left, right = first.columns.of(first_rows), second.columns.of(other)
     # Alternatives may give the two systems references of different lengths.
     return left.errors, right.errors, (left.words + right.words) / 2
 
@@ -233,7 +240,7 @@ def group_figures(
     scoring: Scoring, sources: Sequence[Groupings], crosses: Sequence[tuple[str, str]] = ()
 ) -> GroupFigures:
     """A scoring by every grouping of some files. crosses: names of groupings, by twos; InputError for unknown ones."""
-    found: list[GroupParting] = []
+    partings: list[GroupParting] = []
     without: dict[str, None] = {}
     strangers: dict[str, None] = {}
     for source in sources:
@@ -241,13 +248,13 @@ def group_figures(
         known = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if left else set()
         without.update(dict.fromkeys(scoring.ids[row] for row in np.flatnonzero(rows < 0).tolist()))
         strangers.update(dict.fromkeys(id_ for id_ in left if id_.lower() not in known))
-        found += [_parting(one, rows) for one in source.groupings]
-    few = {one.name: one for one in found if len(one.labels) <= MOST_LABELS}
-    _check_crosses(crosses, {one.name: len(one.labels) for one in found})
+        partings += [_parting(grouping, rows) for grouping in source.groupings]
+    few = {parting.name: parting for parting in partings if len(parting.labels) <= MOST_LABELS}
+    _check_crosses(crosses, {parting.name: len(parting.labels) for parting in partings})
     return GroupFigures(
-        tuple(by_group(scoring, one) for one in few.values()),
+        tuple(by_group(scoring, parting) for parting in few.values()),
         tuple(crossed(scoring, few[first], few[second]) for first, second in crosses),
-        tuple((one.name, len(one.labels)) for one in found if one.name not in few),
+        tuple((parting.name, len(parting.labels)) for parting in partings if parting.name not in few),
         tuple(without),
         tuple(strangers),
         tuple(few.values()),
@@ -267,8 +274,8 @@ def _check_crosses(crosses: Sequence[tuple[str, str]], known: Mapping[str, int])
 def by_group(scoring: Scoring, parting: GroupParting) -> Grouped:
     """The words of each label."""
     parts = _parts(parting.places, len(parting.labels))
-    found = ((label, words_on(scoring, rows)) for label, rows in zip(parting.labels, parts, strict=True))
-    return Grouped(parting.name, tuple(found))
+    groups = ((label, words_on(scoring, rows)) for label, rows in zip(parting.labels, parts, strict=True))
+    return Grouped(parting.name, tuple(groups))
 
 
 def crossed(scoring: Scoring, first: GroupParting, second: GroupParting) -> Crossed:
@@ -289,13 +296,13 @@ def crossed(scoring: Scoring, first: GroupParting, second: GroupParting) -> Cros
 
 def compared_by_group(first: Scoring, second: Scoring, parting: GroupParting) -> GroupedComparison:
     """The paired difference within each label. parting: of the first."""
-    one, other = shared_rows(first, second)
-    parts = _parts(parting.places[one], len(parting.labels))
-    found = (
-        (label, compare_on(first, second, one[rows], other[rows], unit_of(first, one[rows])))
+    first_rows, other = shared_rows(first, second)
+    parts = _parts(parting.places[first_rows], len(parting.labels))
+    comparisons = (
+        (label, compare_on(first, second, first_rows[rows], other[rows], unit_of(first, first_rows[rows])))
         for label, rows in zip(parting.labels, parts, strict=True)
     )
-    return GroupedComparison(parting.name, tuple(found))
+    return GroupedComparison(parting.name, tuple(comparisons))
 
 
 def compared_by_groups(
@@ -317,9 +324,9 @@ def words_on(scoring: Scoring, rows: Rows) -> GroupWords:
 def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
     """A scoring that knows what was asked, where a file has a column `query`; an utterance without one is its own."""
     for source in sources:
-        for one in source.groupings:
-            if one.name == QUERY:
-                parting = _parting(one, _rows_of(source, scoring.ids)[0])
+        for grouping in source.groupings:
+            if grouping.name == QUERY:
+                parting = _parting(grouping, _rows_of(source, scoring.ids)[0])
                 nothing = np.array([not label for label in parting.labels], bool)[parting.places]
                 own = len(parting.labels) + np.arange(len(scoring), dtype=np.intp)
                 return replace(scoring, queries=np.where(nothing, own, parting.places))
@@ -352,8 +359,8 @@ def _parting(grouping: ColumnGrouping, rows: Rows) -> GroupParting:
     none = names.setdefault("", len(names))
     codes = np.array([*map(names.__getitem__, grouping.labels), none], np.intp)[rows]
     present = set(np.flatnonzero(np.bincount(codes, minlength=len(names))).tolist())
-    found = [label for label, code in names.items() if code in present]
-    labels = sorted_labels(found, grouping.order) if len(found) <= MOST_LABELS else found
+    present_labels = [label for label, code in names.items() if code in present]
+    labels = sorted_labels(present_labels, grouping.order) if len(present_labels) <= MOST_LABELS else present_labels
     place = np.zeros(len(names), np.intp)
     for at, label in enumerate(labels):
         place[names[label]] = at

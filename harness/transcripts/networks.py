@@ -86,9 +86,9 @@ def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHER
     """
     reader = _NetworkBuilder(text, normalise, place)
     at = 0
-    while found := (_INSIDE if reader.depth else _OUTSIDE).search(text, at):
-        reader.take(found[0], found.start())
-        at = found.end()
+    while match := (_INSIDE if reader.depth else _OUTSIDE).search(text, at):
+        reader.take(match[0], match.start())
+        at = match.end()
     return reader.finished()
 
 
@@ -158,8 +158,8 @@ class _NetworkBuilder:
         if before and not before.isspace() and before not in ("{}/" if self._open else "}"):
             raise self._error("a `{` is glued to the word before it", start, "Put a space before the `{`")
         if self.depth == MAX_DEPTH:
-            what = f"alternations lie more than {MAX_DEPTH} deep in each other"
-            raise self._error(what, start, "List the alternatives side by side: { a / b / c }")
+            problem = f"alternations lie more than {MAX_DEPTH} deep in each other"
+            raise self._error(problem, start, "List the alternatives side by side: { a / b / c }")
         if self._open:
             self._open[-1].empty = False
         self._open.append(_Alternation(self._here(), start))
@@ -232,8 +232,8 @@ class _NetworkBuilder:
 
     def _add(self, written: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
         if len(self._arcs) == MAX_WORDS:
-            what = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
-            raise InputError(what, place=self._place, remedy="Split the utterance into shorter ones")
+            problem = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
+            raise InputError(problem, place=self._place, remedy="Split the utterance into shorter ones")
         self._arcs.append(Arc(written, bare, self._here(), optional, nothing))
         self._node, self._ends = None, [len(self._arcs)]
 
@@ -243,9 +243,9 @@ class _NetworkBuilder:
             self._node = len(self._entering) - 1
         return self._node
 
-    def _error(self, what: str, start: int, remedy: str) -> InputError:
+    def _error(self, problem: str, start: int, remedy: str) -> InputError:
         column = max(self._place.column, 1) + start
-        return InputError(what, place=Place(self._place.file, self._place.line, column), remedy=remedy)
+        return InputError(problem, place=Place(self._place.file, self._place.line, column), remedy=remedy)
 
 
 Same = Callable[[str, str], bool]
@@ -273,15 +273,15 @@ def align_networks(
     """
     demand_few_cells(len(reference.arcs), len(hypothesis.arcs), reference.place)
     of = NetworkSide.of(reference, optional_words, fragments)
-    said = NetworkSide.of(hypothesis, optional_words, fragments)
-    return NetworkAlignment(of, said, same).path()
+    hypothesis_side = NetworkSide.of(hypothesis, optional_words, fragments)
+    return NetworkAlignment(of, hypothesis_side, same).path()
 
 
 def demand_few_cells(words: int, others: int, place: Place) -> None:
     """InputError where networks of so many words have more than MAX_CELLS pairs of them."""
     if (words + 1) * (others + 1) > MAX_CELLS:
-        what = f"{words} by {others} words in all alternatives, too many to align: more than {MAX_CELLS:,} pairs"
-        raise InputError(what, place=place, remedy="Split the utterance into shorter ones")
+        problem = f"{words} by {others} words in all alternatives, too many to align: more than {MAX_CELLS:,} pairs"
+        raise InputError(problem, place=place, remedy="Split the utterance into shorter ones")
 
 
 def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
@@ -291,9 +291,9 @@ def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWo
     other text.
     """
     if not (is_single(reference) and is_single(hypothesis)):
-        of, said = chain(reference), chain(hypothesis)
-        if len(of.arcs) * len(said.arcs) <= MAX_READ:
-            return align_networks(of, said)
+        of, hypothesis_network = chain(reference), chain(hypothesis)
+        if len(of.arcs) * len(hypothesis_network.arcs) <= MAX_READ:
+            return align_networks(of, hypothesis_network)
         reference = settled(reference, first(hypothesis))
         hypothesis = settled(hypothesis, first(reference))
     of_words, said_words = first(reference), first(hypothesis)
@@ -353,16 +353,18 @@ def _least(costs: Sequence[float], numbers: tuple[int, ...]) -> float:
 class NetworkAlignment:
     """The table of costs of two networks: a row for each word of the reference, a column for each of the hypothesis."""
 
-    def __init__(self, of: NetworkSide, said: NetworkSide, same: Same | None) -> None:
-        self._of, self.said, self._same = of, said, same
-        self.columns = gathered((word, column) for column, word in enumerate(said.words) if column)
+    def __init__(self, of: NetworkSide, hypothesis: NetworkSide, same: Same | None) -> None:
+        self._of, self.said, self._same = of, hypothesis, same
+        self.columns = gathered((word, column) for column, word in enumerate(hypothesis.words) if column)
         self._by_text = gathered((word.text, word) for word in self.columns)
-        self._loose = same is not None or any(word.fragment for word in (*of.words, *said.words))
+        self._loose = same is not None or any(word.fragment for word in (*of.words, *hypothesis.words))
         self._rows: list[array[float]] = []
         # The least of each row at each node of the hypothesis.
         self._at_nodes: list[array[float]] = []
-        self._absent = [word.absent for word in said.words]
-        self._in_line = len(said.entering) == len(said.words) and all(len(numbers) == 1 for numbers in said.entering)
+        self._absent = [word.absent for word in hypothesis.words]
+        self._in_line = len(hypothesis.entering) == len(hypothesis.words) and all(
+            len(numbers) == 1 for numbers in hypothesis.entering
+        )
         self._fill()
 
     def _fill(self) -> None:
@@ -519,25 +521,25 @@ def aligned_networks(
     """
     read = wording.reads_marks
     of = _TextSide(references, shown[0], wording, read[0], Marks.NONE)
-    said = _TextSide(hypotheses, shown[1], wording, read[1], Marks.REFERENCE)
+    hypothesis_side = _TextSide(hypotheses, shown[1], wording, read[1], Marks.REFERENCE)
     rows: set[int] = set()
-    for side in (of, said):
+    for side in (of, hypothesis_side):
         rows |= _rows(side.texts, lambda text: not is_plain(text)) if side.marked else set()
         rows |= _rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
     same = _same_sound if wording.has_homophones else None
-    found = _read_apart(of, said, rows) if wording.has_readings else {}
+    aligned_by_row = _read_apart(of, hypothesis_side, rows) if wording.has_readings else {}
     if not rows:
-        return found
+        return aligned_by_row
     problems = Problems(references.file)
     for row in sorted(rows):
         try:
-            found[row] = align_networks(
-                of.network(row), said.network(row), same, optional_words=optional_words, fragments=fragments
+            aligned_by_row[row] = align_networks(
+                of.network(row), hypothesis_side.network(row), same, optional_words=optional_words, fragments=fragments
             )
         except InputError as error:
             problems.take(error)
     problems.refuse()
-    return found
+    return aligned_by_row
 
 
 @frozen
@@ -572,24 +574,24 @@ class _TextSide:
             raise InputError(error.what, place=error.place, remedy=remedy) from error
 
 
-def _read_apart(of: _TextSide, said: _TextSide, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
+def _read_apart(of: _TextSide, hypothesis: _TextSide, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
     """By their row, pairs without marks of which the first readings differ, and others may not, aligned."""
     from harness.transcripts.spoken_words import comparable  # here, since its lists take a while to read
 
-    found: dict[int, tuple[AlignedWord, ...]] = {}
-    for row, (words, heard) in enumerate(zip(of.normalised, said.normalised, strict=True)):
+    aligned_by_row: dict[int, tuple[AlignedWord, ...]] = {}
+    for row, (words, heard) in enumerate(zip(of.normalised, hypothesis.normalised, strict=True)):
         if words != heard and words and heard and row not in marked:
-            pieces = comparable(of.readings(row), said.readings(row))
+            pieces = comparable(of.readings(row), hypothesis.readings(row))
             if not all(map(is_single, pieces)):
-                found[row] = align_readings(*map(of.wording.split, pieces))
-    return found
+                aligned_by_row[row] = align_readings(*map(of.wording.split, pieces))
+    return aligned_by_row
 
 
-def _rows(texts: Sequence[str], found: Callable[[str], bool]) -> set[int]:
+def _rows(texts: Sequence[str], has_mark: Callable[[str], bool]) -> set[int]:
     """Rows that a mark is found in; all of them are looked at as one text first, since most files have none."""
-    if not found("\n".join(texts)):
+    if not has_mark("\n".join(texts)):
         return set()
-    return {row for row, text in enumerate(texts) if found(text)}
+    return {row for row, text in enumerate(texts) if has_mark(text)}
 
 
 def _same_sound(word: str, other: str) -> bool:

@@ -67,14 +67,14 @@ def whole(written: str, *, grouped: bool = False) -> list[str]:
         return _distinct([digits(written), *_by_pairs(written)])
     number = int(written)
     plain = cardinal(number)
-    found = [plain, *_with_a(plain)]
+    readings = [plain, *_with_a(plain)]
     if 1100 <= number <= 9999 and number // 100 % 10:
         rest = number % 100
-        found.append(f"{cardinal(number // 100)} hundred" + (f" {cardinal(rest)}" if rest else ""))
-    found += _by_pairs(written)
+        readings.append(f"{cardinal(number // 100)} hundred" + (f" {cardinal(rest)}" if rest else ""))
+    readings += _by_pairs(written)
     if len(written) == 4 and not grouped and (1100 <= number <= 1999 or 2010 <= number <= 2099):
-        found = [*(_by_pairs(written) or [f"{cardinal(number // 100)} hundred"]), *found]  # most likely a year
-    return _distinct([*found, digits(written)])
+        readings = [*(_by_pairs(written) or [f"{cardinal(number // 100)} hundred"]), *readings]  # most likely a year
+    return _distinct([*readings, digits(written)])
 
 
 def ordinals(number: int) -> list[str]:
@@ -85,21 +85,21 @@ def ordinals(number: int) -> list[str]:
 
 def times(hour: int, minute: int) -> list[str]:
     """Readings of a time on the clock."""
-    found = [clock_time(hour, minute)]
+    readings = [clock_time(hour, minute)]
     name, following = cardinal(hour), cardinal(hour % 12 + 1)
     if minute == 0:
         if hour >= 10:
-            found += [f"{name} hundred", f"{name} hundred hours"]
+            readings += [f"{name} hundred", f"{name} hundred hours"]
     elif minute < 10:
-        found.append(f"{name} zero {cardinal(minute)}")
+        readings.append(f"{name} zero {cardinal(minute)}")
     if 0 < hour <= 12 and minute == 30:
-        found += [f"half past {name}", f"half {name}"]
+        readings += [f"half past {name}", f"half {name}"]
     elif 0 < hour <= 12 and minute:
         away = min(minute, 60 - minute)
         hand = ["quarter", "a quarter", "fifteen"] if away == 15 else [cardinal(away)]
         words, hour_said = (("past", "after"), name) if minute < 30 else (("to", "till", "of", "before"), following)
-        found += [f"{one} {word} {hour_said}" for one in hand for word in words]
-    return _distinct(found)
+        readings += [f"{amount} {word} {hour_said}" for amount in hand for word in words]
+    return _distinct(readings)
 
 
 def dates(month: str, day: int) -> list[str]:
@@ -124,10 +124,10 @@ def decimals(before: str, after: str) -> list[str]:
     heads = whole(before, grouped=True) if before else ["zero", ""]
     if before == "0":
         heads = ["zero", "", "nought"]
-    found = [f"{head} point {tail}".strip() for tail in tails for head in heads]
+    readings = [f"{head} point {tail}".strip() for tail in tails for head in heads]
     if after == "5" and before not in ("", "0") and len(before) <= MOST_DIGITS:
-        found += [f"{cardinal(int(before))} and a half", f"{cardinal(int(before))} and one half"]
-    return _distinct(found)
+        readings += [f"{cardinal(int(before))} and a half", f"{cardinal(int(before))} and one half"]
+    return _distinct(readings)
 
 
 def fractions(top: int, bottom: int) -> list[str]:
@@ -138,12 +138,12 @@ def fractions(top: int, bottom: int) -> list[str]:
         return over
     names = {2: ["half"], 4: ["quarter", "fourth"]}.get(bottom, [ordinal(bottom)])
     if top != 1:
-        names = ["halves" if one == "half" else f"{one}s" for one in names]
-        found = [f"{name} {one}" for one in names]
+        names = ["halves" if noun == "half" else f"{noun}s" for noun in names]
+        readings = [f"{name} {noun}" for noun in names]
     else:
-        found = [f"one {one}" for one in names] + [f"a {one}" for one in names]
-        found += ["half"] if bottom == 2 else ["quarter"] if bottom == 4 else []
-    return found + [f"{one} {of}" for one in found for of in ("of a", "a", "of")] + over
+        readings = [f"one {noun}" for noun in names] + [f"a {noun}" for noun in names]
+        readings += ["half"] if bottom == 2 else ["quarter"] if bottom == 4 else []
+    return readings + [f"{reading} {of}" for reading in readings for of in ("of a", "a", "of")] + over
 
 
 def decades(written: str) -> list[str]:
@@ -166,14 +166,14 @@ def _by_pairs(written: str) -> list[str]:
         return []
     if any(pair == "00" for pair in pairs):
         return []
-    said = [f"{'oh ' if pair[0] == '0' else ''}{cardinal(int(pair))}" for pair in pairs]
-    found = " ".join([digits(head), *said] if head else said)
-    return [found, found.replace("oh ", "zero ")] if "oh " in found else [found]
+    words = [f"{'oh ' if pair[0] == '0' else ''}{cardinal(int(pair))}" for pair in pairs]
+    reading = " ".join([digits(head), *words] if head else words)
+    return [reading, reading.replace("oh ", "zero ")] if "oh " in reading else [reading]
 
 
-def _with_a(said: str) -> list[str]:
+def _with_a(reading: str) -> list[str]:
     """One hundred is a hundred too, and before a noun hundred alone; one hundred five is a hundred five."""
-    words = said.split(" ")
+    words = reading.split(" ")
     if words[0] != "one" or len(words) < 2 or not words[1].startswith(tuple(name for _, name in _SCALES)):
         return []
     return [" ".join(["a", *words[1:]]), *([words[1]] if len(words) == 2 else [])]

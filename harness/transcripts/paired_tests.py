@@ -53,7 +53,7 @@ class PairedTest:
 def paired_tests(
     first: Scoring,
     second: Scoring,
-    one: Rows,
+    first_rows: Rows,
     other: Rows,
     by_unit: tuple[Numbers, Numbers, str],
     recognised: Discordance,
@@ -68,7 +68,7 @@ def paired_tests(
     spoken = words > 0
     rates = errors[spoken] / words[spoken]
     apart = recognised.only_first, recognised.only_second
-    segments = np.array([left - right for left, right in _segments_of(first, second, one, other)], np.int64)
+    segments = np.array([left - right for left, right in _segments_of(first, second, first_rows, other)], np.int64)
     return (
         PairedTest(PairedBy.WORDS, unit, len(errors), *_better(errors), p),
         PairedTest(PairedBy.RECOGNISED, "utterances", recognised.total, *apart, recognised.p),
@@ -82,8 +82,8 @@ def adjusted(pairs: Sequence[Sequence[PairedTest]]) -> list[tuple[PairedTest, ..
     """The tests of each two systems, every kind of test corrected for the number of pairs (Holm)."""
     kinds = []
     for alike in zip(*pairs, strict=True):
-        ps = holm([one.p for one in alike])
-        kinds.append([replace(one, adjusted=p) for one, p in zip(alike, ps, strict=True)])
+        ps = holm([test.p for test in alike])
+        kinds.append([replace(test, adjusted=p) for test, p in zip(alike, ps, strict=True)])
     return list(zip(*kinds, strict=True))
 
 
@@ -92,9 +92,11 @@ def _better(differences: Numbers) -> tuple[int, int]:
     return int(np.count_nonzero(differences < 0)), int(np.count_nonzero(differences > 0))
 
 
-def _segments_of(first: Scoring, second: Scoring, one: Rows, other: Rows) -> Iterator[tuple[int, int]]:
-    wrong = (first.columns.errors[one] > 0) | (second.columns.errors[other] > 0)
-    for path, path_of_other in zip(first.paths(one[wrong].tolist()), second.paths(other[wrong].tolist()), strict=True):
+def _segments_of(first: Scoring, second: Scoring, first_rows: Rows, other: Rows) -> Iterator[tuple[int, int]]:
+    wrong = (first.columns.errors[first_rows] > 0) | (second.columns.errors[other] > 0)
+    for path, path_of_other in zip(
+        first.paths(first_rows[wrong].tolist()), second.paths(other[wrong].tolist()), strict=True
+    ):
         yield from segments(path, path_of_other)
 
 

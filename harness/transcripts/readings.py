@@ -81,18 +81,18 @@ def options(piece: Piece) -> Choice:
 
 def choice(readings: Iterable[str]) -> Readings:
     """The pieces of a part that is read in any of these ways; the first is how it is shown."""
-    found = tuple(tuple(reading.split()) for reading in dict.fromkeys(readings))
-    return found[0] if len(found) == 1 else (found,)
+    alternatives = tuple(tuple(reading.split()) for reading in dict.fromkeys(readings))
+    return alternatives[0] if len(alternatives) == 1 else (alternatives,)
 
 
 def first(pieces: Readings) -> Words:
     """The words that stand for a text where one reading is shown."""
-    return tuple(chain.from_iterable(options(one)[0] for one in pieces))
+    return tuple(chain.from_iterable(options(piece)[0] for piece in pieces))
 
 
 def is_single(pieces: Readings) -> bool:
     """Whether there is only one reading."""
-    return all(isinstance(one, str) for one in pieces)
+    return all(isinstance(piece, str) for piece in pieces)
 
 
 def without(pieces: Readings, start: Readings) -> Readings | None:
@@ -117,25 +117,25 @@ def _after(pieces: Readings, state: tuple[int, Words], words: Words) -> set[tupl
     """The states that the words lead to."""
     at = {state}
     for word in words:
-        found: set[tuple[int, Words]] = set()
+        next_states: set[tuple[int, Words]] = set()
         for number, rest in _open(pieces, at):
             if rest[0] == word:
-                found.add((number, rest[1:]))
-        at = found
+                next_states.add((number, rest[1:]))
+        at = next_states
     return at
 
 
 def _open(pieces: Readings, states: Collection[tuple[int, Words]]) -> set[tuple[int, Words]]:
     """The states with a word to come next."""
-    found: set[tuple[int, Words]] = set()
+    open_states: set[tuple[int, Words]] = set()
     waiting = list(states)
     while waiting:
         number, rest = waiting.pop()
         if rest:
-            found.add((number, rest))
+            open_states.add((number, rest))
         elif number < len(pieces):
             waiting += [(number + 1, words) for words in options(pieces[number])]
-    return found
+    return open_states
 
 
 def same(pieces: Readings, others: Readings) -> bool:
@@ -146,7 +146,7 @@ def same(pieces: Readings, others: Readings) -> bool:
 
 
 def _may_end(pieces: Readings) -> bool:
-    return all(not isinstance(one, str) and () in one for one in pieces)
+    return all(not isinstance(piece, str) and () in piece for piece in pieces)
 
 
 def spaced_alike(pieces: Readings, others: Readings, apart: Set[str]) -> tuple[Readings, Readings]:
@@ -168,18 +168,22 @@ def narrowed(pieces: Readings, others: Readings) -> Readings:
             out.append(piece)
             continue
         shown, *rest = piece
-        kept = [one for one in rest if known.issuperset(one) or not known.isdisjoint(set(one).difference(shown))]
-        out += ((shown, *kept),) if kept else shown
+        remaining = [
+            reading
+            for reading in rest
+            if known.issuperset(reading) or not known.isdisjoint(set(reading).difference(shown))
+        ]
+        out += ((shown, *remaining),) if remaining else shown
     return tuple(out)
 
 
 def settled(pieces: Readings, words: Words) -> Readings:
     """The pieces with the first reading of each that stands in `words` as it is, else with its first."""
-    lengths = {len(one) for piece in pieces if not isinstance(piece, str) for one in piece}
+    lengths = {len(reading) for piece in pieces if not isinstance(piece, str) for reading in piece}
     known = {run for length in lengths for run in zip(*(words[at:] for at in range(length)), strict=False)}
     out: list[str] = []
     for piece in pieces:
-        out += next((one for one in options(piece) if one in known), options(piece)[0])
+        out += next((reading for reading in options(piece) if reading in known), options(piece)[0])
     return tuple(out)
 
 
@@ -192,8 +196,8 @@ def _solid(piece: Piece) -> str:
 
 
 def _joined(pieces: Readings, others: Readings, apart: Set[str]) -> Readings:
-    known = {one for one in pieces if isinstance(one, str)}
-    whole = {one for one in map(_solid, others) if len(one) > 3 and one.isalpha()} - known
+    known = {piece for piece in pieces if isinstance(piece, str)}
+    whole = {word for word in map(_solid, others) if len(word) > 3 and word.isalpha()} - known
     if not whole:
         return pieces
     out: list[Piece] = []
@@ -220,8 +224,8 @@ def rewrite(pieces: Sequence[Piece], rewriting: Rewriting) -> Readings:
     at = 0
     while at < len(pieces):
         piece = pieces[at]
-        if found := _phrase_at(pieces, at, rewriting):
-            meant, at = found
+        if phrase := _phrase_at(pieces, at, rewriting):
+            meant, at = phrase
             out += meant
             continue
         at += 1
@@ -234,19 +238,21 @@ def rewrite(pieces: Sequence[Piece], rewriting: Rewriting) -> Readings:
 
 def _phrase_at(pieces: Sequence[Piece], at: int, rewriting: Rewriting) -> tuple[tuple[str, ...], int] | None:
     """What the longest phrase counts as that some reading of the next pieces is, and where it ends; None for none."""
-    longest = max((rewriting.lengths[one[0]][0] for one in options(pieces[at]) if one and one[0] in rewriting.lengths),
+    longest = max((rewriting.lengths[way[0]][0] for way in options(pieces[at]) if way and way[0] in rewriting.lengths),
                   default=0)  # fmt: skip
-    found: tuple[int, tuple[str, ...], int] | None = None
+    best: tuple[int, tuple[str, ...], int] | None = None
     ways: list[tuple[str, ...]] = [()] if longest else []
     while ways and at < len(pieces):
-        ways = [way + one for way in ways for one in options(pieces[at]) if len(way) + len(one) <= longest][:MOST_WAYS]
+        ways = [way + reading for way in ways for reading in options(pieces[at]) if len(way) + len(reading) <= longest][
+            :MOST_WAYS
+        ]
         at += 1
         for way in ways:
             meant = rewriting.meanings.get(way)
-            if meant is not None and (found is None or len(way) > found[0]):
-                found = len(way), meant, at
-    return found[1:] if found else None
+            if meant is not None and (best is None or len(way) > best[0]):
+                best = len(way), meant, at
+    return best[1:] if best else None
 
 
 def _words(pieces: Readings) -> tuple[str, ...]:
-    return tuple(one for one in pieces if isinstance(one, str))
+    return tuple(piece for piece in pieces if isinstance(piece, str))

@@ -55,10 +55,10 @@ def recognised(trial: Trial, heard: str) -> Judged:
 @lru_cache(maxsize=1 << 10)
 def _judged(heard: str, rule: Recognised, wake_phrases: Words, texts: Words) -> Judged:
     """As `recognised`; cached, since a session and its replays ask about each transcript several times."""
-    said = readings_of(heard, rule)
+    heard_readings = readings_of(heard, rule)
     phrases = [readings_of(phrase, rule) for phrase in wake_phrases]
-    rests = [without(said, wake) for wake in phrases if wake]
-    candidates = [said, *(rest for rest in rests if rest is not None)]
+    rests = [without(heard_readings, wake) for wake in phrases if wake]
+    candidates = [heard_readings, *(rest for rest in rests if rest is not None)]
     references = [readings_of(text, rule) for text in texts]
     paths = [align_readings(*_comparable(reference, words, rule)) for words in candidates for reference in references]
     counts = [count("".join(word.edit.value for word in path)) for path in paths]
@@ -74,11 +74,11 @@ def words_of(text: str, rule: Recognised) -> Words:
 def readings_of(text: str, rule: Recognised) -> Readings:
     """The words of any text, also of a device's, under a rule, and the choices between readings."""
     try:
-        found = readings(text, rule.normalisation, rule.language)
+        pieces = readings(text, rule.normalisation, rule.language)
     except InputError:
         # A device does not write .sro: a mark that is open in what it wrote is a sign like any other.
-        found = tuple(word.upper() for word in normalise(text, Normalisation.PLAIN))
-    return found if rule.rewriting is None else rewrite(found, rule.rewriting)
+        pieces = tuple(word.upper() for word in normalise(text, Normalisation.PLAIN))
+    return pieces if rule.rewriting is None else rewrite(pieces, rule.rewriting)
 
 
 def same_words(text: str, other: str, rule: Recognised) -> bool:
@@ -122,9 +122,11 @@ class WordsHeard:
     @classmethod
     def of(cls, attempts: Iterable[tuple[str, WordCounts | None]], typed: int = 0) -> WordsHeard:
         """Of attempts, each with the id of its query, and its counts or None without a transcript."""
-        found = tuple(attempts)
-        told = [(query, counts) for query, counts in found if counts is not None]
-        return cls(tuple(counts for _, counts in told), tuple(query for query, _ in told), len(found), typed)
+        pairs = tuple(attempts)
+        transcripts = [(query, counts) for query, counts in pairs if counts is not None]
+        return cls(
+            tuple(counts for _, counts in transcripts), tuple(query for query, _ in transcripts), len(pairs), typed
+        )
 
     @property
     def counts(self) -> WordCounts:
@@ -147,9 +149,11 @@ class WordsHeard:
         if self.unit is HeardUnit.QUERIES:
             # Sums, so that where no word is wrong, too, as many queries as there are say so, and not each repetition.
             by_query = gathered((query, counts) for query, counts in zip(self.queries, self.transcripts, strict=True))
-            errors = [sum(one.errors for one in of) for of in by_query.values()]
-            return wer_interval(errors, [sum(one.words for one in of) for of in by_query.values()])
-        return wer_interval([one.errors for one in self.transcripts], [one.words for one in self.transcripts])
+            errors = [sum(counts.errors for counts in of) for of in by_query.values()]
+            return wer_interval(errors, [sum(counts.words for counts in of) for of in by_query.values()])
+        return wer_interval(
+            [counts.errors for counts in self.transcripts], [counts.words for counts in self.transcripts]
+        )
 
     def __add__(self, other: WordsHeard) -> WordsHeard:
         return WordsHeard(

@@ -169,8 +169,8 @@ class Scoring:
 
     def with_errors(self) -> list[int]:
         """The rows of utterances with at least one word error."""
-        found: list[int] = np.flatnonzero(self.columns.errors).tolist()
-        return found
+        rows: list[int] = np.flatnonzero(self.columns.errors).tolist()
+        return rows
 
     def utterances(self, rows: Sequence[int] | None = None) -> Iterator[ScoredUtterance]:
         """Those of some rows, in their order, or all; far cheaper than one by one."""
@@ -191,9 +191,9 @@ class Scoring:
             if network is not None:
                 yield from (_sides(word) for word in network if word.edit is not Edit.CORRECT)
                 continue
-            of, said = iter(_split(references[row])), iter(_split(hypotheses[row]))
+            of, hypothesis_words = iter(_split(references[row])), iter(_split(hypotheses[row]))
             for step in path:
-                pair = "" if step == "I" else next(of), "" if step == "D" else next(said)
+                pair = "" if step == "I" else next(of), "" if step == "D" else next(hypothesis_words)
                 if step != "C":
                     yield pair
 
@@ -219,12 +219,12 @@ def word_confidences(scoring: Scoring, hypotheses: Transcripts) -> ConfidenceFig
     rights: list[bool] = []
     left_out = 0
     for utterance in scoring.utterances() if stated else ():
-        said = [word.edit is Edit.CORRECT for word in utterance.words if word.hypothesis]
+        correct_flags = [word.edit is Edit.CORRECT for word in utterance.words if word.hypothesis]
         confidences = stated.get(utterance.id, ())
-        if len(confidences) != len(said):
-            left_out += len(said)
+        if len(confidences) != len(correct_flags):
+            left_out += len(correct_flags)
             continue
-        for correct, value in zip(said, confidences, strict=True):
+        for correct, value in zip(correct_flags, confidences, strict=True):
             if value is None or not 0 <= value <= 1:
                 left_out += 1
             else:
@@ -253,12 +253,12 @@ def score(
     deleted. optional_words, fragments: see align_networks. title: without it the file of the hypotheses.
     aligned: what aligns the words of all rows instead of sclite's alignment.
     """
-    of, said, absent, surplus = paired(references, hypotheses, drop=drop_missing)
-    shown = wording.texts(of), wording.texts(said)
+    of, outputs, absent, surplus = paired(references, hypotheses, drop=drop_missing)
+    shown = wording.texts(of), wording.texts(outputs)
     if aligned is not None:
-        networks = aligned(of, said, shown)
+        networks = aligned(of, outputs, shown)
     else:
-        networks = aligned_networks(of, said, shown, wording, optional_words=optional_words, fragments=fragments)
+        networks = aligned_networks(of, outputs, shown, wording, optional_words=optional_words, fragments=fragments)
     compared = (sounded(shown[0]), sounded(shown[1])) if wording.has_homophones else shown
     if networks:
         compared = _without(compared[0], networks), _without(compared[1], networks)
@@ -266,7 +266,7 @@ def score(
     columns = _columns(alignments, networks)
     speakers: Sequence[str] = of.speakers
     if speakers_of is not None and not all(speakers):
-        speakers = [named or found for named, found in zip(speakers, speakers_of(of.ids), strict=True)]
+        speakers = [named or speaker for named, speaker in zip(speakers, speakers_of(of.ids), strict=True)]
     names = sorted(set(speakers))
     place = {name: index for index, name in enumerate(names)}
     groups = np.fromiter(map(place.__getitem__, speakers), np.intp, len(speakers))

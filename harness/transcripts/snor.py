@@ -103,8 +103,8 @@ def refuse_nul(line: str, place: Place) -> None:
         raise _error("a NUL character stands here", "Take it out, or see whether this is a text file at all", place, at)
 
 
-def _error(what: str, remedy: str, place: Place, at: int) -> InputError:
-    return InputError(what, place=Place(place.file, place.line, max(place.column, 1) + at), remedy=remedy)
+def _error(problem: str, remedy: str, place: Place, at: int) -> InputError:
+    return InputError(problem, place=Place(place.file, place.line, max(place.column, 1) + at), remedy=remedy)
 
 
 class _Reading:
@@ -210,8 +210,8 @@ class _Reading:
 
     def _not_closed(self, where: str) -> InputError:
         sign, at = self._open[-1]
-        what = f"the {sign!r} is not closed {where}"
-        return _error(what, f"Put its {_CLOSER[sign]!r} where it ends, or take it out", self._place, at)
+        problem = f"the {sign!r} is not closed {where}"
+        return _error(problem, f"Put its {_CLOSER[sign]!r} where it ends, or take it out", self._place, at)
 
     def _no_cue(self, at: int) -> InputError:
         end = self._text.find(")", at)
@@ -273,10 +273,10 @@ def convert(line: str, form: Form, place: Place = NOWHERE, *, place_edits: bool 
     if "\0" in line:
         refuse_nul(line, place)
     text, id_ = split_id(line)
-    said = _text(text, form, place, place_edits)
+    words = _text(text, form, place, place_edits)
     if not id_:
-        return said
-    return f"{said} ({id_.upper()})" if said else f"({id_.upper()})"
+        return words
+    return f"{words} ({id_.upper()})" if words else f"({id_.upper()})"
 
 
 def words(text: str, form: Form = Form.LEXICAL, place: Place = NOWHERE, *, with_id: bool = True) -> tuple[str, ...]:
@@ -299,44 +299,46 @@ def _text(text: str, form: Form, place: Place, place_edits: bool) -> str:
     if not (place_edits and "(" in text):
         known = _KNOWN[form._value_]  # a member's own hash, and its `value`, are slow
         chunks = text.split()
-        said: tuple[str | None, ...]
+        texts: tuple[str | None, ...]
         # itemgetter looks all of them up in one go, but gives no tuple for one.
-        said = itemgetter(*chunks)(known) if len(chunks) > 1 else tuple(map(known.__getitem__, chunks))
-        if None not in said:
-            return " ".join(filter(None, said))
-        filled = list(said)
+        texts = itemgetter(*chunks)(known) if len(chunks) > 1 else tuple(map(known.__getitem__, chunks))
+        if None not in texts:
+            return " ".join(filter(None, texts))
+        filled = list(texts)
         if _fill_spans(chunks, filled, known):
             return " ".join(filter(None, filled))
-    found = tokens(text, place)
-    return " ".join(_placed(found, form) if place_edits else filter(None, (_said(one, form) for one in found)))
+    token_list = tokens(text, place)
+    return " ".join(
+        _placed(token_list, form) if place_edits else filter(None, (_said(token, form) for token in token_list))
+    )
 
 
-def _fill_spans(chunks: Sequence[str], said: list[str | None], known: _KnownChunks) -> bool:
+def _fill_spans(chunks: Sequence[str], texts: list[str | None], known: _KnownChunks) -> bool:
     """Fills in what chunks say that a `<a b>` or a `(n a b)` spans; False where they are nested or something is wrong.
 
     A word in a span of `<…>` says what it says in brackets of its own; in an edit cue, what it says without them.
     """
     span = ""
     for index, chunk in enumerate(chunks):
-        one = said[index]
+        text = texts[index]
         match span:
             case "<":
-                if one is None:
-                    one, span = known["<" + chunk], ""
+                if text is None:
+                    text, span = known["<" + chunk], ""
                 else:
-                    one = known[f"<{chunk}>"]
-            case "(" if one is None:
-                one, span = known[chunk[:-1]] if chunk.endswith(")") else None, ""
-            case "" if one is None:
+                    text = known[f"<{chunk}>"]
+            case "(" if text is None:
+                text, span = known[chunk[:-1]] if chunk.endswith(")") else None, ""
+            case "" if text is None:
                 if chunk in _CUE_HEADS:
-                    one, span = "", "("
+                    text, span = "", "("
                 else:
-                    one, span = known[chunk + ">"], "<"
+                    text, span = known[chunk + ">"], "<"
             case _:
                 pass
-        if one is None:
+        if text is None:
             return False
-        said[index] = one
+        texts[index] = text
     return not span
 
 
@@ -354,29 +356,29 @@ class _KnownChunks(dict[str, "str | None"]):
         self._form = form
 
     def __missing__(self, chunk: str) -> str | None:
-        said: str | None
+        text: str | None
         try:
-            said = " ".join(filter(None, (_said(one, self._form) for one in tokens(chunk))))
+            text = " ".join(filter(None, (_said(token, self._form) for token in tokens(chunk))))
         except InputError:
-            said = None  # another chunk may close its brackets; if not, the whole line shows the place
+            text = None  # another chunk may close its brackets; if not, the whole line shows the place
         if len(chunk) <= self.LONGEST:
             if len(self) >= self.MOST:
                 self.clear()
-            self[chunk] = said
-        return said
+            self[chunk] = text
+        return text
 
 
 _CUE_HEADS = frozenset(f"({number}" for number in range(1, 10))
 _KNOWN = {form.value: _KnownChunks(form) for form in Form}
 
 
-def _placed(found: Iterable[Token], form: Form) -> list[str]:
+def _placed(tokens: Iterable[Token], form: Form) -> list[str]:
     """The words with those of every edit cue at the last free marker of its number, or in place without one."""
     root: _Slot = []
     current = root
     around: list[_Slot] = []
     free: dict[int, list[_Slot]] = {}
-    for token in found:
+    for token in tokens:
         match token:
             case Marker(number):
                 slot: _Slot = []
@@ -393,8 +395,8 @@ def _placed(found: Iterable[Token], form: Form) -> list[str]:
             case EditEnd():
                 current = around.pop()
             case _:
-                if said := _said(token, form):
-                    current.append(said)
+                if text := _said(token, form):
+                    current.append(text)
     out: list[str] = []
     left: list[str | _Slot] = [root]
     while left:

@@ -35,27 +35,27 @@ CURRENCIES: Mapping[str, list[str]] = _FILE["currencies"]
 CODES: Mapping[str, str] = _FILE["codes"]
 WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
 ENDINGS: Mapping[str, list[str]] = _FILE["endings"]
-PHRASES: Mapping[tuple[str, ...], str] = {tuple(words.split()): said for words, said in _FILE["phrases"].items()}
+PHRASES: Mapping[tuple[str, ...], str] = {tuple(words.split()): reading for words, reading in _FILE["phrases"].items()}
 
 _PHRASE_STARTS = frozenset(words[0] for words in PHRASES)
 
 
 def _contractions() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = dict(_FILE["contractions"])
+    expanded: dict[str, list[str]] = dict(_FILE["contractions"])
     # Many write none of the apostrophes.
     for word in ("do", "does", "did", "is", "was", "were", "are", "could", "would", "should", "have", "has", "had"):
-        found[f"{word}nt"] = [f"{word} not"]
+        expanded[f"{word}nt"] = [f"{word} not"]
     for word in ("i", "you", "we", "they", "could", "would", "should"):
-        found[f"{word}ve"] = [f"{word} have"]
-    return found | {"youre": ["you are"], "theyre": ["they are"], "youll": ["you will"], "theyll": ["they will"]}
+        expanded[f"{word}ve"] = [f"{word} have"]
+    return expanded | {"youre": ["you are"], "theyre": ["they are"], "youll": ["you will"], "theyll": ["they will"]}
 
 
 def _spellings() -> dict[str, str]:
-    found = {other: kept for kept, others in _FILE["spellings"].items() for other in others}
+    spellings = {other: spelling for spelling, others in _FILE["spellings"].items() for other in others}
     ends = ("", "s", "ed", "ing", "able", "ful", "ite", "ites", "less", "hood", "hoods", "al", "er", "ers", "y")
-    found |= {f"{stem}our{end}": f"{stem}or{end}" for stem in _FILE["our"].split() for end in ends}
+    spellings |= {f"{stem}our{end}": f"{stem}or{end}" for stem in _FILE["our"].split() for end in ends}
     doubled = ("ed", "ing", "er", "ers", "or", "ors")
-    return found | {f"{stem}l{end}": f"{stem}{end}" for stem in _FILE["doubled_l"].split() for end in doubled}
+    return spellings | {f"{stem}l{end}": f"{stem}{end}" for stem in _FILE["doubled_l"].split() for end in doubled}
 
 
 CONTRACTIONS: Mapping[str, list[str]] = _contractions()
@@ -68,12 +68,11 @@ _ALWAYS_ISE: re.Pattern[str] = re.compile(f"(?:{'|'.join(_FILE['always_ise'].spl
 
 def spelled(word: str) -> str:
     """A word in the one spelling that stands for all of its own."""
-    kept = _SPELLINGS.get(word)
-    if kept is not None:
-        return kept
+    if (spelling := _SPELLINGS.get(word)) is not None:
+        return spelling
     if len(word) < 6 or ("is" not in word and "ys" not in word) or _ALWAYS_ISE.match(word):
         return word
-    return _ISE.sub(lambda found: f"{found[0][0]}z", word)
+    return _ISE.sub(lambda match: f"{match[0][0]}z", word)
 
 
 _TOP = "com|org|net|edu|gov|io|co|uk|de|fr|es|eu|us|ca|au|tv|app|dev|info|biz|ai|fm|me|ly"
@@ -144,9 +143,9 @@ def english_readings(text: str, follows: str = "") -> Readings:
 
 def _tokens(text: str) -> Iterator[_Token]:
     end = 0
-    for found in _TOKEN.finditer(text):
-        yield _Token(found.lastgroup or "", found[0].lower(), found[0], found.start() > end or not end)
-        end = found.end()
+    for match in _TOKEN.finditer(text):
+        yield _Token(match.lastgroup or "", match[0].lower(), match[0], match.start() > end or not end)
+        end = match.end()
 
 
 _END = _Token("end", "", "", True)
@@ -198,7 +197,7 @@ class _English:
     def _date(self, token: _Token) -> None:
         """Month and day in the order that their numbers leave possible; 12.5.2024 is always in May."""
         first, second, year = re.split("[/.]", token.text)
-        heads, tails = ([*numerals.whole(one), *numerals.whole(one.lstrip("0") or "0")] for one in (first, second))
+        heads, tails = ([*numerals.whole(half), *numerals.whole(half.lstrip("0") or "0")] for half in (first, second))
         readings = [f"{head} {sign}{tail}" for sign in ("", "slash ", "point ") for head in heads for tail in tails]
         day, month = (first, second) if "." in token.text or int(first) > 12 else (second, first)
         if (int(day) > 12 or "." in token.text) and 1 <= int(day) <= 31 and 1 <= int(month) <= 12:
@@ -209,7 +208,7 @@ class _English:
     def _time(self, token: _Token) -> None:
         hour, minute = map(int, token.text.split(":"))
         if hour > 24:
-            self._say([f"{one} {two}" for one in numerals.whole(str(hour)) for two in numerals.whole(f"{minute:02}")])
+            self._say([f"{head} {two}" for head in numerals.whole(str(hour)) for two in numerals.whole(f"{minute:02}")])
         else:
             self._say(numerals.times(hour, minute), numeric=True)
 
@@ -217,7 +216,7 @@ class _English:
         digits = re.sub(r"\D", "", token.text)
         readings = numerals.decades(digits)
         if "'" not in token.text and len(digits) == 2:
-            readings = [*readings, *(f"{one} seconds" for one in numerals.whole(digits)[:1])]
+            readings = [*readings, *(f"{reading} seconds" for reading in numerals.whole(digits)[:1])]
         self._say(readings)
 
     def _ordinal(self, token: _Token) -> None:
@@ -226,22 +225,22 @@ class _English:
             self._say(numerals.ordinals(number))
 
     def _height(self, token: _Token) -> None:
-        feet, inches = (numerals.cardinal(int(one)) for one in re.findall(r"\d+", token.text))
+        feet, inches = (numerals.cardinal(int(digits)) for digits in re.findall(r"\d+", token.text))
         self._say(f"{feet} {foot} {inches}{unit}" for foot in ("foot", "feet") for unit in ("", " inches", " inch"))
 
     def _fraction(self, token: _Token) -> None:
         top, bottom = re.split("[/⁄]", token.text)
-        found = numerals.fractions(int(top), int(bottom))
+        readings = numerals.fractions(int(top), int(bottom))
         whole = self.numeric and self._previous().kind == "number" and int(top) < int(bottom)
         if whole:
             # A whole number stands before it: the half is one of "two and a half".
-            found = [one for one in found if not one.endswith(("of", " a"))]
-            self._say([*(f"and {one}" for one in found), *found], numeric=True)
+            readings = [reading for reading in readings if not reading.endswith(("of", " a"))]
+            self._say([*(f"and {reading}" for reading in readings), *readings], numeric=True)
             return
         if "/" in token.text and (int(top) >= int(bottom) or int(bottom) > 10):
-            apart = [f"{one} {two}" for one in numerals.whole(top) for two in numerals.whole(bottom)]
-            found = [*apart, *found]
-        self._say(found, numeric=True)
+            apart = [f"{head} {two}" for head in numerals.whole(top) for two in numerals.whole(bottom)]
+            readings = [*apart, *readings]
+        self._say(readings, numeric=True)
 
     def _number(self, token: _Token) -> None:
         value = self._joined_thousands(token)
@@ -253,7 +252,7 @@ class _English:
         if scale.text in CODES:
             self.at += 1
             amounts = self._money(value, CODES[scale.text], "")
-            self._say([*amounts, *(f"{one} {scale.text}" for one in self._plain(value))], numeric=True)
+            self._say([*amounts, *(f"{reading} {scale.text}" for reading in self._plain(value))], numeric=True)
             return
         readings = self._plain(value)
         if len(value) == 2 and value[0] == "0" and not self.numeric and not self._peek().text[:1].isdigit():
@@ -279,13 +278,13 @@ class _English:
             return numerals.decimals(before, after)
         return numerals.whole(value.replace(",", ""), grouped="," in value)
 
-    def _before_month(self, day: int, said: list[str]) -> bool:
-        """5 January; said: the day alone, which comes first."""
+    def _before_month(self, day: int, readings: list[str]) -> bool:
+        """5 January; readings: the day alone, which comes first."""
         month = MONTHS.get(self._peek().text)
         if month is None or not 1 <= day <= 31:
             return False
         self.at += 1
-        self._say([*(f"{one} {month}" for one in said[:1]), *numerals.dates(month, day)], numeric=True)
+        self._say([*(f"{reading} {month}" for reading in readings[:1]), *numerals.dates(month, day)], numeric=True)
         return True
 
     def _month(self, token: _Token) -> bool:
@@ -296,39 +295,39 @@ class _English:
         if month is None or day.kind not in ("number", "ordinal") or len(digits) > 2 or not 1 <= int(digits) <= 31:
             return False
         self.at += 1 + dot
-        said = numerals.ordinals(int(digits)) if day.kind == "ordinal" else numerals.whole(digits)
-        self._say([*(f"{month} {one}" for one in said), *numerals.dates(month, int(digits))], numeric=True)
+        readings = numerals.ordinals(int(digits)) if day.kind == "ordinal" else numerals.whole(digits)
+        self._say([*(f"{month} {reading}" for reading in readings), *numerals.dates(month, int(digits))], numeric=True)
         return True
 
     def _amount_follows(self, ahead: int) -> bool:
         return self._peek(ahead).kind in ("number", "decimal") and not self._peek(ahead).spaced
 
     def _money(self, value: str, sign: str, scale: str) -> list[str]:
-        one, many, cent, cents = CURRENCIES[sign]
+        singular, many, cent, cents = CURRENCIES[sign]
         value = value.replace(",", "")
         if scale:
-            return [f"{amount} {scale} {name}" for amount in self._plain(value) for name in (many, one)]
+            return [f"{amount} {scale} {name}" for amount in self._plain(value) for name in (many, singular)]
         whole, _, part = value.partition(".")
         if len(part) != 2:
             amounts = self._plain(value)
             if value == "1":
-                return [f"one {one}", f"a {one}"]
-            return [f"{amount} {name}" for amount in amounts for name in (many, one)]
+                return [f"one {singular}", f"a {singular}"]
+            return [f"{amount} {name}" for amount in amounts for name in (many, singular)]
         coins = int(part)
         smaller = f"{numerals.cardinal(coins)} {cent if coins == 1 else cents}"
-        found = []
+        readings = []
         if whole not in ("", "0"):
             for amount in numerals.whole(whole, grouped=True):
-                units = f"{amount} {one if whole == '1' else many}"
+                units = f"{amount} {singular if whole == '1' else many}"
                 if not coins:
-                    found += [units, f"{amount} {one}"]
+                    readings += [units, f"{amount} {singular}"]
                     continue
-                said = numerals.cardinal(coins)
-                found += [f"{units} {said}", f"{units} and {smaller}", f"{units} {smaller}", f"{units} and {said}"]
-                found += [f"{amount} {said}"] if coins > 9 else [f"{amount} oh {said}", f"{amount} zero {said}"]
+                tail = numerals.cardinal(coins)
+                readings += [f"{units} {tail}", f"{units} and {smaller}", f"{units} {smaller}", f"{units} and {tail}"]
+                readings += [f"{amount} {tail}"] if coins > 9 else [f"{amount} oh {tail}", f"{amount} zero {tail}"]
         else:
-            found = [smaller, f"zero {many} and {smaller}", f"zero {many} {smaller}"]
-        return [*found, *(f"{amount} {many}" for amount in numerals.decimals(whole or "0", part))]
+            readings = [smaller, f"zero {many} and {smaller}", f"zero {many} {smaller}"]
+        return [*readings, *(f"{amount} {many}" for amount in numerals.decimals(whole or "0", part))]
 
     # Words
 
@@ -355,7 +354,7 @@ class _English:
             return False
         for length in (3, 2):
             tokens = self.tokens[self.at - 1 : self.at + 2 * length]
-            words = [one.text for one in tokens[: 2 * length - 1] if one.text != "-" or one.spaced][:length]
+            words = [piece.text for piece in tokens[: 2 * length - 1] if piece.text != "-" or piece.spaced][:length]
             if len(words) == length and tuple(words) in PHRASES:
                 taken = 0
                 while length:
@@ -468,7 +467,7 @@ class _English:
         unit = self._peek(dotted).text
         if text == "sq" and unit in UNITS:
             self.at += 1 + dotted
-            return [f"square {one}" for one in UNITS[unit]]
+            return [f"square {name}" for name in UNITS[unit]]
         raised = follows.text == "^" and self._peek(1).text in _RAISED
         if text in UNITS and (self.numeric or raised or text not in AFTER_NUMBERS):
             return self._per([*UNITS[text], text], raised)
@@ -491,12 +490,12 @@ class _English:
         if raised:
             before, after = _RAISED[self._peek(1).text]
             self.at += 2
-            units = [*(f"{before} {one}" for one in units), *(f"{one} {after}" for one in units)]
+            units = [*(f"{before} {unit}" for unit in units), *(f"{unit} {after}" for unit in units)]
         if self._peek().text == "/" and not self._peek().spaced and self._peek(1).text in UNITS:
             names = UNITS[self._peek(1).text]
-            one = names[1] if len(names) > 1 else names[0]
+            name = names[1] if len(names) > 1 else names[0]
             self.at += 2
-            return [f"{unit} {per} {one}" for unit in units for per in ("per", "an" if one == "hour" else "a")]
+            return [f"{unit} {per} {name}" for unit in units for per in ("per", "an" if name == "hour" else "a")]
         return units
 
     # Signs
@@ -540,9 +539,9 @@ class _English:
     def _power(self) -> None:
         value = self._peek().text
         self.at += 1
-        found = [_RAISED[value][1]] if value in _RAISED else []
+        readings = [_RAISED[value][1]] if value in _RAISED else []
         powers = [numerals.cardinal(int(value)), numerals.ordinal(int(value))]
-        self._say([*found, *(f"to the {of}{one}" for one in powers for of in ("power of ", ""))], numeric=True)
+        self._say([*readings, *(f"to the {of}{power}" for power in powers for of in ("power of ", ""))], numeric=True)
 
     def _degrees(self) -> None:
         letter = self._peek().text
@@ -597,4 +596,4 @@ def _plain_word(text: str) -> list[str]:
 
 def _roman(written: str) -> int:
     values = [_FINGERS[letter] for letter in written]
-    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
+    return sum(-digit if digit < after else digit for digit, after in zip(values, [*values[1:], 0], strict=True))

@@ -82,7 +82,7 @@ def numeral_readings(text: str, language: str) -> Readings:
         text = text.lower()  # then case says nothing of letters that are said one by one
     out: list[Piece] = []
     after_number = skip = False
-    tokens = [(found.lastgroup or "", found[0]) for found in _TOKEN.finditer(_INITIALS.sub(r"\1", text))]
+    tokens = [(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(_INITIALS.sub(r"\1", text))]
     for (kind, raw), (next_kind, after) in pairwise([*tokens, ("", "")]):
         if skip:
             skip = False
@@ -92,57 +92,61 @@ def numeral_readings(text: str, language: str) -> Readings:
             out += _word(raw, language, after_number)
             after_number = False
             continue
-        found: Iterable[str]
+        readings: Iterable[str]
         if kind == "date":
             parts = _date(token, language, tongue)
-            out += [piece for part in parts[:-1] for piece in choice(_plain(one, language) for one in part)]
-            found = parts[-1]
+            out += [piece for part in parts[:-1] for piece in choice(_plain(reading, language) for reading in part)]
+            readings = parts[-1]
         elif kind == "time":
             hour, minute = map(int, re.findall(r"\d+", token))
             apart = [f"{_said(hour, language)} {_said(minute, language)}"]
-            found = tongue.clock(hour, minute) if tongue.clock else apart
+            readings = tongue.clock(hour, minute) if tongue.clock else apart
             skip = plain(follows).strip() in ("uhr", "h")
         elif kind == "fraction":
             top, bottom = re.findall(r"\d+", token)
-            found = tongue.fractions.get(f"{top}/{bottom}") or [
-                f"{one} {other}" for one in _whole(top, language, tongue) for other in _whole(bottom, language, tongue)
+            readings = tongue.fractions.get(f"{top}/{bottom}") or [
+                f"{head} {other}"
+                for head in _whole(top, language, tongue)
+                for other in _whole(bottom, language, tongue)
             ]
         elif kind == "number":
             sign = token[0] if token[0] in tongue.currencies else follows if follows in tongue.currencies else ""
             value = token.lstrip("€$£¥")
             if sign:
                 skip = follows == sign
-                found = _money(value, sign, language, tongue)
+                readings = _money(value, sign, language, tongue)
             elif tongue.clock and plain(follows).strip() in tongue.oclock and value.isdigit() and int(value) <= 24:
                 skip = True
                 bare = _whole(value, language, tongue)
-                found = [one for one in tongue.clock(int(value), 0) if one not in bare]  # 8 Uhr is not 8
+                readings = [reading for reading in tongue.clock(int(value), 0) if reading not in bare]  # 8 Uhr is not 8
             elif next_kind == "fraction" and re.fullmatch("1[/⁄]2", follows) and tongue.half and value.isdigit():
                 skip = True
-                found = _and_a_half(value, language, tongue)
+                readings = _and_a_half(value, language, tongue)
             else:
-                found = _count(value, follows, language, tongue, among_numbers=after_number)
+                readings = _count(value, follows, language, tongue, among_numbers=after_number)
         elif kind == "ordinal":
             number = int(re.findall(r"\d+", token)[0])
-            found = _ordinals(number, language)
+            readings = _ordinals(number, language)
             if token.endswith("o"):
                 amounts = _whole(str(number), language, tongue)
-                found += [f"{one} {degrees}" for degrees in tongue.signs.get("°", ()) for one in amounts]  # 21º
+                readings += [
+                    f"{amount} {degrees}" for degrees in tongue.signs.get("°", ()) for amount in amounts
+                ]  # 21º
         else:
-            found = tongue.signs.get(token, ("",))
+            readings = tongue.signs.get(token, ("",))
         after_number = kind in ("number", "time") or (after_number and token == "°")
-        out += choice(_plain(one, language) for one in found)
+        out += choice(_plain(reading, language) for reading in readings)
     return tuple(out)
 
 
 def _count(value: str, follows: str, language: str, tongue: _Tongue, *, among_numbers: bool) -> list[str]:
     """A number that is neither money nor a time. among_numbers: another stands before it."""
-    found = _number(value, language, tongue)
+    readings = _number(value, language, tongue)
     if len(value) == 2 and value[0] == "0" and not among_numbers and not follows[:1].isdigit():
-        return [*found, *_whole(value[1], language, tongue)]  # track 07
+        return [*readings, *_whole(value[1], language, tongue)]  # track 07
     if language == "de" and follows.startswith(".") and value.isdigit() and len(value) <= 6:
-        return [*found, *_ordinals(int(value), language)]
-    return [*found, "primero"] if language == "es" and value == "1" and follows == "de" else found
+        return [*readings, *_ordinals(int(value), language)]
+    return [*readings, "primero"] if language == "es" and value == "1" and follows == "de" else readings
 
 
 @lru_cache(maxsize=1 << 15)
@@ -154,27 +158,27 @@ def _word(raw: str, language: str, after_number: bool) -> Readings:
         return ()
     words = bare.split()
     head = next((count for count in (2, 1) if " ".join(words[:count]) in tongue.units), 0)
-    found = [token]
+    forms = [token]
     if after_number and bare in tongue.units:
-        found = [*tongue.units[bare], bare]
+        forms = [*tongue.units[bare], bare]
     elif after_number and token[0] == "-" and head:  # a 20-mm-Rohr, a 30-km/h-Zone
-        found = [" ".join([name, *words[head:]]) for name in tongue.units[" ".join(words[:head])]]
+        forms = [" ".join([name, *words[head:]]) for name in tongue.units[" ".join(words[:head])]]
     elif raw.isupper() and bare.isalpha() and 2 <= len(bare) <= 5:
-        found = [token, " ".join(bare)]
-    found += [
+        forms = [token, " ".join(bare)]
+    forms += [
         bare.removesuffix(end) + whole for end, whole in tongue.endings.items() if "." in token and bare.endswith(end)
     ]
     if raw[0].isupper():
-        found += [f"{letter}{token[1:]}" for letter in tongue.capitals.get(token[0], "")]
+        forms += [f"{letter}{token[1:]}" for letter in tongue.capitals.get(token[0], "")]
     for digraph, letter in tongue.digraphs.items():
-        found += [one.replace(digraph, letter) for one in found if digraph in one]
-    return choice(_plain(one, language) for one in found)
+        forms += [form.replace(digraph, letter) for form in forms if digraph in form]
+    return choice(_plain(form, language) for form in forms)
 
 
 @lru_cache(maxsize=1 << 15)
-def _plain(said: str, language: str) -> str:
+def _plain(text: str, language: str) -> str:
     tongue = _tongue(language)
-    words = (word if word in tongue.sharp else word.translate(_LIGATURES) for word in plain(said).split())
+    words = (word if word in tongue.sharp else word.translate(_LIGATURES) for word in plain(text).split())
     return " ".join(tongue.same.get(word, word) for word in words)
 
 
@@ -196,13 +200,13 @@ def _parts(written: str) -> tuple[str, str]:
 
 def _number(written: str, language: str, tongue: _Tongue) -> list[str]:
     digits, part = _parts(written)
-    found = _whole(digits, language, tongue)
+    readings = _whole(digits, language, tongue)
     if not part:
-        return found
+        return readings
     halves = _and_a_half(digits, language, tongue) if part == "5" else []
-    spelled = " ".join(_said(int(one), language) for one in part)
+    spelled = " ".join(_said(int(digit), language) for digit in part)
     tails = [spelled] if int(part[0]) == 0 or len(part) > 2 else [spelled, _said(int(part), language)]
-    return [*(f"{head} {point} {tail}" for point in tongue.point for tail in tails for head in found), *halves]
+    return [*(f"{head} {point} {tail}" for point in tongue.point for tail in tails for head in readings), *halves]
 
 
 def _and_a_half(digits: str, language: str, tongue: _Tongue) -> list[str]:
@@ -214,43 +218,45 @@ def _date(written: str, language: str, tongue: _Tongue) -> list[Sequence[str]]:
     day, month, *year = re.findall(r"\d+", written)
     is_date = 1 <= int(day) <= 31 and 1 <= int(month) <= len(tongue.months)
     if not is_date and year:
-        return [_whole(one, language, tongue) for one in (day, month, *year)]
+        return [_whole(number, language, tongue) for number in (day, month, *year)]
     if not is_date or (not year and language != "de"):
         return [_number(f"{day}.{month}", language, tongue)]  # at the end of a sentence
     days = [_said(int(day), language), *_ordinals(int(day), language), *_whole(day, language, tongue)]
     months = [tongue.months[int(month) - 1], *_ordinals(int(month), language), *_whole(month, language, tongue)]
     if not year:
-        dates = [f"{one} {other}" for one in days for other in months]
+        dates = [f"{day_reading} {other}" for day_reading in days for other in months]
         return [[*dates, *_number(f"{day}.{month}", language, tongue)]]
-    years = [one for digits in (*(f"20{one}" for one in year if len(one) == 2), *year)
-             for one in _whole(digits, language, tongue)]  # fmt: skip
+    years = [reading for digits in (*(f"20{year_digits}" for year_digits in year if len(year_digits) == 2), *year)
+             for reading in _whole(digits, language, tongue)]  # fmt: skip
     return [days, tongue.before_month, months, tongue.before_year, years]
 
 
 def _whole(digits: str, language: str, tongue: _Tongue) -> list[str]:
-    apart = " ".join(_said(int(one), language) for one in digits)
+    apart = " ".join(_said(int(digit), language) for digit in digits)
     if len(digits) > 12 or (int(digits[0]) == 0 and len(digits) > 1):
         return [apart]
     number = int(digits)
-    found = [_said(number, language)]
+    names = [_said(number, language)]
     if len(digits) == 4 and number >= 1100:
-        found.append(_year(number, language))
+        names.append(_year(number, language))
     if language == "de":
-        found += [one.removeprefix("ein") for one in found if one.startswith(("einhundert", "eintausend"))]
+        names += [name.removeprefix("ein") for name in names if name.startswith(("einhundert", "eintausend"))]
     if language == "fr":
-        found += [_said(number, other) for other in ("fr_CH", "fr_BE")]
+        names += [_said(number, other) for other in ("fr_CH", "fr_BE")]
     if 3 <= len(digits) <= 6 and len(digits) != 5:
         cut = len(digits) % 2
         pairs = [digits[at : at + 2] for at in range(cut, len(digits), 2)]
-        said = [_said(int(pair), language) if pair[0] != "0" else " ".join(_said(int(one), language) for one in pair)
-                for pair in pairs]  # fmt: skip
-        found.append(" ".join([*(_said(int(one), language) for one in digits[:cut]), *said]))
+        spoken = [
+            _said(int(pair), language) if pair[0] != "0" else " ".join(_said(int(digit), language) for digit in pair)
+            for pair in pairs
+        ]
+        names.append(" ".join([*(_said(int(digit), language) for digit in digits[:cut]), *spoken]))
     last = _said(1, language)
-    found += [f"{one.removesuffix(last)}{form}" for one in found for form in tongue.one if one.endswith(last)]
+    names += [f"{name.removesuffix(last)}{form}" for name in names for form in tongue.one if name.endswith(last)]
     if language == "es":
-        found += [f"{one.removesuffix('uno')}ún" for one in found if one.endswith("veintiuno")]
-        found += [re.sub(r"ientos\b", "ientas", one) for one in found if "ientos" in one]
-    return [*found, apart] if len(digits) > 1 else found
+        names += [f"{name.removesuffix('uno')}ún" for name in names if name.endswith("veintiuno")]
+        names += [re.sub(r"ientos\b", "ientas", name) for name in names if "ientos" in name]
+    return [*names, apart] if len(digits) > 1 else names
 
 
 def _year(number: int, language: str) -> str:
@@ -272,37 +278,37 @@ def _ordinals(number: int, language: str) -> list[str]:
 
 
 def _money(written: str, sign: str, language: str, tongue: _Tongue) -> list[str]:
-    one, many, cents = tongue.currencies[sign]
+    singular, many, cents = tongue.currencies[sign]
     whole, part = _parts(written)
     if len(part) != 2:
-        names = (one, many) if written == "1" else (many,)
+        names = (singular, many) if written == "1" else (many,)
         return [f"{amount} {name}" for name in names for amount in _number(written, language, tongue)]
-    units = [f"{amount} {one if whole == '1' else many}" for amount in _whole(whole, language, tongue)]
+    units = [f"{amount} {singular if whole == '1' else many}" for amount in _whole(whole, language, tongue)]
     if int(part) == 0:
         return units
     coins = _said(int(part), language)
-    found = [f"{unit} {word} {coins} {end}" for unit in units for word in tongue.before_cents for end in ("", cents)]
-    return [*found, *(f"{amount} {many}" for amount in _number(written, language, tongue))]
+    amounts = [f"{unit} {word} {coins} {end}" for unit in units for word in tongue.before_cents for end in ("", cents)]
+    return [*amounts, *(f"{amount} {many}" for amount in _number(written, language, tongue))]
 
 
 def _german(hour: int, minute: int) -> list[str]:
     name, following = ("ein" if hour == 1 else _said(hour, "de")), _said(hour % 12 + 1, "de")
     if minute == 0:
         return [f"{name} uhr", name, _said(hour, "de"), *(["mitternacht"] if hour % 24 == 0 else [])]
-    said = _said(minute, "de")
-    found = [f"{name} uhr {said}", f"{_said(hour, 'de')} {said}"]
+    minutes = _said(minute, "de")
+    readings = [f"{name} uhr {minutes}", f"{_said(hour, 'de')} {minutes}"]
     bare = _said(hour % 12 or 12, "de")
     if minute == 15:
-        found += [f"viertel nach {bare}", f"viertel {following}"]
+        readings += [f"viertel nach {bare}", f"viertel {following}"]
     elif minute == 30:
-        found.append(f"halb {following}")
+        readings.append(f"halb {following}")
     elif minute == 45:
-        found += [f"viertel vor {following}", f"dreiviertel {following}"]
+        readings += [f"viertel vor {following}", f"dreiviertel {following}"]
     elif minute < 30:
-        found.append(f"{said} nach {bare}")
+        readings.append(f"{minutes} nach {bare}")
     else:
-        found.append(f"{_said(60 - minute, 'de')} vor {following}")
-    return found
+        readings.append(f"{_said(60 - minute, 'de')} vor {following}")
+    return readings
 
 
 def _french(hour: int, minute: int) -> list[str]:
@@ -312,14 +318,14 @@ def _french(hour: int, minute: int) -> list[str]:
         return hours
     following = (hour + 1) % 24
     later = names.get(following, [f"{_said(following, 'fr')} heures"])
-    said = _said(minute, "fr")
-    found = [f"{one} {said}" for one in hours] + [f"{_said(hour, 'fr')} {said}"]
+    minutes = _said(minute, "fr")
+    readings = [f"{name} {minutes}" for name in hours] + [f"{_said(hour, 'fr')} {minutes}"]
     endings = {15: ("et quart",), 30: ("et demie", "et demi")}.get(minute, ())
-    found += [f"{one} {ending}" for one in hours for ending in endings]
+    readings += [f"{name} {ending}" for name in hours for ending in endings]
     if minute > 30:
         rest = "le quart" if minute == 45 else _said(60 - minute, "fr")
-        found += [f"{one} moins {rest}" for one in later]
-    return found
+        readings += [f"{name} moins {rest}" for name in later]
+    return readings
 
 
 def _spanish(hour: int, minute: int) -> list[str]:
@@ -329,13 +335,13 @@ def _spanish(hour: int, minute: int) -> list[str]:
     name, following = named(hour), named(hour % 12 + 1)
     if minute == 0:
         return [name, f"{name} en punto", f"{name} horas"]
-    said = _said(minute, "es")
+    minutes = _said(minute, "es")
     bare = named(hour % 12 or 12)
-    found = [f"{name} {said}", f"{name} y {said}", f"{bare} y {said}"]
-    found += {15: [f"{bare} y cuarto"], 30: [f"{bare} y media"], 45: [f"{following} menos cuarto"]}.get(minute, [])
+    readings = [f"{name} {minutes}", f"{name} y {minutes}", f"{bare} y {minutes}"]
+    readings += {15: [f"{bare} y cuarto"], 30: [f"{bare} y media"], 45: [f"{following} menos cuarto"]}.get(minute, [])
     if minute > 30:
-        found.append(f"{following} menos {_said(60 - minute, 'es')}")
-    return found
+        readings.append(f"{following} menos {_said(60 - minute, 'es')}")
+    return readings
 
 
 _CLOCKS: Mapping[str, Clock] = {"de": _german, "fr": _french, "es": _spanish}
@@ -396,15 +402,15 @@ def comparable(pieces: Readings, others: Readings) -> tuple[Readings, Readings]:
 def _english(text: str) -> Readings:
     if text.isupper():
         text = text.lower()  # then case says nothing of Roman numerals and letters
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     chunks = text.split()
     for at, chunk in enumerate(chunks):
         follows = " ".join(chunks[at + 1 : at + 4]) if chunk.endswith(_OWNED) else ""
-        said = _chunk(chunk, follows) if follows.isascii() else None
-        if said is None:
+        chunk_pieces = _chunk(chunk, follows) if follows.isascii() else None
+        if chunk_pieces is None:
             return english_readings(_without_accents(_clean(text)))
-        found += said
-    return tuple(found)
+        pieces += chunk_pieces
+    return tuple(pieces)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -431,12 +437,12 @@ def _clean(text: str) -> str:
     if text.isascii():
         return text.replace("`", "'")
     text = _DEGREES.sub("°", _NUMBER_SIGN.sub("#", text))
-    text = _RAISED.sub(lambda found: f"^{unicodedata.normalize('NFKC', found[0])}", text)
+    text = _RAISED.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
     return _OTHER.sub(_seen, apart(text).translate(_SAME_SIGNS))
 
 
-def _seen(found: re.Match[str]) -> str:
-    return found[0] if unicodedata.category(found[0])[0] == "M" else " "
+def _seen(match: re.Match[str]) -> str:
+    return match[0] if unicodedata.category(match[0])[0] == "M" else " "
 
 
 def _without_accents(text: str) -> str:

@@ -47,14 +47,14 @@ class _Talk:
 
     def times(self) -> Times:
         """A segment's time, shared out by the characters of its words."""
-        found: list[tuple[float, float]] = []
+        times: list[tuple[float, float]] = []
         for words, segment in zip(self.utterances, self.segments, strict=True):
             if ends := list(accumulate(map(len, words), initial=0)):
                 each_s = (segment.end_s - segment.start_s) / max(1, ends[-1])
-                found += [
-                    (segment.start_s + each_s * one, segment.start_s + each_s * two) for one, two in pairwise(ends)
+                times += [
+                    (segment.start_s + each_s * begin, segment.start_s + each_s * two) for begin, two in pairwise(ends)
                 ]
-        return np.array(found).reshape(-1, 2)
+        return np.array(times).reshape(-1, 2)
 
 
 @frozen
@@ -92,11 +92,11 @@ def pair_talkers(
     known = _recordings(reference, wording)
     heard = _recordings(hypothesis, wording)
     if strangers := [name for name in heard if name not in known]:
-        first = next(one for one in hypothesis.segments if one.file.lower() == strangers[0])
-        what = f"the reference has nothing of recording {first.file!r}"
-        raise InputError(what, place=Place(hypothesis.file, first.line), remedy="Spell it as the reference does")
+        first = next(segment for segment in hypothesis.segments if segment.file.lower() == strangers[0])
+        problem = f"the reference has nothing of recording {first.file!r}"
+        raise InputError(problem, place=Place(hypothesis.file, first.line), remedy="Spell it as the reference does")
     of: list[tuple[str, str, list[str], int]] = []
-    said: list[list[str] | None] = []
+    hypotheses: list[list[str] | None] = []
     aligned: dict[int, tuple[AlignedWord, ...]] = {}
     pairs: list[TalkerPair] = []
     for name, talks in known.items():
@@ -110,15 +110,15 @@ def pair_talkers(
         for speaker, ours, theirs, path in paired:
             aligned[len(of)] = side_by_side(ours, theirs or [], path)
             of.append((f"{recording}-{speaker}", speaker, ours, talks[0].segments[0].line))
-            said.append(theirs)
+            hypotheses.append(theirs)
     ids, speakers, texts, lines = zip(*of, strict=True)
-    rows = [row for row, words in enumerate(said) if words is not None]
+    rows = [row for row, words in enumerate(hypotheses) if words is not None]
     return PairedTalkers(
         Transcripts(reference.file, ids, tuple(map(" ".join, texts)), lines, speakers, reference.encoding),
         Transcripts(
             hypothesis.file,
             tuple(ids[row] for row in rows),
-            tuple(" ".join(said[row] or ()) for row in rows),
+            tuple(" ".join(hypotheses[row] or ()) for row in rows),
             (0,) * len(rows),
             tuple(speakers[row] for row in rows),
             hypothesis.encoding,
@@ -128,15 +128,15 @@ def pair_talkers(
     )
 
 
-def _recordings(found: Segments, wording: Wording) -> dict[str, list[_Talk]]:
+def _recordings(segmentation: Segments, wording: Wording) -> dict[str, list[_Talk]]:
     """The speakers of each recording, in the order of their first segments."""
-    rows = [one for one in found.segments if not one.ignored]
+    rows = [segment for segment in segmentation.segments if not segment.ignored]
     texts = wording.texts(
         Transcripts(
-            found.file,
+            segmentation.file,
             tuple(map(str, range(len(rows)))),
-            tuple(one.text for one in rows),
-            tuple(one.line for one in rows),
+            tuple(segment.text for segment in rows),
+            tuple(segment.line for segment in rows),
             ("",) * len(rows),
         )
     )
@@ -167,28 +167,31 @@ def _by_speakers(
     theirs = [*others, *[nobody] * (most - len(others))]
     codes = _codes([talk.words for talk in (*ours, *theirs)])
     grids = [
-        [_Grid(codes[row], codes[most + column], _overlap(one, other, collar_s)) for column, other in enumerate(theirs)]
-        for row, one in enumerate(ours)
+        [
+            _Grid(codes[row], codes[most + column], _overlap(talk, other, collar_s))
+            for column, other in enumerate(theirs)
+        ]
+        for row, talk in enumerate(ours)
     ]
     chosen = linear_sum_assignment([[grid.errors() for grid in row] for row in grids])[1].tolist()
-    taken = {one.speaker for one in talks}
+    taken = {talk.speaker for talk in talks}
     rows: list[_Row] = []
     whom: list[tuple[str | None, str | None]] = []
-    for one, column, line in zip(ours, chosen, grids, strict=True):
+    for talk, column, line in zip(ours, chosen, grids, strict=True):
         other = theirs[column]
-        name = one.speaker
-        if one is nobody:
+        name = talk.speaker
+        if talk is nobody:
             name = other.speaker if other.speaker not in taken else f"{other.speaker} (hypothesis)"
-        rows.append((name, one.words, None if other is nobody else other.words, line[column].path()))
-        whom.append((one.speaker or None, other.speaker or None))
+        rows.append((name, talk.words, None if other is nobody else other.words, line[column].path()))
+        whom.append((talk.speaker or None, other.speaker or None))
     return rows, whom
 
 
-def _overlap(one: _Talk, other: _Talk, collar_s: float | None) -> NDArray[np.bool_] | None:
+def _overlap(talk: _Talk, other: _Talk, collar_s: float | None) -> NDArray[np.bool_] | None:
     """Which words may be paired, shape (words of one, words of the other); None if all may."""
     if collar_s is None:
         return None
-    of, middle = one.times(), other.times().mean(axis=1)
+    of, middle = talk.times(), other.times().mean(axis=1)
     low, high = middle - collar_s + TOUCHING_S, middle + collar_s - TOUCHING_S
     allowed: NDArray[np.bool_] = (of[:, :1] < high[None]) & (of[:, 1:] > low[None])
     return allowed
@@ -254,8 +257,8 @@ class _Grid:
 def _by_streams(talks: Sequence[_Talk], others: Sequence[_Talk], place: Place) -> list[_Row]:
     """Each stream of the hypothesis with the reference segments that suit it."""
     spoken = sorted(
-        (one for talk in talks for one in zip(talk.utterances, talk.segments, strict=True) if one[0]),
-        key=lambda one: (one[1].start_s, one[1].line),
+        (pair for talk in talks for pair in zip(talk.utterances, talk.segments, strict=True) if pair[0]),
+        key=lambda pair: (pair[1].start_s, pair[1].line),
     )
     streams = others or [_Talk("")]
     codes = _codes([words for words, _ in spoken] + [talk.words for talk in streams])
@@ -264,8 +267,8 @@ def _by_streams(talks: Sequence[_Talk], others: Sequence[_Talk], place: Place) -
     for number, stream in enumerate(streams):
         ours = [word for (words, _), to in zip(spoken, chosen, strict=True) if to == number for word in words]
         theirs = stream.words
-        of, said = _codes([ours, theirs])
-        path = _Grid(of, said, None).path()
+        of, their_codes = _codes([ours, theirs])
+        path = _Grid(of, their_codes, None).path()
         rows.append((stream.speaker, ours, theirs if others else None, path))
     return rows
 
@@ -281,17 +284,19 @@ def _best_streams(
     states, steps = prod(shape), prod(shape) * len(streams) * sum(map(len, utterances))
     if states * len(utterances) > MOST_STATES or steps > MOST_STEPS:
         sizes = ", ".join(str(len(stream)) for stream in streams)
-        what = f"too much for ORC-WER: streams of {sizes} words, {len(utterances)} utterances"
-        raise InputError(what, place=place, remedy="Use --speakers cp or tcp, or cut the recording into shorter ones")
+        problem = f"too much for ORC-WER: streams of {sizes} words, {len(utterances)} utterances"
+        raise InputError(
+            problem, place=place, remedy="Use --speakers cp or tcp, or cut the recording into shorter ones"
+        )
     costs = sum(np.ogrid[tuple(slice(size) for size in shape)], np.zeros(shape, np.int64))
     taken: list[tuple[NDArray[np.int8], NDArray[np.int32]]] = []
     for words in utterances:
         best: NDArray[np.int64] | None = None
         which, begins = np.zeros(shape, np.int8), np.zeros(shape, np.int32)
         for axis, stream in enumerate(streams):
-            found, begin = _through(costs, words, stream, axis)
-            better = np.ones(shape, bool) if best is None else found < best
-            best = found if best is None else np.minimum(found, best)
+            stream_costs, begin = _through(costs, words, stream, axis)
+            better = np.ones(shape, bool) if best is None else stream_costs < best
+            best = stream_costs if best is None else np.minimum(stream_costs, best)
             which[better], begins[better] = axis, begin[better]
         assert best is not None
         costs = best

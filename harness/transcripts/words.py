@@ -69,7 +69,7 @@ def best_of(counts: Iterable[WordCounts]) -> int:
 
     The errors a word decide, as they do on recognised or not.
     """
-    rates = [float(one.errors) if one.wer is None else one.wer for one in counts]
+    rates = [float(count.errors) if count.wer is None else count.wer for count in counts]
     return rates.index(min(rates))
 
 
@@ -85,8 +85,8 @@ def units(text: str, unit: TextUnit) -> list[str]:
         return list("".join(text.split())) if unit is TextUnit.CHAR else text.split()
     import regex  # here, since scoring by words needs none of it
 
-    found = regex.compile(_UNITS[unit]).findall
-    return [one for word in unicodedata.normalize("NFC", text).split() for one in found(word)]
+    find_units = regex.compile(_UNITS[unit]).findall
+    return [piece for word in unicodedata.normalize("NFC", text).split() for piece in find_units(word)]
 
 
 NOWHERE = Place("<text>", 1)
@@ -161,8 +161,8 @@ class Wording:
         """The words of a text, and the choices where it may be read in several ways; InputError as words."""
         if not self.has_readings:
             return self(text)
-        found = readings(text, self.normalisation, self.language)
-        return found if self.rewriting is None else rewrite(found, self.rewriting)
+        pieces = readings(text, self.normalisation, self.language)
+        return pieces if self.rewriting is None else rewrite(pieces, self.rewriting)
 
     def split(self, pieces: Readings) -> Readings:
         """Words and choices as units."""
@@ -189,16 +189,16 @@ class Wording:
             return _folded(transcripts.texts) if self.fold_case else squeezed(transcripts.texts)
         if not self.reads_sro and self.rewriting is None:
             return normalise_texts(transcripts.texts, self.normalisation, self.language)  # leaves no A-Z to fold
-        said: list[str] = []
+        texts: list[str] = []
         problems = Problems(transcripts.file)
         for text, line in zip(transcripts.texts, transcripts.lines, strict=True):
             try:
-                said.append(" ".join(self._words(text, Place(transcripts.file, line))))
+                texts.append(" ".join(self._words(text, Place(transcripts.file, line))))
             except InputError as error:
                 remedy = f"{error.remedy}; or read no .sro here: another --normalise than {self.normalisation.value}"
                 problems.take(InputError(error.what, place=error.place, remedy=remedy))
         problems.refuse()
-        return _folded(said) if self.fold_case else said
+        return _folded(texts) if self.fold_case else texts
 
     def _words(self, text: str, place: Place) -> tuple[str, ...]:
         """In the case that the normalisation gives them."""
@@ -224,7 +224,7 @@ def squeezed(texts: Sequence[str]) -> Sequence[str]:
 
 def sounded(texts: Sequence[str]) -> Sequence[str]:
     """The texts with each word of Expanded SNOR as what it sounds like."""
-    return _HOMOPHONE.sub(lambda found: snor.homophone(found[0]), "\n".join(texts)).split("\n") if texts else texts
+    return _HOMOPHONE.sub(lambda match: snor.homophone(match[0]), "\n".join(texts)).split("\n") if texts else texts
 
 
 def _folded(texts: Sequence[str]) -> Sequence[str]:

@@ -99,7 +99,7 @@ class Cascade:
 
     def of(self, fate: FrameFate) -> tuple[CascadeUtterance, ...]:
         """In the order of gold."""
-        return tuple(one for one in self.utterances if one.fate is fate)
+        return tuple(utterance for utterance in self.utterances if utterance.fate is fate)
 
 
 @frozen
@@ -121,31 +121,31 @@ class HeardCorpus:
 
 def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> HeardCorpus:
     """Joins by id. missing_is_silence: an utterance without a transcript has an empty one, and is not left out."""
-    said = {one.id: one for one in heard.utterances}
-    known = {one.id for one in gold.utterances}
-    annotated = [one for one in gold.utterances if is_annotated(one)]
-    lacking = tuple(one.id for one in annotated if one.id not in said)
-    kept = [one for one in annotated if missing_is_silence or one.id in said]
+    heard_by_id = {utterance.id: utterance for utterance in heard.utterances}
+    known = {utterance.id for utterance in gold.utterances}
+    annotated = [utterance for utterance in gold.utterances if is_annotated(utterance)]
+    lacking = tuple(utterance.id for utterance in annotated if utterance.id not in heard_by_id)
+    usable = [utterance for utterance in annotated if missing_is_silence or utterance.id in heard_by_id]
     return HeardCorpus(
-        Corpus(gold.path, tuple(kept)),
-        Corpus(heard.path, tuple(said.get(one.id, Utterance(one.id)) for one in kept)),
+        Corpus(gold.path, tuple(usable)),
+        Corpus(heard.path, tuple(heard_by_id.get(utterance.id, Utterance(utterance.id)) for utterance in usable)),
         lacking,
-        tuple(one.id for one in heard.utterances if one.id not in known),
-        tuple(one.id for one in gold.utterances if not is_annotated(one)),
+        tuple(utterance.id for utterance in heard.utterances if utterance.id not in known),
+        tuple(utterance.id for utterance in gold.utterances if not is_annotated(utterance)),
         missing_is_silence,
     )
 
 
 def understood(corpus: Corpus, understand: Understand, name: str) -> Corpus:
     """A model's predictions for a corpus. ValueError unless there is one for each utterance."""
-    found = understand([one.words for one in corpus.utterances])
-    if len(found) != len(corpus.utterances):
-        raise ValueError(f"{len(found)} predictions for {len(corpus.utterances)} texts")
-    said = (
-        Utterance(one.id, one.words, prediction.intents, prediction.tags)
-        for one, prediction in zip(corpus.utterances, found, strict=True)
+    predictions = understand([utterance.words for utterance in corpus.utterances])
+    if len(predictions) != len(corpus.utterances):
+        raise ValueError(f"{len(predictions)} predictions for {len(corpus.utterances)} texts")
+    utterances = (
+        Utterance(utterance.id, utterance.words, prediction.intents, prediction.tags)
+        for utterance, prediction in zip(corpus.utterances, predictions, strict=True)
     )
-    return Corpus(name, tuple(said))
+    return Corpus(name, tuple(utterances))
 
 
 def cascade(
@@ -169,25 +169,27 @@ def cascade(
     before, after = score(pairs.gold, on_reference, bare, ()), score(pairs.gold, on_transcript, bare, ())
     words = score_words(_transcripts(pairs.gold), _transcripts(pairs.heard), wording, title=pairs.heard.path)
     counts = dict(zip(words.ids, map(count, words.paths(range(len(words)))), strict=True))
-    heard = {one.id: one for one in pairs.heard.utterances}
+    heard = {utterance.id: utterance for utterance in pairs.heard.utterances}
     utterances = tuple(
-        CascadeUtterance(heard[one.id], one, other, counts[one.id])
-        for one, other in zip(before.frames, after.frames, strict=True)
+        CascadeUtterance(heard[frame.id], frame, other, counts[frame.id])
+        for frame, other in zip(before.frames, after.frames, strict=True)
     )
-    told = None if labels is None else tuple(labels)
+    declared_labels = None if labels is None else tuple(labels)
 
     def group_of(of: Sequence[CascadeUtterance]) -> CascadeGroup:
-        on_said, on_heard = [one.before.counts for one in of], [one.after.counts for one in of]
-        apart = differences(on_heard, on_said, zero, told, draws=draws)
-        return CascadeGroup(total(on_said), total(on_heard), WordCounts.total(one.words for one in of), apart)
+        on_said, on_heard = [utterance.before.counts for utterance in of], [utterance.after.counts for utterance in of]
+        apart = differences(on_heard, on_said, zero, declared_labels, draws=draws)
+        return CascadeGroup(
+            total(on_said), total(on_heard), WordCounts.total(utterance.words for utterance in of), apart
+        )
 
-    columns = by_column([(one.before.gold, one) for one in utterances], by)
+    columns = by_column([(utterance.before.gold, utterance) for utterance in utterances], by)
     parting = {name: of for name, of in columns.items() if by is not None or len(of) <= MOST_LABELS}
     return Cascade(
         pairs,
         rule,
         zero,
-        told,
+        declared_labels,
         utterances,
         group_of(utterances),
         (score(pairs.gold, on_reference, rule, ()) if rule.places else before).totals,
@@ -201,9 +203,11 @@ def cascade(
 
 
 def _transcripts(corpus: Corpus) -> Transcripts:
-    ids = tuple(one.id for one in corpus.utterances)
-    lines = tuple(one.place.line or 0 if one.place else 0 for one in corpus.utterances)
-    return Transcripts(corpus.path, ids, tuple(one.text for one in corpus.utterances), lines, ("",) * len(ids))
+    ids = tuple(utterance.id for utterance in corpus.utterances)
+    lines = tuple(utterance.place.line or 0 if utterance.place else 0 for utterance in corpus.utterances)
+    return Transcripts(
+        corpus.path, ids, tuple(utterance.text for utterance in corpus.utterances), lines, ("",) * len(ids)
+    )
 
 
 def _is_right(counts: FrameCounts) -> bool:

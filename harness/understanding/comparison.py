@@ -57,10 +57,13 @@ class FigureBasis:
 
 def basis(systems: Sequence[Sequence[FrameCounts]], zero: ZeroDivision, labels: Sequence[str] | None) -> FigureBasis:
     """labels: the declared ones, to which those seen are added. SFA is by place if every system has all places."""
-    sums = [total(one) for one in systems]
-    seen = dict.fromkeys([*(labels or ()), *sorted(name for one in sums for name in one.intents.labels)])
+    sums = [total(system) for system in systems]
+    seen = dict.fromkeys([*(labels or ()), *sorted(name for counts in sums for name in counts.intents.labels)])
     return FigureBasis(
-        tuple(seen), all(_all_placed(one.slots) for one in sums), all(_all_placed(one.valued) for one in sums), zero
+        tuple(seen),
+        all(_all_placed(counts.slots) for counts in sums),
+        all(_all_placed(counts.valued) for counts in sums),
+        zero,
     )
 
 
@@ -69,10 +72,10 @@ def columns(systems: Sequence[Sequence[FrameCounts]], on: FigureBasis) -> RatioC
     number: Counter[tuple[object, ...]] = Counter()
     first: dict[tuple[object, ...], Pair] = {}
     for pair in zip(*systems, strict=True):
-        key = tuple(part for one in pair for part in _key(one))
+        key = tuple(part for counts in pair for part in _key(counts))
         number[key] += 1
         first.setdefault(key, pair)
-    rows = [[dict(_ratios(one, on)) for one in pair] for pair in first.values()]
+    rows = [[dict(_ratios(counts, on)) for counts in pair] for pair in first.values()]
     of: dict[Metric, slice] = {}
     width = 0
     for figure in Metric:
@@ -82,16 +85,16 @@ def columns(systems: Sequence[Sequence[FrameCounts]], on: FigureBasis) -> RatioC
     table = np.zeros((2, len(systems), len(rows), width))
     for row, pair_of in enumerate(rows):
         for system, ratios in enumerate(pair_of):
-            for figure, found in ratios.items():
-                table[:, system, row, of[figure]] = np.array(found, dtype=np.float64).reshape(-1, 2).T
+            for figure, figure_ratios in ratios.items():
+                table[:, system, row, of[figure]] = np.array(figure_ratios, dtype=np.float64).reshape(-1, 2).T
     numbers = np.array(list(number.values()), dtype=np.int64)
     return RatioColumns(numbers, table[0], table[1], of, {Metric.MACRO_F1: on.zero.f1})
 
 
-def _key(one: FrameCounts) -> Iterator[object]:
-    yield tuple(one.intents.overlaps.items())
-    yield tuple(one.intents.labels.items())
-    for slots in (one.slots, one.valued):
+def _key(counts: FrameCounts) -> Iterator[object]:
+    yield tuple(counts.intents.overlaps.items())
+    yield tuple(counts.intents.labels.items())
+    for slots in (counts.slots, counts.valued):
         yield slots.placed
         yield tuple(slots.chunks.items())
         yield tuple(slots.concepts.items())
@@ -99,20 +102,20 @@ def _key(one: FrameCounts) -> Iterator[object]:
         yield slots.edits
         yield slots.frames
         yield slots.frames_placed
-    yield tuple(one.entities.items())
+    yield tuple(counts.entities.items())
 
 
-def _ratios(one: FrameCounts, on: FigureBasis) -> Iterator[tuple[Metric, list[Ratio]]]:
-    yield from _intent_ratios(one.intents, on.zero)
+def _ratios(counts: FrameCounts, on: FigureBasis) -> Iterator[tuple[Metric, list[Ratio]]]:
+    yield from _intent_ratios(counts.intents, on.zero)
     none = Matched()
-    yield Metric.MACRO_F1, [_f1(one.intents.labels.get(name, none)) for name in on.labels]
-    yield from zip(_SLOTS, _slot_ratios(one.slots, by_place=on.by_place), strict=True)
-    yield from zip(_VALUED, _slot_ratios(one.valued, by_place=on.valued_by_place), strict=True)
+    yield Metric.MACRO_F1, [_f1(counts.intents.labels.get(name, none)) for name in on.labels]
+    yield from zip(_SLOTS, _slot_ratios(counts.slots, by_place=on.by_place), strict=True)
+    yield from zip(_VALUED, _slot_ratios(counts.valued, by_place=on.valued_by_place), strict=True)
     if not on.by_place:
-        yield Metric.CONCEPT_F1, [_f1(pooled(one.slots.multisets))]
-    yield Metric.VALUED_CONCEPT_F1, [_f1(pooled(one.valued.multisets))]
-    whole = float(sum(of.whole() for of in one.entities))
-    yield Metric.SLU_F1, [(2 * sum(of.paired for of in one.entities), whole)]
+        yield Metric.CONCEPT_F1, [_f1(pooled(counts.slots.multisets))]
+    yield Metric.VALUED_CONCEPT_F1, [_f1(pooled(counts.valued.multisets))]
+    whole = float(sum(of.whole() for of in counts.entities))
+    yield Metric.SLU_F1, [(2 * sum(of.paired for of in counts.entities), whole)]
 
 
 def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
@@ -125,20 +128,20 @@ def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
 
 def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[Metric, list[Ratio]]]:
     number = jaccard = f1 = exact = 0.0
-    for one, n in intents.overlaps.items():
-        either, both = one.gold + one.predicted - one.right, one.gold + one.predicted
+    for overlap, n in intents.overlaps.items():
+        either, both = overlap.gold + overlap.predicted - overlap.right, overlap.gold + overlap.predicted
         number += n
-        jaccard += n * (one.right / either if either else zero.accuracy)
-        f1 += n * (2 * one.right / both if both else zero.f1)
-        exact += n * (one.right == either)
+        jaccard += n * (overlap.right / either if either else zero.accuracy)
+        f1 += n * (2 * overlap.right / both if both else zero.f1)
+        exact += n * (overlap.right == either)
     yield Metric.ACCURACY, [(jaccard, number)]
     yield Metric.EMR, [(exact, number)]
     yield Metric.SAMPLES_F1, [(f1, number)]
     yield Metric.MICRO_F1, [_f1(pooled(intents.labels.values()))]
 
 
-def _f1(one: Matched) -> Ratio:
-    return 2 * one.right, one.gold + one.predicted
+def _f1(matched: Matched) -> Ratio:
+    return 2 * matched.right, matched.gold + matched.predicted
 
 
 def _all_placed(slots: SlotCounts) -> bool:
@@ -188,7 +191,7 @@ def compare(
         only_first += not frame.missing and other.missing
         only_second += frame.missing and not other.missing
         neither += frame.missing and other.missing
-    one, two = [frame.counts for frame, _ in shared], [other.counts for _, other in shared]
+    first_counts, two = [frame.counts for frame, _ in shared], [other.counts for _, other in shared]
     return FrameComparison(
         first.predicted,
         second.predicted,
@@ -196,7 +199,7 @@ def compare(
         only_first,
         only_second,
         neither,
-        differences(one, two, zero, labels, draws=draws, seed=seed),
+        differences(first_counts, two, zero, labels, draws=draws, seed=seed),
     )
 
 

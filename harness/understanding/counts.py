@@ -35,12 +35,12 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
     Sources: conlleval.pl of the CoNLL-2000 task; Ramshaw & Marcus 1995 with B- on every first word.
     """
     loose = chunking is Chunking.CONLLEVAL
-    found: list[TagChunk] = []
+    tag_chunks: list[TagChunk] = []
     concept, start = "", -1
     for at, tag in enumerate(tags):
         if tag == OUTSIDE:
             if start >= 0:
-                found.append(TagChunk(concept, start, at))
+                tag_chunks.append(TagChunk(concept, start, at))
                 start = -1
             continue
         prefix, of = tag[:2], tag[2:]
@@ -49,13 +49,13 @@ def chunks(tags: Sequence[str], chunking: Chunking) -> tuple[TagChunk, ...]:
         if prefix == "I-" and start >= 0 and of == concept:
             continue
         if start >= 0:
-            found.append(TagChunk(concept, start, at))
+            tag_chunks.append(TagChunk(concept, start, at))
             start = -1
         if prefix == "B-" or loose:
             concept, start = of, at
     if start >= 0:
-        found.append(TagChunk(concept, start, len(tags)))
-    return tuple(found)
+        tag_chunks.append(TagChunk(concept, start, len(tags)))
+    return tuple(tag_chunks)
 
 
 class ValueRule(StrEnum):
@@ -95,7 +95,7 @@ class Rule:
         """A concept as it is compared."""
         if self.detail is Detail.FULL:
             return name
-        known = [one for one in self.attributes if name == one or name.startswith(one + self.separator)]
+        known = [prefix for prefix in self.attributes if name == prefix or name.startswith(prefix + self.separator)]
         if known:
             return max(known, key=len)
         attribute, _, _ = name.rpartition(self.separator)
@@ -122,10 +122,10 @@ class Matched(NamedTuple):
 def pooled(counts: Iterable[Matched]) -> Matched:
     """The sum of all."""
     right = gold = predicted = 0
-    for one in counts:
-        right += one.right
-        gold += one.gold
-        predicted += one.predicted
+    for matched in counts:
+        right += matched.right
+        gold += matched.gold
+        predicted += matched.predicted
     return Matched(right, gold, predicted)
 
 
@@ -148,13 +148,13 @@ class IntentCounts:
     @property
     def exact(self) -> Share:
         """Utterances whose whole set of intents is right."""
-        right = sum(n for one, n in self.overlaps.items() if one.right == one.gold == one.predicted)
+        right = sum(n for overlap, n in self.overlaps.items() if overlap.right == overlap.gold == overlap.predicted)
         return Share(right, self.utterances)
 
     @property
     def empty(self) -> int:
         """Utterances for which no intent was predicted."""
-        return sum(n for one, n in self.overlaps.items() if not one.predicted)
+        return sum(n for overlap, n in self.overlaps.items() if not overlap.predicted)
 
     @property
     def empty_rightly(self) -> int:
@@ -168,19 +168,19 @@ class IntentCounts:
         None if an utterance has several intents, or none in gold. Also None unless all intents of gold have this form,
         with several scenarios, of which at least one has several actions.
         """
-        gold = [name.partition("_")[::2] for name, one in self.labels.items() if one.gold]
-        if any(one.gold != 1 or one.predicted > 1 for one in self.overlaps) or not all(map(all, gold)):
+        gold = [name.partition("_")[::2] for name, matched in self.labels.items() if matched.gold]
+        if any(overlap.gold != 1 or overlap.predicted > 1 for overlap in self.overlaps) or not all(map(all, gold)):
             return None
         if not 1 < len({scenario for scenario, _ in gold}) < len(gold):
             return None
         return self._part(0), self._part(1)
 
     def _part(self, at: int) -> Mapping[Matched, int]:
-        found = Counter({Matched(0, 1, 0): self.empty})
-        for (gold, said), n in self.confusions.items():
-            right = gold.partition("_")[::2][at] == said.partition("_")[::2][at]
-            found[Matched(int(right), 1, 1)] += n
-        return found
+        counts = Counter({Matched(0, 1, 0): self.empty})
+        for (gold, prediction), n in self.confusions.items():
+            right = gold.partition("_")[::2][at] == prediction.partition("_")[::2][at]
+            counts[Matched(int(right), 1, 1)] += n
+        return counts
 
     def __add__(self, other: IntentCounts) -> IntentCounts:
         return _total_intents([self, other])
@@ -233,63 +233,63 @@ class FrameCounts:
 
 def total(counts: Iterable[FrameCounts]) -> FrameCounts:
     """The sum of many. Much faster than repeated addition."""
-    found = list(counts)
+    frames = list(counts)
     return FrameCounts(
-        sum(one.utterances for one in found),
-        _total_intents([one.intents for one in found]),
-        _total_slots([one.slots for one in found]),
-        _total_slots([one.valued for one in found]),
-        _sum_counts(one.entities for one in found),
-        _sum_shares([one.frames_tagged for one in found]),
+        sum(frame.utterances for frame in frames),
+        _total_intents([frame.intents for frame in frames]),
+        _total_slots([frame.slots for frame in frames]),
+        _total_slots([frame.valued for frame in frames]),
+        _sum_counts(frame.entities for frame in frames),
+        _sum_shares([frame.frames_tagged for frame in frames]),
     )
 
 
 def _total_intents(counts: Sequence[IntentCounts]) -> IntentCounts:
     return IntentCounts(
-        _sum_counts(one.overlaps for one in counts),
-        _sum_matched(one.labels for one in counts),
-        _sum_counts(one.confusions for one in counts),
+        _sum_counts(intents.overlaps for intents in counts),
+        _sum_matched(intents.labels for intents in counts),
+        _sum_counts(intents.confusions for intents in counts),
     )
 
 
 def _total_slots(counts: Sequence[SlotCounts]) -> SlotCounts:
-    counts = [one for one in counts if one.utterances]
+    counts = [slots for slots in counts if slots.utterances]
     return SlotCounts(
-        sum(one.utterances for one in counts),
-        sum(one.placed for one in counts),
-        _sum_matched(one.chunks for one in counts),
-        _sum_matched(one.concepts for one in counts),
-        _sum_counts(one.multisets for one in counts),
-        WordCounts.total(one.edits for one in counts),
-        _sum_shares([one.frames for one in counts]),
-        _sum_shares([one.frames_placed for one in counts]),
+        sum(slots.utterances for slots in counts),
+        sum(slots.placed for slots in counts),
+        _sum_matched(slots.chunks for slots in counts),
+        _sum_matched(slots.concepts for slots in counts),
+        _sum_counts(slots.multisets for slots in counts),
+        WordCounts.total(slots.edits for slots in counts),
+        _sum_shares([slots.frames for slots in counts]),
+        _sum_shares([slots.frames_placed for slots in counts]),
     )
 
 
 def _sum_shares(shares: Sequence[Share]) -> Share:
-    return Share(sum([one.count for one in shares]), sum([one.total for one in shares]))
+    return Share(sum([share.count for share in shares]), sum([share.total for share in shares]))
 
 
 def _sum_counts(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
-    found: dict[Key, int] = {}
-    for one in counts:
-        for key, number in one.items():
-            found[key] = found.get(key, 0) + number
-    return found
+    totals: dict[Key, int] = {}
+    for mapping in counts:
+        for key, number in mapping.items():
+            totals[key] = totals.get(key, 0) + number
+    return totals
 
 
 def _sum_matched(counts: Iterable[Mapping[str, Matched]]) -> dict[str, Matched]:
-    found: dict[str, list[int]] = {}
-    for one in counts:
-        for key, (right, gold, predicted) in one.items():
-            held = found.get(key)
+    totals: dict[str, list[int]] = {}
+    for mapping in counts:
+        for key, (right, gold, predicted) in mapping.items():
+            held = totals.get(key)
             if held is None:
-                found[key] = [right, gold, predicted]
+                totals[key] = [right, gold, predicted]
             else:
                 held[0] += right
                 held[1] += gold
                 held[2] += predicted
-    return {key: Matched(*held) for key, held in found.items()}
+    return {key: Matched(*held) for key, held in totals.items()}
 
 
 Bare = tuple[str, str | None]
@@ -309,9 +309,9 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
 
     Intents or slots that gold is not annotated with are not counted. If the prediction lacks them, it counts as empty.
     """
-    said = predicted.intents or ()
-    intents = IntentCounts() if gold.intents is None else count_intents(gold.intents, said)
-    right = None if gold.intents is None else gold.intents == said
+    predicted_intents = predicted.intents or ()
+    intents = IntentCounts() if gold.intents is None else count_intents(gold.intents, predicted_intents)
+    right = None if gold.intents is None else gold.intents == predicted_intents
     of = items(gold, rule)
     if of is None:
         return FrameCounts(1, intents)
@@ -324,7 +324,7 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     of = valued_items(gold, rule)
     if of is not None:
         heard = of if same else valued_items(predicted, rule) or ()
-        free = {one.concept for one in of if one.value is None}
+        free = {slot.concept for slot in of if slot.value is None}
         if free:
             of, heard = _without_values(of, free), _without_values(heard, free)
         valued = _count_slots(of, heard, placed=placed, right=right)
@@ -335,13 +335,13 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
 
 def _tagged(gold: Utterance, predicted: Utterance, rule: Rule, right: bool | None) -> Share:
     """Whether intents and tags are right. Nothing if a side has slots without tags."""
-    of, said = gold.tags, predicted.tags
-    if right is None or of is None or not rule.places or (said is None and predicted.slots is not None):
+    of, predicted_tags = gold.tags, predicted.tags
+    if right is None or of is None or not rule.places or (predicted_tags is None and predicted.slots is not None):
         return _NONE
-    if said is None:
-        said = (OUTSIDE,) * len(of)
-    if right and of != said:
-        right = [_relaxed(tag, rule) for tag in of] == [_relaxed(tag, rule) for tag in said]
+    if predicted_tags is None:
+        predicted_tags = (OUTSIDE,) * len(of)
+    if right and of != predicted_tags:
+        right = [_relaxed(tag, rule) for tag in of] == [_relaxed(tag, rule) for tag in predicted_tags]
     return _one(right, True)
 
 
@@ -352,11 +352,11 @@ def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts
 
 @lru_cache(maxsize=4096)
 def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentCounts:
-    of, said = set(gold), set(predicted)
-    both = of & said
-    labels = {one: Matched(int(one in both), int(one in of), int(one in said)) for one in sorted(of | said)}
+    of, guesses = set(gold), set(predicted)
+    both = of & guesses
+    labels = {name: Matched(int(name in both), int(name in of), int(name in guesses)) for name in sorted(of | guesses)}
     confusions = {(gold[0], predicted[0]): 1} if len(gold) == len(predicted) == 1 else {}
-    return IntentCounts({Matched(len(both), len(of), len(said)): 1}, labels, confusions)
+    return IntentCounts({Matched(len(both), len(of), len(guesses)): 1}, labels, confusions)
 
 
 def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
@@ -365,12 +365,12 @@ def items(utterance: Utterance, rule: Rule) -> tuple[SlotItem, ...] | None:
         return None if utterance.slots is None else _listed(utterance.slots, rule)
     # Specifiers are dropped before chunks are formed, as in a corpus that was written without them.
     tags = utterance.tags if rule.detail is Detail.FULL else [_relaxed(tag, rule) for tag in utterance.tags]
-    found = chunks(tags, rule.chunking)
+    tag_chunks = chunks(tags, rule.chunking)
     if rule.spoken and utterance.words:
         words = utterance.words
-        listed = [SlotItem(of, rule.value(" ".join(words[start:end])), (start, end)) for of, start, end in found]
+        listed = [SlotItem(of, rule.value(" ".join(words[start:end])), (start, end)) for of, start, end in tag_chunks]
     else:
-        listed = [SlotItem(of, None, (start, end)) for of, start, end in found]
+        listed = [SlotItem(of, None, (start, end)) for of, start, end in tag_chunks]
     return tuple(listed) if rule.ordered else _in_order(listed, rule)
 
 
@@ -397,31 +397,31 @@ def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[SlotItem, ...]:
     )
 
 
-def _bare(found: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
-    for _, value, _ in found:
+def _bare(slots: tuple[SlotItem, ...]) -> tuple[SlotItem, ...]:
+    for _, value, _ in slots:
         if value is not None:
-            return tuple(one if one.value is None else SlotItem(one.concept, None, one.place) for one in found)
-    return found
+            return tuple(slot if slot.value is None else SlotItem(slot.concept, None, slot.place) for slot in slots)
+    return slots
 
 
-def _without_values(found: Sequence[SlotItem], concepts: Set[str]) -> tuple[SlotItem, ...]:
-    return tuple(one._replace(value=None) if one.concept in concepts else one for one in found)
+def _without_values(slots: Sequence[SlotItem], concepts: Set[str]) -> tuple[SlotItem, ...]:
+    return tuple(slot._replace(value=None) if slot.concept in concepts else slot for slot in slots)
 
 
-def _with_values(found: Sequence[SlotItem]) -> tuple[Entity, ...]:
-    return tuple([(concept, value) for concept, value, _ in found if value is not None])
+def _with_values(slots: Sequence[SlotItem]) -> tuple[Entity, ...]:
+    return tuple([(concept, value) for concept, value, _ in slots if value is not None])
 
 
 def _relaxed(tag: str, rule: Rule) -> str:
     return tag if tag == OUTSIDE else tag[:2] + rule.concept(tag[2:])
 
 
-def _in_order(found: Iterable[SlotItem], rule: Rule) -> tuple[SlotItem, ...]:
-    listed_ = list(found)
+def _in_order(slots: Iterable[SlotItem], rule: Rule) -> tuple[SlotItem, ...]:
+    listed_ = list(slots)
     if not rule.ordered:
-        listed_.sort(key=lambda one: (one.concept, one.value or ""))
-    elif all(one.place for one in listed_):
-        listed_.sort(key=lambda one: one.place or (0, 0))
+        listed_.sort(key=lambda slot: (slot.concept, slot.value or ""))
+    elif all(slot.place for slot in listed_):
+        listed_.sort(key=lambda slot: slot.place or (0, 0))
     return tuple(listed_)
 
 
@@ -448,40 +448,40 @@ def _count_slots(
     if gold == predicted:
         return _all_right(of, placed, right)
     placed = placed and _have_places(predicted)
-    said = tuple([(concept, value) for concept, value, _ in predicted])
+    guesses = tuple([(concept, value) for concept, value, _ in predicted])
     return SlotCounts(
         1,
         int(placed),
         _matched(gold, predicted) if placed else {},
-        _matched(list(dict.fromkeys(of)), list(dict.fromkeys(said))),
-        {Matched(_in_both(of, said), len(of), len(said)): 1},
-        _edits(of, said),
-        _one(right, of == said),
+        _matched(list(dict.fromkeys(of)), list(dict.fromkeys(guesses))),
+        {Matched(_in_both(of, guesses), len(of), len(guesses)): 1},
+        _edits(of, guesses),
+        _one(right, of == guesses),
         _one(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
     )
 
 
 @lru_cache(maxsize=4096)
-def _all_right(found: tuple[Bare, ...], placed: bool, right: bool | None) -> SlotCounts:
+def _all_right(slots: tuple[Bare, ...], placed: bool, right: bool | None) -> SlotCounts:
     """The counts of slots that are all predicted correctly."""
-    once = tuple(dict.fromkeys(found))
+    once = tuple(dict.fromkeys(slots))
     concepts = _right(once)
     share = _one(right, True)
     return SlotCounts(
         1,
         int(placed),
-        {} if not placed else concepts if len(once) == len(found) else _right(found),
+        {} if not placed else concepts if len(once) == len(slots) else _right(slots),
         concepts,
-        {_so_often(len(found)): 1},
-        _all_correct(len(found)),
+        {_so_often(len(slots)): 1},
+        _all_correct(len(slots)),
         share,
         share if placed else _NONE,
     )
 
 
-def _right(found: Sequence[Bare]) -> dict[str, Matched]:
+def _right(slots: Sequence[Bare]) -> dict[str, Matched]:
     numbers: dict[str, int] = {}
-    for concept, _ in found:
+    for concept, _ in slots:
         numbers[concept] = numbers.get(concept, 0) + 1
     return {concept: _so_often(numbers[concept]) for concept in sorted(numbers)}
 
@@ -491,8 +491,8 @@ def _so_often(number: int) -> Matched:
     return Matched(number, number, number)
 
 
-def _have_places(found: Sequence[SlotItem]) -> bool:
-    return None not in [place for _, _, place in found]
+def _have_places(slots: Sequence[SlotItem]) -> bool:
+    return None not in [place for _, _, place in slots]
 
 
 _NO_SLOTS = SlotCounts()
@@ -524,16 +524,16 @@ def _edits(gold: tuple[Bare, ...], predicted: tuple[Bare, ...]) -> WordCounts:
 
 def _in_both(gold: Sequence[Bare], predicted: Sequence[Bare]) -> int:
     left = list(gold)
-    for one in predicted:
-        if one in left:
-            left.remove(one)
+    for slot in predicted:
+        if slot in left:
+            left.remove(slot)
     return len(gold) - len(left)
 
 
 def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:
     """One word per slot. Equal slots have equal words."""
-    word = {one: str(at) for at, one in enumerate(dict.fromkeys([*gold, *predicted]))}
-    return [word[one] for one in gold], [word[one] for one in predicted]
+    word = {slot: str(at) for at, slot in enumerate(dict.fromkeys([*gold, *predicted]))}
+    return [word[slot] for slot in gold], [word[slot] for slot in predicted]
 
 
 def _matched(
@@ -541,17 +541,17 @@ def _matched(
 ) -> dict[str, Matched]:
     """Counts by concept. A slot that occurs twice counts twice."""
     counts: dict[str, list[int]] = {}
-    for one in gold:
-        of = counts.get(one[0])
+    for slot in gold:
+        of = counts.get(slot[0])
         if of is None:
-            counts[one[0]] = [0, 1, 0]
+            counts[slot[0]] = [0, 1, 0]
         else:
             of[1] += 1
     left = list(gold)
-    for one in predicted:
-        of = counts.setdefault(one[0], [0, 0, 0])
+    for slot in predicted:
+        of = counts.setdefault(slot[0], [0, 0, 0])
         of[2] += 1
-        if one in left:
-            left.remove(one)
+        if slot in left:
+            left.remove(slot)
             of[0] += 1
     return {concept: Matched(*counts[concept]) for concept in sorted(counts)}

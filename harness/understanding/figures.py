@@ -36,7 +36,7 @@ class ZeroDivision:
 ZERO = ZeroDivision()
 SEED = ZeroDivision("seed", precision=1.0)
 ONE = ZeroDivision("one", 1.0, 1.0, 1.0, 1.0)
-PRESETS = {one.name: one for one in (ZERO, SEED, ONE)}
+PRESETS = {preset.name: preset for preset in (ZERO, SEED, ONE)}
 """By name. zero: the default. seed: as in a table of the MEDIA paper. one: scikit-learn's zero_division=1."""
 
 
@@ -122,19 +122,21 @@ def figures(counts: FrameCounts, zero: ZeroDivision = ZERO, labels: Sequence[str
 
 def intent_figures(counts: IntentCounts, zero: ZeroDivision, labels: Sequence[str] | None) -> IntentFigures:
     names = [*dict.fromkeys(labels or ()), *sorted(set(counts.labels) - set(labels or ()))]
-    by_label = tuple((name, one, averages(one, zero)) for name in names for one in [counts.labels.get(name, Matched())])
+    by_label = tuple(
+        (name, matched, averages(matched, zero)) for name in names for matched in [counts.labels.get(name, Matched())]
+    )
     overlaps = counts.overlaps
     return IntentFigures(
         counts.utterances,
         _mean(overlaps, partial(_jaccard, zero=zero)),
         counts.exact,
         _averaged(overlaps, zero),
-        _averaged([one for _, one, _ in by_label], zero),
-        _weighted([one for _, one, _ in by_label], zero),
+        _averaged([matched for _, matched, _ in by_label], zero),
+        _weighted([matched for _, matched, _ in by_label], zero),
         averages(pooled(counts.labels.values()), zero, nothing=True),
         by_label,
         labels is not None,
-        tuple(name for name, one, _ in by_label if not one.predicted),
+        tuple(name for name, matched, _ in by_label if not matched.predicted),
         counts.empty,
         counts.empty_rightly,
         tuple(sorted(counts.confusions.items(), key=lambda item: (-item[1], item[0]))),
@@ -149,13 +151,13 @@ def scope_figures(counts: IntentCounts, label: str) -> tuple[Share, Share, Share
     """
     if label:
         of, single = counts.labels.get(label, Matched()), counts.confusions.get((label, label), 0)
-        outside, found, said = of.gold, of.right, of.predicted
+        outside, hits, claims = of.gold, of.right, of.predicted
     else:
-        outside = sum(n for one, n in counts.overlaps.items() if not one.gold)
-        single = found = counts.empty_rightly
-        said = counts.empty
+        outside = sum(n for overlap, n in counts.overlaps.items() if not overlap.gold)
+        single = hits = counts.empty_rightly
+        claims = counts.empty
     inside = counts.utterances - outside
-    return Share(found, outside), Share(said - found, inside), Share(counts.exact.count - single, inside)
+    return Share(hits, outside), Share(claims - hits, inside), Share(counts.exact.count - single, inside)
 
 
 def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
@@ -174,15 +176,15 @@ def slot_figures(counts: SlotCounts, zero: ZeroDivision) -> SlotFigures:
     )
 
 
-def averages(one: Matched, zero: ZeroDivision, *, nothing: bool = False) -> Averages:
+def averages(matched: Matched, zero: ZeroDivision, *, nothing: bool = False) -> Averages:
     """Precision, recall and F1 of some counts. nothing: all are None without gold and predictions."""
-    if nothing and not one.gold and not one.predicted:
+    if nothing and not matched.gold and not matched.predicted:
         return Averages()
-    return Averages(*(float(figure(one, zero)) for figure in (_precision, _recall, _f1)))
+    return Averages(*(float(figure(matched, zero)) for figure in (_precision, _recall, _f1)))
 
 
 def _by_concept(counts: Mapping[str, Matched], zero: ZeroDivision) -> tuple[tuple[str, Matched, Averages], ...]:
-    return tuple((name, one, averages(one, zero)) for name, one in sorted(counts.items()))
+    return tuple((name, matched, averages(matched, zero)) for name, matched in sorted(counts.items()))
 
 
 def _averaged(counts: Mapping[Matched, int] | Iterable[Matched], zero: ZeroDivision) -> Averages:
@@ -193,34 +195,34 @@ def _averaged(counts: Mapping[Matched, int] | Iterable[Matched], zero: ZeroDivis
 def _weighted(counts: Iterable[Matched], zero: ZeroDivision) -> Averages:
     """Averages over labels, each as heavy as it is frequent in gold."""
     by_gold: Counter[Matched] = Counter()
-    for one in counts:
-        by_gold[one] += one.gold
+    for matched in counts:
+        by_gold[matched] += matched.gold
     return _averaged(+by_gold, zero)
 
 
 def _mean(counts: Mapping[Matched, int], figure: Callable[[Matched], Fraction]) -> float | None:
     number = sum(counts.values())
-    return float(sum((figure(one) * n for one, n in counts.items()), Fraction(0)) / number) if number else None
+    return float(sum((figure(matched) * n for matched, n in counts.items()), Fraction(0)) / number) if number else None
 
 
 def _over(count: int, of: int, zero: float) -> Fraction:
     return Fraction(count, of) if of else Fraction(zero)
 
 
-def _jaccard(one: Matched, zero: ZeroDivision) -> Fraction:
-    return _over(one.right, one.gold + one.predicted - one.right, zero.accuracy)
+def _jaccard(matched: Matched, zero: ZeroDivision) -> Fraction:
+    return _over(matched.right, matched.gold + matched.predicted - matched.right, zero.accuracy)
 
 
-def _precision(one: Matched, zero: ZeroDivision) -> Fraction:
-    return _over(one.right, one.predicted, zero.precision)
+def _precision(matched: Matched, zero: ZeroDivision) -> Fraction:
+    return _over(matched.right, matched.predicted, zero.precision)
 
 
-def _recall(one: Matched, zero: ZeroDivision) -> Fraction:
-    return _over(one.right, one.gold, zero.recall)
+def _recall(matched: Matched, zero: ZeroDivision) -> Fraction:
+    return _over(matched.right, matched.gold, zero.recall)
 
 
-def _f1(one: Matched, zero: ZeroDivision) -> Fraction:
-    return _over(2 * one.right, one.gold + one.predicted, zero.f1)
+def _f1(matched: Matched, zero: ZeroDivision) -> Fraction:
+    return _over(2 * matched.right, matched.gold + matched.predicted, zero.f1)
 
 
 Interval = tuple[float, float]
@@ -250,26 +252,26 @@ def samples_spans(overlaps: Mapping[Matched, int], zero: ZeroDivision) -> Spans:
 
 
 def _interval_of_mean(overlaps: Mapping[Matched, int], figure: Callable[[Matched], Fraction]) -> Interval | None:
-    return ratio_interval(overlaps, lambda one: float(figure(one)), lambda _: 1.0)
+    return ratio_interval(overlaps, lambda overlap: float(figure(overlap)), lambda _: 1.0)
 
 
 def pooled_spans(counts: Mapping[Matched, int]) -> Spans:
     """The intervals of pooled metrics. counts: right, gold and predicted per utterance → utterances."""
     return (
-        ratio_interval(counts, lambda one: one.right, lambda one: one.predicted),
-        ratio_interval(counts, lambda one: one.right, lambda one: one.gold),
+        ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.predicted),
+        ratio_interval(counts, lambda matched: matched.right, lambda matched: matched.gold),
         pooled_f1_interval(counts),
     )
 
 
 def pooled_f1_interval(counts: Mapping[Matched, int]) -> Interval | None:
     """The interval of F1 only, as in `pooled_spans`."""
-    return ratio_interval(counts, lambda one: 2 * one.right, lambda one: one.gold + one.predicted)
+    return ratio_interval(counts, lambda matched: 2 * matched.right, lambda matched: matched.gold + matched.predicted)
 
 
 def cer_interval(edits: Mapping[Edits, int]) -> Interval | None:
     """The interval of the concept error rate, which may exceed 1."""
-    return ratio_interval(edits, lambda one: one[0], lambda one: one[1], None)
+    return ratio_interval(edits, lambda row: row[0], lambda row: row[1], None)
 
 
 ScoredF1 = tuple[float | None, Interval | None]
@@ -285,7 +287,7 @@ def concept_f1(counts: Mapping[Matched, int]) -> ScoredF1:
 
 def multiset(counts: Mapping[Row, int]) -> Matched:
     """The sums over all utterances of counts that begin with right, gold and predicted."""
-    return Matched(*(sum(one[at] * n for one, n in counts.items()) for at in range(3)))
+    return Matched(*(sum(row[at] * n for row, n in counts.items()) for at in range(3)))
 
 
 def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, ScoredF1]:
@@ -298,12 +300,14 @@ def slu_f1s(counts: Mapping[EntityCounts, int]) -> tuple[ScoredF1, ScoredF1, Sco
 
 
 def _distance_f1(counts: Mapping[EntityCounts, int], words: int, characters: int) -> ScoredF1:
-    of = sum((one.whole(words, characters) * n for one, n in counts.items()), Fraction(0))
+    of = sum((entities.whole(words, characters) * n for entities, n in counts.items()), Fraction(0))
     if not of:
         return None, None
-    value = float(sum(2 * one.paired * n for one, n in counts.items()) / of)
-    found = ratio_interval(counts, lambda one: 2 * one.paired, lambda one: float(one.whole(words, characters)))
-    return value, found
+    value = float(sum(2 * entities.paired * n for entities, n in counts.items()) / of)
+    interval = ratio_interval(
+        counts, lambda entities: 2 * entities.paired, lambda entities: float(entities.whole(words, characters))
+    )
+    return value, interval
 
 
 def ratio_interval(
@@ -331,12 +335,12 @@ def ratio_interval(
     if value in (0.0, most):
         return wilson(heavy if value else 0, heavy)
     draw = np.random.default_rng(_SEED)
-    found = []
+    ratios = []
     at_once = max(1, _AT_ONCE // len(rows))
     for begin in range(0, DRAWS, at_once):
         drawn = draw.multinomial(utterances, numbers / utterances, size=min(at_once, DRAWS - begin))
         sums = drawn @ below
-        found.append((drawn @ above)[sums > 0] / sums[sums > 0])
+        ratios.append((drawn @ above)[sums > 0] / sums[sums > 0])
     tail = 50 * (1 - CONFIDENCE)
-    low, high = np.percentile(np.concatenate(found), [tail, 100 - tail])
+    low, high = np.percentile(np.concatenate(ratios), [tail, 100 - tail])
     return (float(low), float(high)) if low < high else None

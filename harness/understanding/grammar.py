@@ -171,20 +171,20 @@ def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -
     sizes: split → number of utterances, in the order of generation. Unseen values and patterns occur in `test` only.
     No sentence occurs twice in any split. InputError if the grammars cannot give enough different sentences.
     """
-    sources = [_Source(one) for one in grammars]
-    found: list[Utterance] = []
+    sources = [_Source(grammar) for grammar in grammars]
+    utterances: list[Utterance] = []
     known: set[tuple[str, ...]] = set()
     for split, size in sizes.items():
         if size:
-            found += _split(sources, Random(f"{seed}/{split}"), split, size, known)
-    return Corpus(" ".join(one.path for one in grammars), tuple(found))
+            utterances += _split(sources, Random(f"{seed}/{split}"), split, size, known)
+    return Corpus(" ".join(grammar.path for grammar in grammars), tuple(utterances))
 
 
 def fingerprint(corpus: Corpus) -> str:
     """sha256 over ids, words, intents and tags."""
     digest = hashlib.sha256()
-    for one in corpus.utterances:
-        row = (one.id, one.text, joined(one.intents or ()), " ".join(one.tags or ()))
+    for utterance in corpus.utterances:
+        row = (utterance.id, utterance.text, joined(utterance.intents or ()), " ".join(utterance.tags or ()))
         digest.update(("\t".join(row) + "\n").encode())
     return digest.hexdigest()
 
@@ -192,39 +192,39 @@ def fingerprint(corpus: Corpus) -> str:
 def _split(
     sources: Sequence[_Source], random: Random, split: str, size: int, known: set[tuple[str, ...]]
 ) -> list[Utterance]:
-    found: list[Utterance] = []
+    utterances: list[Utterance] = []
     weights = tuple(accumulate(source.grammar.weight for source in sources))
     in_vain = 0
-    while len(found) < size:
+    while len(utterances) < size:
         source = _weighted(random, sources, weights)
         drawn = source.utterance(random, unseen=split == TEST, is_new=lambda words: words not in known)
         if drawn is None:
             in_vain += 1
             if in_vain > MOST_IN_VAIN + size // 5:
-                what = f"the grammars give only about {len(known):,} different sentences"
-                raise InputError(what, place=Place(" ".join(source.grammar.path for source in sources)),
+                problem = f"the grammars give only about {len(known):,} different sentences"
+                raise InputError(problem, place=Place(" ".join(source.grammar.path for source in sources)),
                                  remedy="Add patterns or values, or generate fewer utterances")  # fmt: skip
             continue
         groups = ((SPLIT, split), (DOMAIN, source.grammar.name))
-        found.append(_annotated(*drawn, f"{split}/{len(found) + 1}", groups))
-        known.add(found[-1].words)
-    return found
+        utterances.append(_annotated(*drawn, f"{split}/{len(utterances) + 1}", groups))
+        known.add(utterances[-1].words)
+    return utterances
 
 
 def _annotated(
-    intents: tuple[str, ...], said: Sequence[_Run], id_: str, groups: tuple[tuple[str, str], ...]
+    intents: tuple[str, ...], runs: Sequence[_Run], id_: str, groups: tuple[tuple[str, str], ...]
 ) -> Utterance:
     words: list[str] = []
     tags: list[str] = []
     slots: list[Slot] = []
-    for one in said:
+    for run in runs:
         start = len(words)
-        words += one.words
-        if one.concept:
-            tags += [f"B-{one.concept}", *[f"I-{one.concept}"] * (len(one.words) - 1)]
-            slots.append(Slot(one.concept, one.value, start, len(words)))
+        words += run.words
+        if run.concept:
+            tags += [f"B-{run.concept}", *[f"I-{run.concept}"] * (len(run.words) - 1)]
+            slots.append(Slot(run.concept, run.value, start, len(words)))
         else:
-            tags += ["O"] * len(one.words)
+            tags += ["O"] * len(run.words)
     return Utterance(id_, tuple(words), intents, tuple(tags), tuple(slots), groups)
 
 
@@ -234,10 +234,10 @@ class _Source:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
         self._phrases = dict(grammar.phrases)
-        self._values = {one.name: one for one in grammar.values}
-        self._intents = tuple(accumulate(one.weight for one in grammar.intents))
-        self._joinable = [one for one in grammar.intents if not one.alone]
-        self._joinable_weights = tuple(accumulate(one.weight for one in self._joinable))
+        self._values = {value_list.name: value_list for value_list in grammar.values}
+        self._intents = tuple(accumulate(intent.weight for intent in grammar.intents))
+        self._joinable = [intent for intent in grammar.intents if not intent.alone]
+        self._joinable_weights = tuple(accumulate(intent.weight for intent in self._joinable))
         self._value_weights: dict[tuple[str, bool], tuple[float, ...]] = {}
 
     def utterance(
@@ -253,13 +253,13 @@ class _Source:
         )
         second = self._other(random, first) if two else None
         for _ in range(TRIES_OF_ONE):
-            said = self._sentence(random, first, unseen)
+            runs = self._sentence(random, first, unseen)
             if second is not None:
-                said += (_Run(_any(random, habits.connectives)), *self._sentence(random, second, unseen))
-            said = self._as_people_speak(random, said, unseen)
-            if is_new(tuple(word for one in said for word in one.words)):
+                runs += (_Run(_any(random, habits.connectives)), *self._sentence(random, second, unseen))
+            runs = self._as_people_speak(random, runs, unseen)
+            if is_new(tuple(word for run in runs for word in run.words)):
                 intents = {*first.label, *(second.label if second else ())}
-                return tuple(sorted(intents)), said
+                return tuple(sorted(intents)), runs
         return None
 
     def _other(self, random: Random, first: GrammarIntent) -> GrammarIntent | None:
@@ -271,8 +271,8 @@ class _Source:
         return None
 
     def _sentence(self, random: Random, intent: GrammarIntent, unseen: bool) -> tuple[_Run, ...]:
-        sentences: list[Sentence] = [one for one in intent.sentences if unseen or not one.unseen]
-        chosen = _weighted(random, sentences, tuple(accumulate(one.weight for one in sentences)))
+        sentences: list[Sentence] = [sentence for sentence in intent.sentences if unseen or not sentence.unseen]
+        chosen = _weighted(random, sentences, tuple(accumulate(sentence.weight for sentence in sentences)))
         return tuple(self._said(random, chosen.part, unseen))
 
     def _said(self, random: Random, part: Part, unseen: bool) -> list[_Run]:
@@ -280,7 +280,7 @@ class _Source:
             case SaidText(words):
                 return [_Run(words)]
             case InTurn(inner):
-                return [said for one in inner for said in self._said(random, one, unseen)]
+                return [run for subpart in inner for run in self._said(random, subpart, unseen)]
             case OneOf(options):
                 return self._said(random, _any(random, options), unseen)
             case Maybe(inner_part):
@@ -296,53 +296,53 @@ class _Source:
         values: tuple[Value, ...] = listed.unseen if new else listed.values
         key = (name, new)
         if key not in self._value_weights:
-            self._value_weights[key] = tuple(accumulate(one.weight for one in values))
+            self._value_weights[key] = tuple(accumulate(value.weight for value in values))
         value = _weighted(random, values, self._value_weights[key])
         return _Run(value.words, concept, value.value if value.value is not None else " ".join(value.words), name)
 
-    def _as_people_speak(self, random: Random, said: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
+    def _as_people_speak(self, random: Random, runs: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
         habits = self.grammar.habits
         if random.random() < habits.corrected:
-            said = self._corrected(random, said, unseen)
+            runs = self._corrected(random, runs, unseen)
         if random.random() < habits.false_starts:
-            said = _false_start(random, said, habits.restarts)
+            runs = _false_start(random, runs, habits.restarts)
         if habits.hesitations and random.random() < habits.hesitant:
-            said = _hesitant(random, said, habits.hesitations)
-        return said
+            runs = _hesitant(random, runs, habits.hesitations)
+        return runs
 
-    def _corrected(self, random: Random, said: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
+    def _corrected(self, random: Random, runs: tuple[_Run, ...], unseen: bool) -> tuple[_Run, ...]:
         """With a wrong value before a slot, which the speaker corrects. The wrong value is not a slot."""
-        slots = [at for at, one in enumerate(said) if one.concept]
+        slots = [at for at, run in enumerate(runs) if run.concept]
         if not slots:
-            return said
+            return runs
         at = _any(random, slots)
-        wrong = self._slot(random, said[at].concept, said[at].list_, unseen)
-        if wrong.words == said[at].words:
-            return said
+        wrong = self._slot(random, runs[at].concept, runs[at].list_, unseen)
+        if wrong.words == runs[at].words:
+            return runs
         back = (_Run(wrong.words), _Run(_any(random, self.grammar.habits.corrections)))
-        return (*said[:at], *back, *said[at:])
+        return (*runs[:at], *back, *runs[at:])
 
 
-def _false_start(random: Random, said: tuple[_Run, ...], restarts: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
+def _false_start(random: Random, runs: tuple[_Run, ...], restarts: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
     """With its first words said twice. The first time, they are not slots."""
-    words = [word for one in said for word in one.words]
+    words = [word for run in runs for word in run.words]
     if len(words) < 2:
-        return said
-    begun = words[: 1 + _below(random, min(LONGEST_FALSE_START, len(words) - 1))]
+        return runs
+    start = words[: 1 + _below(random, min(LONGEST_FALSE_START, len(words) - 1))]
     between = _any(random, restarts) if random.random() < 0.5 else ()
-    return (_Run((*begun, *between)), *said)
+    return (_Run((*start, *between)), *runs)
 
 
-def _hesitant(random: Random, said: tuple[_Run, ...], hesitations: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
+def _hesitant(random: Random, runs: tuple[_Run, ...], hesitations: Sequence[tuple[str, ...]]) -> tuple[_Run, ...]:
     """With a hesitation before one of its words, but not within a slot."""
-    places = [(at, word) for at, one in enumerate(said) for word in range(1 if one.concept else len(one.words))]
+    places = [(at, word) for at, run in enumerate(runs) for word in range(1 if run.concept else len(run.words))]
     if not places:
-        return said
+        return runs
     at, word = _any(random, places)
     uh = _Run(_any(random, hesitations))
-    one = said[at]
-    split = (uh, one) if word == 0 else (_Run(one.words[:word]), uh, _Run(one.words[word:]))
-    return (*said[:at], *split, *said[at + 1 :])
+    run = runs[at]
+    split = (uh, run) if word == 0 else (_Run(run.words[:word]), uh, _Run(run.words[word:]))
+    return (*runs[:at], *split, *runs[at + 1 :])
 
 
 def _below(random: Random, number: int) -> int:

@@ -61,21 +61,25 @@ class FrameScoring:
 
 def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None) -> FrameScoring:
     """Scores predictions, paired by id. by: columns of gold's groups. None is all of them."""
-    said = {one.id: one for one in predicted.utterances}
-    intents_told = any(one.intents is not None for one in predicted.utterances)
-    slots_told = any(one.tags is not None or one.slots is not None for one in predicted.utterances)
-    values_told = _gives_values(gold, rule) and (not said or _gives_values(predicted, rule))
+    predictions = {utterance.id: utterance for utterance in predicted.utterances}
+    intents_told = any(utterance.intents is not None for utterance in predicted.utterances)
+    slots_told = any(utterance.tags is not None or utterance.slots is not None for utterance in predicted.utterances)
+    values_told = _gives_values(gold, rule) and (not predictions or _gives_values(predicted, rule))
     counted = rule if values_told else replace(rule, values=ValueRule.NONE)
     frames, missing, unannotated = [], [], []
-    for one in gold.utterances:
-        if not is_annotated(one):
-            unannotated.append(one.id)
+    for utterance in gold.utterances:
+        if not is_annotated(utterance):
+            unannotated.append(utterance.id)
             continue
-        heard = said.get(one.id)
+        heard = predictions.get(utterance.id)
         if heard is None:
-            missing.append(one.id)
-        frames.append(_scored(one, heard, counted, intents=intents_told or not said, slots=slots_told or not said))
-    known = {one.id for one in gold.utterances}
+            missing.append(utterance.id)
+        frames.append(
+            _scored(
+                utterance, heard, counted, intents=intents_told or not predictions, slots=slots_told or not predictions
+            )
+        )
+    known = {utterance.id for utterance in gold.utterances}
     return FrameScoring(
         gold.path,
         predicted.path,
@@ -84,7 +88,7 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
         total(frame.counts for frame in frames),
         _groups(frames, by),
         tuple(missing),
-        tuple(one.id for one in predicted.utterances if one.id not in known),
+        tuple(utterance.id for utterance in predicted.utterances if utterance.id not in known),
         tuple(unannotated),
         intents_told,
         slots_told,
@@ -113,18 +117,18 @@ def intent_confidences(of: FrameScoring) -> ConfidenceFigures | None:
     return confidence_figures(values, rights, left_out) if values else None
 
 
-def is_annotated(one: Utterance) -> bool:
+def is_annotated(utterance: Utterance) -> bool:
     """Whether an utterance has annotated intents or slots."""
-    return one.intents is not None or one.tags is not None or one.slots is not None
+    return utterance.intents is not None or utterance.tags is not None or utterance.slots is not None
 
 
 def _gives_values(corpus: Corpus, rule: Rule) -> bool:
     """Whether any slot has a value. Under `spoken`, the words of tags are values even without a slot."""
     if rule.values is ValueRule.NONE:
         return False
-    if rule.spoken and any(one.tags is not None and one.slots is None for one in corpus.utterances):
+    if rule.spoken and any(utterance.tags is not None and utterance.slots is None for utterance in corpus.utterances):
         return True
-    return any(slot.value is not None for one in corpus.utterances for slot in one.slots or ())
+    return any(slot.value is not None for utterance in corpus.utterances for slot in utterance.slots or ())
 
 
 def _scored(gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents: bool, slots: bool) -> ScoredFrame:
@@ -209,14 +213,16 @@ class SystemCounts:
 def counted(scorings: Sequence[FrameScoring]) -> SystemCounts:
     """The counts of one system under one rule or several. ValueError for scorings of different systems."""
     first = scorings[0]
-    if any((one.gold, one.predicted) != (first.gold, first.predicted) for one in scorings):
+    if any((scoring.gold, scoring.predicted) != (first.gold, first.predicted) for scoring in scorings):
         raise ValueError("scorings of different files")
     return SystemCounts(
         first.gold,
         first.predicted,
         tuple(
-            DetailCounts(one.rule, one.totals, _sorted(one.groups), samples(frame.counts for frame in one.frames))
-            for one in scorings
+            DetailCounts(
+                scoring.rule, scoring.totals, _sorted(scoring.groups), samples(frame.counts for frame in scoring.frames)
+            )
+            for scoring in scorings
         ),
         tuple(sorted(first.missing)),
         tuple(sorted(first.unknown)),
@@ -233,8 +239,8 @@ def samples(counts: Iterable[FrameCounts]) -> Samples:
     chunks: Counter[Matched] = Counter()
     concepts: Counter[Matched] = Counter()
     edits: Counter[Edits] = Counter()
-    for one in counts:
-        slots = one.slots
+    for frame in counts:
+        slots = frame.slots
         if not slots.utterances:
             continue
         if slots.placed:
@@ -251,41 +257,41 @@ def added(parts: Sequence[SystemCounts]) -> SystemCounts:
     differ, or if only some parts predict intents or slots.
     """
     first = parts[0]
-    for one in parts[1:]:
-        if [detail.rule for detail in one.details] != [detail.rule for detail in first.details]:
+    for part in parts[1:]:
+        if [detail.rule for detail in part.details] != [detail.rule for detail in first.details]:
             raise ValueError("it was scored under a different rule")
-        for what, told, other in (
-            ("intents", first.intents_told, one.intents_told),
-            ("slots", first.slots_told, one.slots_told),
+        for kind, in_first, other in (
+            ("intents", first.intents_told, part.intents_told),
+            ("slots", first.slots_told, part.slots_told),
         ):
-            if told != other:  # they would count in one part only, but everywhere in the whole
-                raise ValueError(f"{what} are predicted in {'it' if other else 'the first'} and not in the other")
+            if in_first != other:  # they would count in one part only, but everywhere in the whole
+                raise ValueError(f"{kind} are predicted in {'it' if other else 'the first'} and not in the other")
     return replace(
         first,
-        details=tuple(_added([one.details[at] for one in parts]) for at in range(len(first.details))),
-        missing=tuple(sorted(id_ for one in parts for id_ in one.missing)),
-        unknown=tuple(sorted(id_ for one in parts for id_ in one.unknown)),
-        unannotated=tuple(sorted(id_ for one in parts for id_ in one.unannotated)),
-        other_words=tuple(sorted(id_ for one in parts for id_ in one.other_words)),
-        surplus_blanks=tuple(sorted(id_ for one in parts for id_ in one.surplus_blanks)),
+        details=tuple(_added([part.details[at] for part in parts]) for at in range(len(first.details))),
+        missing=tuple(sorted(id_ for part in parts for id_ in part.missing)),
+        unknown=tuple(sorted(id_ for part in parts for id_ in part.unknown)),
+        unannotated=tuple(sorted(id_ for part in parts for id_ in part.unannotated)),
+        other_words=tuple(sorted(id_ for part in parts for id_ in part.other_words)),
+        surplus_blanks=tuple(sorted(id_ for part in parts for id_ in part.surplus_blanks)),
     )
 
 
 def _added(parts: Sequence[DetailCounts]) -> DetailCounts:
-    columns = sorted({column for one in parts for column, _ in one.groups})
+    columns = sorted({column for part in parts for column, _ in part.groups})
     groups = []
     for column in columns:
         labels: dict[str, FrameCounts] = {}
-        for one in parts:
-            of = dict(one.groups).get(column)
-            for label, counts in of if of is not None else (("", one.totals),):
+        for part in parts:
+            of = dict(part.groups).get(column)
+            for label, counts in of if of is not None else (("", part.totals),):
                 labels[label] = labels.get(label, FrameCounts()) + counts
         groups.append((column, tuple(sorted(labels.items()))))
     return DetailCounts(
         parts[0].rule,
-        sum((one.totals for one in parts), FrameCounts()),
+        sum((part.totals for part in parts), FrameCounts()),
         tuple(groups),
-        sum((one.samples for one in parts), Samples()),
+        sum((part.samples for part in parts), Samples()),
     )
 
 

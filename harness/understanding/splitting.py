@@ -23,7 +23,7 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
     clusters = list(_clusters(corpus.utterances).values())
     random.Random(seed).shuffle(clusters)
     whole = sum(shares)
-    everything = sum((one.labels for one in clusters), Counter[str]())
+    everything = sum((cluster.labels for cluster in clusters), Counter[str]())
     wanted = [_Wanted(share / whole, len(corpus.utterances), everything) for share in shares]
     part_of: dict[int, int] = {}
     for cluster in _rarest_first(clusters, everything):
@@ -31,10 +31,12 @@ def stratified(corpus: Corpus, shares: Sequence[float], seed: int) -> tuple[Corp
         wanted[chosen].take(cluster)
         part_of.update(dict.fromkeys(cluster.places, chosen))
     if len(set(part_of.values())) < len(shares):
-        what = f"a part would be empty with only {counted(len(clusters), 'different sentence')}"
-        raise InputError(what, place=Place(corpus.path), remedy="Name a larger corpus, or fewer parts")
+        problem = f"a part would be empty with only {counted(len(clusters), 'different sentence')}"
+        raise InputError(problem, place=Place(corpus.path), remedy="Name a larger corpus, or fewer parts")
     return tuple(
-        Corpus(corpus.path, tuple(one for place, one in enumerate(corpus.utterances) if part_of[place] == part))
+        Corpus(
+            corpus.path, tuple(utterance for place, utterance in enumerate(corpus.utterances) if part_of[place] == part)
+        )
         for part in range(len(shares))
     )
 
@@ -49,24 +51,26 @@ class _Cluster:
 
 
 def _clusters(utterances: Sequence[Utterance]) -> dict[tuple[str, ...], _Cluster]:
-    found: dict[tuple[str, ...], _Cluster] = {}
-    for place, one in enumerate(utterances):
-        key = tuple(word.lower() for word in one.words) or (one.id,)
-        cluster = found.setdefault(key, _Cluster([], Counter()))
+    clusters: dict[tuple[str, ...], _Cluster] = {}
+    for place, utterance in enumerate(utterances):
+        key = tuple(word.lower() for word in utterance.words) or (utterance.id,)
+        cluster = clusters.setdefault(key, _Cluster([], Counter()))
         cluster.places.append(place)
-        cluster.labels.update(_labels(one))
-    return found
+        cluster.labels.update(_labels(utterance))
+    return clusters
 
 
-def _labels(one: Utterance) -> set[str]:
-    concepts = {slot.concept for slot in one.slots or ()} | {tag[2:] for tag in one.tags or () if tag != "O"}
-    return {f"intent {label}" for label in one.intents or ("",)} | {f"concept {name}" for name in concepts}
+def _labels(utterance: Utterance) -> set[str]:
+    concepts = {slot.concept for slot in utterance.slots or ()} | {
+        tag[2:] for tag in utterance.tags or () if tag != "O"
+    }
+    return {f"intent {label}" for label in utterance.intents or ("",)} | {f"concept {name}" for name in concepts}
 
 
 def _rarest_first(clusters: Sequence[_Cluster], everything: Counter[str]) -> list[_Cluster]:
     for cluster in clusters:
         cluster.rarest = min(cluster.labels, key=lambda label: (everything[label], label))
-    return sorted(clusters, key=lambda one: (everything[one.rarest], one.rarest, -len(one.places)))
+    return sorted(clusters, key=lambda cluster: (everything[cluster.rarest], cluster.rarest, -len(cluster.places)))
 
 
 class _Wanted:

@@ -16,17 +16,17 @@ from harness.model.understanding import Expected, Slot, frame_text, intent_set
 from harness.transcripts.recognition import same_words, words_of
 
 
-def understood(expected: Expected, told: Sequence[Intent], rule: Recognised) -> Understood:
+def understood(expected: Expected, events: Sequence[Intent], rule: Recognised) -> Understood:
     """The frame that the events of one attempt report together, compared with the expected one.
 
     The result has the intents of all events. Slots are united as by `united`. Intents are right if they equal the
     expected ones. The frame is right if the slots are right too, or ignored. Names are compared verbatim, and values
     after the rule's normalisation.
     """
-    if not told:
+    if not events:
         return Understood()
-    intents = tuple(sorted({one for event in told for one in intent_set(event.name)}))
-    slots = united(tuple(Slot(concept, value) for concept, value in event.slots) for event in told)
+    intents = tuple(sorted({intent for event in events for intent in intent_set(event.name)}))
+    slots = united(tuple(Slot(concept, value) for concept, value in event.slots) for event in events)
     right = intents == expected.intents
     slots_right = expected.slots is None or fits(expected.slots, slots, rule)
     return Understood(intents, slots, right, right and slots_right, EvidenceSource.DEVICE)
@@ -34,22 +34,22 @@ def understood(expected: Expected, told: Sequence[Intent], rule: Recognised) -> 
 
 def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
     """The slots of several events, in order. Each occurs as often as in the event that has it most often."""
-    found: Counter[Slot] = Counter()
+    counts: Counter[Slot] = Counter()
     for slots in events:
-        found |= Counter(slots)
-    return tuple(found.elements())
+        counts |= Counter(slots)
+    return tuple(counts.elements())
 
 
-def fits(expected: Sequence[Slot], told: Sequence[Slot], rule: Recognised) -> bool:
+def fits(expected: Sequence[Slot], slots: Sequence[Slot], rule: Recognised) -> bool:
     """Whether the same concepts were reported, as often, with equal values. An expected value of None matches any."""
-    return all(part.mark is PartMark.RIGHT for part in _slots(expected, told, rule))
+    return all(part.mark is PartMark.RIGHT for part in _slots(expected, slots, rule))
 
 
-def same_value(value: str, told: str | None, rule: Recognised) -> bool:
+def same_value(value: str, reported_value: str | None, rule: Recognised) -> bool:
     """Whether a slot's value equals the reported one, in some reading of both under the rule."""
-    if normalised(value, rule) == normalised(told or "", rule):
+    if normalised(value, rule) == normalised(reported_value or "", rule):
         return True
-    return bool(words_of(value, rule)) and same_words(value, told or "", rule)
+    return bool(words_of(value, rule)) and same_words(value, reported_value or "", rule)
 
 
 def normalised(value: str, rule: Recognised) -> str:
@@ -103,15 +103,15 @@ class FramePart:
     wanted: str | None = None
 
 
-def parts(expected: Expected, told: Understood, rule: Recognised) -> tuple[FramePart, ...]:
+def parts(expected: Expected, frame: Understood, rule: Recognised) -> tuple[FramePart, ...]:
     """Intents first, then slots. Expected parts keep their order, and unexpected ones follow.
 
     () if the device reported nothing. Values are compared after the scenario's normalisation. An expected slot without
     a value matches any value.
     """
-    if told.intents is None:
+    if frame.intents is None:
         return ()
-    return (*_intents(expected.intents, told.intents), *_slots(expected.slots, told.slots or (), rule))
+    return (*_intents(expected.intents, frame.intents), *_slots(expected.slots, frame.slots or (), rule))
 
 
 def parts_of(trial: Trial, row: AttemptFinished) -> tuple[FramePart, ...]:
@@ -126,9 +126,9 @@ def written(intents: Sequence[str] | None, slots: Sequence[Slot] | None) -> str:
     return plain_text(frame_text(tuple(intents or ()), None if slots is None else tuple(slots)), LONGEST_FRAME)
 
 
-def compared(found: Sequence[FramePart]) -> str:
+def compared(frame_parts: Sequence[FramePart]) -> str:
     """Parts on one line, escaped: `= set_timer, ≠ duration "15 minutes" (wanted "10 minutes")`."""
-    return ", ".join(compared_part(part) for part in found)
+    return ", ".join(compared_part(part) for part in frame_parts)
 
 
 def compared_part(part: FramePart) -> str:
@@ -137,9 +137,9 @@ def compared_part(part: FramePart) -> str:
     return f'{text} (wanted "{plain_text(part.wanted or "", LONGEST)}")' if part.mark is PartMark.OTHER_VALUE else text
 
 
-def verdict_in_words(told: Understood) -> str:
+def verdict_in_words(frame: Understood) -> str:
     """Whether an attempt was understood, in a few words."""
-    match told.right, told.intents_right:
+    match frame.right, frame.intents_right:
         case True, _:
             return "understood"
         case False, True:
@@ -155,29 +155,29 @@ def _named(concept: str, value: str | None) -> str:
     return name if value is None else f'{name} "{plain_text(value, LONGEST)}"'
 
 
-def _intents(wanted: Sequence[str], told: Sequence[str]) -> Iterator[FramePart]:
+def _intents(wanted: Sequence[str], names: Sequence[str]) -> Iterator[FramePart]:
     for name in wanted:
-        yield FramePart(PartMark.RIGHT if name in told else PartMark.MISSING, name)
-    for name in told:
+        yield FramePart(PartMark.RIGHT if name in names else PartMark.MISSING, name)
+    for name in names:
         if name not in wanted:
             yield FramePart(PartMark.TOO_MANY, name)
 
 
-def _slots(wanted: Sequence[Slot] | None, told: Sequence[Slot], rule: Recognised) -> Iterator[FramePart]:
+def _slots(wanted: Sequence[Slot] | None, slots: Sequence[Slot], rule: Recognised) -> Iterator[FramePart]:
     if wanted is None:
-        for slot in told:
+        for slot in slots:
             yield FramePart(PartMark.ASIDE, slot.concept, True, slot.value)
         return
-    left = list(told)
+    left = list(slots)
     # Slots with a value are matched before those that match any value, so that the latter take none from the former.
     same: dict[int, Slot | None] = {}
-    for number, slot in sorted(enumerate(wanted), key=lambda one: one[1].value is None):
-        same[number] = _take(left, slot, lambda one, want: _same(want, one, rule))
+    for number, slot in sorted(enumerate(wanted), key=lambda pair: pair[1].value is None):
+        same[number] = _take(left, slot, lambda candidate, want: _same(want, candidate, rule))
     for number, slot in enumerate(wanted):
-        found = same[number]
-        if found is not None:
-            yield FramePart(PartMark.RIGHT, slot.concept, True, found.value)
-        elif (other := _take(left, slot, lambda one, want: one.concept == want.concept)) is not None:
+        match = same[number]
+        if match is not None:
+            yield FramePart(PartMark.RIGHT, slot.concept, True, match.value)
+        elif (other := _take(left, slot, lambda candidate, want: candidate.concept == want.concept)) is not None:
             yield FramePart(PartMark.OTHER_VALUE, slot.concept, True, other.value, slot.value)
         else:
             yield FramePart(PartMark.MISSING, slot.concept, True, slot.value)
@@ -187,13 +187,13 @@ def _slots(wanted: Sequence[Slot] | None, told: Sequence[Slot], rule: Recognised
 
 def _take(left: list[Slot], want: Slot, fits: Callable[[Slot, Slot], bool]) -> Slot | None:
     """The first that fits, which is removed from `left`."""
-    for number, one in enumerate(left):
-        if fits(one, want):
+    for number, slot in enumerate(left):
+        if fits(slot, want):
             return left.pop(number)
     return None
 
 
-def _same(want: Slot, told: Slot, rule: Recognised) -> bool:
-    if want.concept != told.concept:
+def _same(want: Slot, slot: Slot, rule: Recognised) -> bool:
+    if want.concept != slot.concept:
         return False
-    return want.value is None or same_value(want.value, told.value, rule)
+    return want.value is None or same_value(want.value, slot.value, rule)

@@ -61,14 +61,14 @@ def match_events(
         raise ValueError("windows and events must be in order of time")
     times_s = [refractory_s] * len(events_s) if isinstance(refractory_s, int | float) else refractory_s
     every = sorted((*windows, *others), key=lambda window: window.start_s) if others else windows
-    kept, same = _merge(every, events_s, times_s, before_s)
-    pairs = _pairs(windows, [(index, events_s[index]) for index in kept])
+    separate, same = _merge(every, events_s, times_s, before_s)
+    pairs = _pairs(windows, [(index, events_s[index]) for index in separate])
     matched = {event for _, event in pairs}
     heard = {window for window, _ in pairs}
     return Matching(
         pairs=pairs,
         missed=tuple(index for index in range(len(windows)) if index not in heard),
-        unmatched=tuple(index for index in kept if index not in matched),
+        unmatched=tuple(index for index in separate if index not in matched),
         same=same,
     )
 
@@ -106,7 +106,7 @@ def _merge(
     separate event, so a stuck device keeps adding events.
     """
     starts = [window.start_s for window in windows]
-    kept: list[int] = []
+    separate: list[int] = []
     same: list[tuple[int, int]] = []
     stands, stands_s = -1, before_s
     for index, at_s in enumerate(events_s):
@@ -115,23 +115,23 @@ def _merge(
             if not any(window.end_s >= at_s for window in opened):
                 same.append((index, stands))
                 continue
-        kept.append(index)
+        separate.append(index)
         stands, stands_s = index, at_s
-    return kept, tuple(same)
+    return separate, tuple(same)
 
 
 def _pairs(windows: Sequence[Window], events: Sequence[tuple[int, float]]) -> tuple[tuple[int, int], ...]:
     """(window, event) of the best matching; events: (index, time)."""
     times = [at_s for _, at_s in events]
-    found = [(bisect_left(times, one.start_s), bisect_right(times, one.end_s)) for one in windows]
-    ends = [one.end_s for one in windows]
-    nears = [one.near_s for one in windows]
+    ranges = [(bisect_left(times, window.start_s), bisect_right(times, window.end_s)) for window in windows]
+    ends = [window.end_s for window in windows]
+    nears = [window.near_s for window in windows]
     if ends == sorted(ends) and nears == sorted(nears):
-        pairs = _in_order(found, times, nears)
+        pairs = _in_order(ranges, times, nears)
     else:
         edges = [
             (row, column, abs(times[column] - nears[row]))
-            for row, (first, last) in enumerate(found)
+            for row, (first, last) in enumerate(ranges)
             for column in range(first, last)
         ]
         pairs = _assign(edges)

@@ -27,10 +27,10 @@ class FirstSounds:
     soundless: int = 0
 
     @classmethod
-    def of(cls, found: Sequence[Measured | None]) -> FirstSounds:
+    def of(cls, measurements: Sequence[Measured | None]) -> FirstSounds:
         """None: no sound was heard."""
-        times = latency_figures([_UNKNOWN if one is None else one for one in found])
-        return cls(times, sum(one is None for one in found))
+        times = latency_figures([_UNKNOWN if measurement is None else measurement for measurement in measurements])
+        return cls(times, sum(measurement is None for measurement in measurements))
 
     @property
     def heard(self) -> LatencyFigures:

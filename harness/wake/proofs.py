@@ -84,12 +84,12 @@ class Proofs:
         return [(place(Stamp(low), None), place(Stamp(high), None)) for low, high in self._since(began_s)]
 
     def _since(self, at_s: float) -> list[Span]:
-        found: list[Span] = []
+        spans: list[Span] = []
         for span in reversed(self.spans):
             if span[1] < at_s:
                 break
-            found.append(span)
-        return found[::-1]
+            spans.append(span)
+        return spans[::-1]
 
 
 PROBE_REACH = 2.0
@@ -150,5 +150,7 @@ class Listened:
 
     @property
     def last_s(self) -> float | None:
-        found = [one.last_s for one in (self.own, self.woken) if one is not None and one.last_s is not None]
-        return max(found, default=None)
+        times_s = [
+            proofs.last_s for proofs in (self.own, self.woken) if proofs is not None and proofs.last_s is not None
+        ]
+        return max(times_s, default=None)

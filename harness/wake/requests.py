@@ -73,19 +73,21 @@ class GapRequests:
 
 def by_gap(requests: Counter[RequestSeen]) -> tuple[GapRequests, ...]:
     """Requests by their pause, the shortest first."""
-    found = []
-    for gap_ms, seen in sorted(gathered((one.gap_ms, (one, count)) for one, count in requests.items()).items()):
-        known = [(one, count) for one, count in seen if one.arrived is not None]
+    gaps = []
+    for gap_ms, seen in sorted(
+        gathered((request.gap_ms, (request, count)) for request, count in requests.items()).items()
+    ):
+        known = [(request, count) for request, count in seen if request.arrived is not None]
         gap = GapRequests(
             gap_ms,
-            Share(sum(count for one, count in known if one.arrived), sum(count for _, count in known)),
-            by_response=sum(count for one, count in known if one.by_response),
-            unknown=sum(count for one, count in seen if one.arrived is None),
-            unwoken=sum(count for one, count in seen if not one.woken),
+            Share(sum(count for request, count in known if request.arrived), sum(count for _, count in known)),
+            by_response=sum(count for request, count in known if request.by_response),
+            unknown=sum(count for request, count in seen if request.arrived is None),
+            unwoken=sum(count for request, count in seen if not request.woken),
         )
         if gap.total:
-            found.append(gap)
-    return tuple(found)
+            gaps.append(gap)
+    return tuple(gaps)
 
 
 def added(*parts: Iterable[GapRequests]) -> tuple[GapRequests, ...]:
@@ -139,8 +141,8 @@ def shortest_pause(gaps: Sequence[GapRequests]) -> ShortestPause | None:
 
 def pause_against(gaps: Sequence[GapRequests], most_ms: float) -> float | None:
     """The shortest pause for a limit; None where nothing was measured, or what is unknown could turn the verdict."""
-    found = shortest_pause(gaps)
-    if found is None:
+    shortest = shortest_pause(gaps)
+    if shortest is None:
         return None
     verdicts = {
         None if value is None else value <= most_ms
@@ -148,7 +150,7 @@ def pause_against(gaps: Sequence[GapRequests], most_ms: float) -> float | None:
         if (pause := shortest_pause([_settled(gap, arrived) for gap in gaps])) is not None
         for value in [pause.against(most_ms)]
     }
-    return found.against(most_ms) if len(verdicts) == 1 else None
+    return shortest.against(most_ms) if len(verdicts) == 1 else None
 
 
 def _settled(gap: GapRequests, arrived: bool) -> GapRequests:

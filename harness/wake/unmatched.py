@@ -87,12 +87,12 @@ class UnmatchedEvents:
         return event.false_accept(reviewed)
 
     def _changed(self, seq: int) -> str | None:
-        if (found := self._events.get(seq)) is None:
+        if (event := self._events.get(seq)) is None:
             return None
         self._add(seq, -1)
-        self._events[seq] = self._dressed(found)
+        self._events[seq] = self._dressed(event)
         self._add(seq, 1)
-        return found.device
+        return event.device
 
     def _dressed(self, event: UnmatchedWake) -> UnmatchedWake:
         word, by = self._reviews.get(event.seq, (None, ""))

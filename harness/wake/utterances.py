@@ -49,8 +49,8 @@ class Utterances:
                 return
 
     def ended(self, source: str, at_s: float) -> None:
-        if (found := self.open.pop(source, None)) is not None:
-            self.spans.append((*found, at_s))
+        if (opening := self.open.pop(source, None)) is not None:
+            self.spans.append((*opening, at_s))
 
     def rule(self, device: str, at_s: float) -> tuple[ReviewWord | None, str]:
         """The rule's explanation of an event, and the reason. Both are empty unless it fell into speech."""

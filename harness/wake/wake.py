@@ -44,8 +44,8 @@ class WakeFigures:
 
     @property
     def settings(self) -> WakeSettings:
-        found = next((one.listening for one in self._trials.values() if one.listening), None)
-        return found.settings if found else WakeSettings()
+        listening = next((trial.listening for trial in self._trials.values() if trial.listening), None)
+        return listening.settings if listening else WakeSettings()
 
     def add(self, entry: rows.Entry) -> None:
         if entry.seq <= self._seq:
@@ -65,9 +65,9 @@ class WakeFigures:
                     device.begin_run(same_time=same_time)
             case rows.AttemptStarted() as row if row.trial_id in self._trials:
                 self._begin(row)
-            case rows.StimulusSpoken() as said:
-                for play in self._running.get((said.trial_id, said.take, said.attempt), {}).values():
-                    play.row = said.measured(play.row)
+            case rows.StimulusSpoken() as stimulus:
+                for play in self._running.get((stimulus.trial_id, stimulus.take, stimulus.attempt), {}).values():
+                    play.row = stimulus.measured(play.row)
             case rows.AttemptFinished() as row:
                 counted = row.outcome is Outcome.COUNTED or self._probed(row)
                 self._end((row.trial_id, row.take, row.attempt), counted, entry.wall_s)
@@ -103,8 +103,8 @@ class WakeFigures:
 
     def plays(self, device: str) -> tuple[Play, ...]:
         """The plays of a device that count, one per trial, in the order of the plan."""
-        found = (self._counting.get(trial_id) for trial_id in self._trials)
-        return tuple(one[1][device] for one in found if one is not None and device in one[1])
+        entries = (self._counting.get(trial_id) for trial_id in self._trials)
+        return tuple(entry[1][device] for entry in entries if entry is not None and device in entry[1])
 
     def hits(self, device: str) -> Mapping[str, bool]:
         """Whether a device woke, by wake trial that counts."""
@@ -113,8 +113,8 @@ class WakeFigures:
 
     def explained(self, seq: int) -> bool | None:
         """Whether a stimulus or an earlier event explains the wake event of that row; None while its attempt runs."""
-        found = [device.explained(seq) for device in self._devices.values()]
-        return next((one for one in found if one is not False), False)
+        verdicts = [device.explained(seq) for device in self._devices.values()]
+        return next((verdict for verdict in verdicts if verdict is not False), False)
 
     def unmatched(self, device: str) -> tuple[UnmatchedWake, ...]:
         """All events of a device that matched no stimulus, in their order."""
@@ -245,10 +245,10 @@ class WakeFigures:
                 else:
                     device.lost.pop(seen.source, None)
                 device.changed = True
-            case seen_by.LinkLost(what=what):
+            case seen_by.LinkLost(what=problem):
                 self._speech.ended(name, seen.at.at_s)
                 device.cut(seen.at.at_s)
-                device.lost[seen.source], device.changed = what, True
+                device.lost[seen.source], device.changed = problem, True
             case seen_by.LinkBack():
                 device.lost.pop(seen.source, None)
                 device.changed = True
@@ -299,11 +299,11 @@ class DevicePair:
 def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[DevicePair, ...]:
     """Comparisons of a session's devices, in the order of the plan; none with fewer than two."""
     devices = figures.snapshot().devices
-    hits = {one.device: figures.hits(one.device) for one in devices} if len(devices) > 1 else {}
+    hits = {device.device: figures.hits(device.device) for device in devices} if len(devices) > 1 else {}
     plays = {name: {play.trial.id: play for play in figures.plays(name)} for name in hits}
     each = every_pair or len(devices) <= ALL_PAIRS
-    found: list[DevicePair] = []
-    for a, b in combinations(devices, 2) if each else ((devices[0], one) for one in devices[1:]):
+    pairs: list[DevicePair] = []
+    for a, b in combinations(devices, 2) if each else ((devices[0], device) for device in devices[1:]):
         first, second = hits[a.device], hits[b.device]
         shared = [trial for trial in first if trial in second]
         alone = tuple(trial for trial in shared if first[trial] and not second[trial])
@@ -312,5 +312,5 @@ def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[Devi
         accepts = a.after_review, b.after_review
         between = [later(plays[a.device][trial], plays[b.device][trial]) for trial in shared]
         lags = latency_figures([lag for lag in between if lag is not None])
-        found.append(DevicePair(a.device, b.device, counts, alone, other, accepts, lags))
-    return tuple(found)
+        pairs.append(DevicePair(a.device, b.device, counts, alone, other, accepts, lags))
+    return tuple(pairs)

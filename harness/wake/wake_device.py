@@ -170,7 +170,7 @@ class DeviceFigures:
             return False
         if self._merging.is_part(seq):
             return True
-        play = next((one for one in reversed(self._recent) if one.has(seq)), None)
+        play = next((play for play in reversed(self._recent) if play.has(seq)), None)
         if play is None:
             return False
         return None if play.state is PlayState.RUNNING and play.kind is not TrialKind.AMBIENT else True
@@ -292,7 +292,7 @@ class DeviceFigures:
         self.changed = False
         sums, counts = self._sums, self._events.counts(self.device)
         hours = sums.exposure_s / 3600
-        said = sum(sums.commands.values())
+        commands = sum(sums.commands.values())
         if self._latency is None:
             self._latency = latency_figures(list(self._delays.values()))
         if self._first_sounds is None:
@@ -314,7 +314,7 @@ class DeviceFigures:
             uncounted_events=counts.uncounted,
             pending_events=counts.pending,
             delays=self._latency,
-            commands=Share(sums.commands[CommandWord.MATCH], said),
+            commands=Share(sums.commands[CommandWord.MATCH], commands),
             substituted=sums.commands[CommandWord.SUBSTITUTION],
             link_up=not self.lost,
             link_trouble=next(reversed(self.lost.values()), ""),
@@ -332,7 +332,7 @@ class DeviceFigures:
             ),
             source_events=sums.seen_by.total(),
             disagreements=tuple(self._disagreements()),
-            inferred=tuple((what, count) for what, count in sums.inferred.most_common() if count),
+            inferred=tuple((evidence, count) for evidence, count in sums.inferred.most_common() if count),
             recoveries=tuple(recoveries(sums.pauses)),
             requests=by_gap(sums.requests),
             first_sounds=self._first_sounds,
@@ -355,7 +355,7 @@ class DeviceFigures:
     def _disagreements(self) -> Iterator[Disagreement]:
         label, sources = self._target.label, self._target.sources
         for seen, count in self._sums.seen_by.most_common():
-            missing = tuple(label(one) for one in sources if one not in seen)
+            missing = tuple(label(source) for source in sources if source not in seen)
             if missing and count:
                 yield Disagreement(tuple(map(label, seen)), missing, count)
 
@@ -500,7 +500,8 @@ class DeviceFigures:
                 rule=rule,
                 why=why,
                 sources=tuple(
-                    SourceTime(self._target.label(one.source), one.at, one.seq, one.inferred) for one in event.reports
+                    SourceTime(self._target.label(report.source), report.at, report.seq, report.inferred)
+                    for report in event.reports
                 ),
                 inferred=event.inferred,
             ),
@@ -509,34 +510,34 @@ class DeviceFigures:
 
     def _timeline(self) -> tuple[TimelineMark, ...]:
         marks: list[TimelineMark] = []
-        for one in reversed(self._shown):
-            marks.extend(reversed(list(self._marks(one))))
+        for subject in reversed(self._shown):
+            marks.extend(reversed(list(self._marks(subject))))
             if len(marks) >= MARKS:
                 break
         return tuple(sorted(marks[:MARKS], key=lambda mark: mark.start_s))
 
-    def _marks(self, one: Play | int) -> Iterator[TimelineMark]:
-        if isinstance(one, int):
-            yield from self._event_marks([one], "")
+    def _marks(self, subject: Play | int) -> Iterator[TimelineMark]:
+        if isinstance(subject, int):
+            yield from self._event_marks([subject], "")
             return
-        if one.started is None:
+        if subject.started is None:
             return
-        trial_id, row = one.trial.id, one.row
-        whole = one.host_s(0.0), one.host_s(max(0.0, one.end_s - one.start_s))
-        if one.state is PlayState.OUTSIDE:
+        trial_id, row = subject.trial.id, subject.row
+        whole = subject.host_s(0.0), subject.host_s(max(0.0, subject.end_s - subject.start_s))
+        if subject.state is PlayState.OUTSIDE:
             yield TimelineMark(MarkKind.INTERRUPTED, *whole, trial_id)
-        elif one.kind is TrialKind.AMBIENT:
+        elif subject.kind is TrialKind.AMBIENT:
             yield TimelineMark(MarkKind.AMBIENT, *whole, trial_id)
-        elif one.state is PlayState.COUNTED:
-            asked = one.kind is TrialKind.COMMAND
-            good = one.reading.command is CommandWord.MATCH if asked else one.reading.hit is not None
+        elif subject.state is PlayState.COUNTED:
+            is_command = subject.kind is TrialKind.COMMAND
+            good = subject.reading.command is CommandWord.MATCH if is_command else subject.reading.hit is not None
             kind = MarkKind.HIT if good else MarkKind.FALSE_REJECT
-            if one.kind is TrialKind.PROBE:
+            if subject.kind is TrialKind.PROBE:
                 kind = MarkKind.PROBE if good else MarkKind.PROBE_UNHEARD
-            phrase = one.host_s(row.query_start_s), one.host_s(row.query_end_s)
-            seq = one.reading.hit.seq if one.reading.hit else None
+            phrase = subject.host_s(row.query_start_s), subject.host_s(row.query_end_s)
+            seq = subject.reading.hit.seq if subject.reading.hit else None
             yield TimelineMark(kind, *phrase, trial_id, seq)
-        yield from self._event_marks([event.seq for event in one.events[-MARKS:]], trial_id)
+        yield from self._event_marks([event.seq for event in subject.events[-MARKS:]], trial_id)
 
     def _event_marks(self, seqs: Iterable[int], trial_id: str) -> Iterator[TimelineMark]:
         for seq in seqs:

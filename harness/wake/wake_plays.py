@@ -70,7 +70,7 @@ class HeardWake(NamedTuple):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        return tuple(one.source for one in self.reports)
+        return tuple(report.source for report in self.reports)
 
 
 @frozen
@@ -163,8 +163,8 @@ class Play:
     @property
     def transcribes(self) -> bool:
         """Whether it is a command whose words the device reports, or has reported."""
-        told = self.reading.counts is not None or ObservationKind.TRANSCRIPT in self.target.reports
-        return self.kind is TrialKind.COMMAND and told
+        has_words = self.reading.counts is not None or ObservationKind.TRANSCRIPT in self.target.reports
+        return self.kind is TrialKind.COMMAND and has_words
 
     @property
     def request(self) -> RequestSeen | None:
@@ -466,8 +466,8 @@ def _delay(play: Play, event: HeardWake, offset_s: float) -> Measured | None:
     """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add, and the
     length of stalls between them. None for a recording whose phrase ends nobody knows where: its energy is misled by
     breath, noise and further speech."""
-    said = play.trial.recipe.spoken_by
-    if isinstance(said, Recording) and said.phrase_end_s is None:
+    voice = play.trial.recipe.spoken_by
+    if isinstance(voice, Recording) and voice.phrase_end_s is None:
         return None
     exact = play.on_audio_line and event.audio_s is not None
     error_s = 0.0
@@ -499,17 +499,21 @@ def _of_command(play: Play, reading: PlayReading, window: Window) -> PlayReading
     """The first final transcript since the phrase began, or where there is none the first intent, and what it is worth.
     Words come when they come: those that the session credits to the attempt count, however late. The log does not say
     where the phrase of a command ends, so its event has no delay."""
-    said = [one for one in play.words if play.position_s(one.at, one.audio_s) >= window.start_s]
-    transcript = next((one for one in said if isinstance(one, Transcript)), None)
-    first = transcript or next(iter(said), None)
+    observations = [
+        observation
+        for observation in play.words
+        if play.position_s(observation.at, observation.audio_s) >= window.start_s
+    ]
+    transcript = next((observation for observation in observations if isinstance(observation, Transcript)), None)
+    first = transcript or next(iter(observations), None)
     if first is None:
         return replace(reading, delay=None, command=CommandWord.MISSING)
     text = first.text if isinstance(first, Transcript) else first.name
-    found = recognised(play.trial, text)
-    word = CommandWord.MATCH if found.recognised else CommandWord.SUBSTITUTION
+    recognition = recognised(play.trial, text)
+    word = CommandWord.MATCH if recognition.recognised else CommandWord.SUBSTITUTION
     at_s = play.position_s(first.at, first.audio_s) - play.start_s
     # The name of an intent does not count as a transcript.
-    counts = found.counts if transcript is not None else None
+    counts = recognition.counts if transcript is not None else None
     return replace(reading, delay=None, command=word, heard=text, heard_s=at_s, counts=counts)
 
 
@@ -538,18 +542,21 @@ class Merging:
     def add(self, report: HeardWake) -> tuple[list[HeardWake], list[HeardWake]]:
         """What a report changes: events that are gone, and those that are new in their place."""
         self._reports.append(report)
-        events = [(self._ranks[one.source], one.at.at_s) for one in self._reports]
+        events = [(self._ranks[report.source], report.at.at_s) for report in self._reports]
         groups = merge_sources(events, self._within_s)
-        found = [merged([self._reports[at] for at in group]) for group in groups]
-        before, self._events = self._events, {tuple(report.seq for report in one.reports): one for one in found}
-        gone = [one for key, one in before.items() if key not in self._events]
-        new = [one for key, one in self._events.items() if key not in before]
+        merged_events = [merged([self._reports[at] for at in group]) for group in groups]
+        before, self._events = (
+            self._events,
+            {tuple(report.seq for report in event.reports): event for event in merged_events},
+        )
+        gone = [event for key, event in before.items() if key not in self._events]
+        new = [event for key, event in self._events.items() if key not in before]
         self._forget()
         return gone, new
 
     def is_part(self, seq: int) -> bool:
         """Whether the report of that row belongs to an event that an earlier row began."""
-        return any(seq in key and one.seq != seq for key, one in self._events.items())
+        return any(seq in key and event.seq != seq for key, event in self._events.items())
 
     def begin_run(self) -> None:
         """Another process resumes the session; reports of the earlier one stay as they are."""
@@ -562,21 +569,21 @@ class Merging:
             if len(self._reports) <= KEPT:
                 return
             del self._events[key]
-            self._reports = [one for one in self._reports if one.seq not in key]
+            self._reports = [report for report in self._reports if report.seq not in key]
 
 
 def merged(reports: list[HeardWake]) -> HeardWake:
     """One event from the reports of different sources, in the order of the sources."""
-    best = min(reports, key=lambda one: (one.error_s, one.at.at_s))
-    first = min(reports, key=lambda one: one.seq)
-    phrases = [best.phrase, *(one.phrase for one in reports)]
-    scores = [best.score, *(one.score for one in reports)]
+    best = min(reports, key=lambda report: (report.error_s, report.at.at_s))
+    first = min(reports, key=lambda report: report.seq)
+    phrases = [best.phrase, *(report.phrase for report in reports)]
+    scores = [best.score, *(report.score for report in reports)]
     return best._replace(
         seq=first.seq,
         wall_s=first.wall_s,
         phrase=next(filter(None, phrases), ""),
         score=next((score for score in scores if score is not None), None),
         reports=tuple(reports),
-        inferred=best.inferred if all(one.inferred for one in reports) else "",
+        inferred=best.inferred if all(report.inferred for report in reports) else "",
         apart=all(report.apart for report in reports),
     )

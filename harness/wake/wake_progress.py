@@ -194,7 +194,7 @@ def recoveries(pauses: Counter[tuple[str, float, bool]]) -> Iterator[Recovery]:
     for say in dict.fromkeys(say for say, _, _ in pauses):
         counts = {pause_s: (pauses[say, pause_s, True], pauses[say, pause_s, False]) for _, pause_s, _ in pauses}
         heard = tuple((pause_s, Share(hits, hits + missed)) for pause_s, (hits, missed) in sorted(counts.items()))
-        if len(tested := tuple(one for one in heard if one[1].total)) > 1:
+        if len(tested := tuple(pair for pair in heard if pair[1].total)) > 1:
             yield Recovery(say, tested)
 
 
@@ -270,7 +270,7 @@ class WakeProgress:
     counted: int = 0
 
     def device(self, name: str) -> DeviceWake | None:
-        return next((one for one in self.devices if one.device == name), None)
+        return next((device for device in self.devices if device.device == name), None)
 
 
 LOOKS = 240
@@ -285,8 +285,8 @@ def ratio(share: Share, speakers: Speakers = _NO_SPEAKERS) -> Ratio:
     if not speakers.several:
         exact = clopper_pearson(share.count, share.total)
         return Ratio(share, exact, share_sequence(share.count, share.total), speakers)
-    found = over_voices(speakers.shares)
-    return Ratio(share, speakers=speakers) if found is None else Ratio(share, found.interval, found.any_time, speakers)
+    spans = over_voices(speakers.shares)
+    return Ratio(share, speakers=speakers) if spans is None else Ratio(share, spans.interval, spans.any_time, speakers)
 
 
 @lru_cache(maxsize=4096)
@@ -320,7 +320,7 @@ class Looks:
         chosen = list(self._raw)
         if self._last is not None and (not chosen or chosen[-1] is not self._last):
             chosen.append(self._last)
-        return tuple(_look(*one) for one in chosen)
+        return tuple(_look(*look) for look in chosen)
 
 
 @lru_cache(maxsize=8192)
@@ -347,8 +347,8 @@ def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
         case _:
             return ""
     for target in trial.listening.targets:
-        found = progress.device(target.device)
-        if found is None or figure not in dict(found.decisions):
+        device = progress.device(target.device)
+        if device is None or figure not in dict(device.decisions):
             return ""
     return f"{figure.replace('_', ' ')} are decided for every device"
 

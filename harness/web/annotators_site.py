@@ -89,7 +89,7 @@ class AnnotationSeat(Turns):
 
     def refresh(self) -> None:
         """Takes in labels given elsewhere."""
-        for desk in {id(one): one for one in (self.own, self.desk)}.values():
+        for desk in {id(desk): desk for desk in (self.own, self.desk)}.values():
             desk.refresh(self.room.rows)
 
     # Labels looked at again
@@ -105,7 +105,7 @@ class AnnotationSeat(Turns):
     def open(self, utterance: str) -> bool:
         """Opens an utterance with its labels; False when it may not be labelled again."""
         room, who, settles = self.room, self.own.annotator, self.own.adjudicating
-        if self.finding is None or all(one.id != utterance for one in room.utterances):
+        if self.finding is None or all(candidate.id != utterance for candidate in room.utterances):
             return False
         if not may_label_again(room.ledger, room.shares, who, utterance, adjudicating=settles):
             return False
@@ -176,20 +176,20 @@ def annotation_page(seat: AnnotationSeat, labels: LabelSet) -> Mapping[str, Any]
         "labelling": view.phase is AnnotationPhase.LABELLING,
         "again": seat.finding is not None,
         "finished": view.phase is AnnotationPhase.FINISHED,
-        "guide_of": [(one, labels.label(one)) for one in (view.group.intents if view.group else ())],
+        "guide_of": [(intent, labels.label(intent)) for intent in (view.group.intents if view.group else ())],
         "done_share": view.count.done / view.count.total if view.count.total else None,
     }
 
 
 def finding_page(seat: AnnotationSeat) -> Mapping[str, Any]:
     """Values of the search page."""
-    found, finding = seat.found(), seat.finding
+    hits, finding = seat.found(), seat.finding
     again = finding.again.view if finding is not None and finding.again is not None else None
     return {
         "words": finding.words if finding is not None else "",
-        "found": found[:MOST_FOUND],
+        "found": hits[:MOST_FOUND],
         "opened": finding.opened if finding is not None else "",
-        "many": len(found),
+        "many": len(hits),
         "said": again.said if again is not None else "",
         "can_undo": again is not None and again.can_undo,
         "adjudicating": seat.own.adjudicating,
@@ -248,8 +248,8 @@ def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
 
 def _writes(desk: AnnotationDesk, post: AnnotationPost) -> bool | None:
     """Calls the desk. Returns whether something was done; None for an unknown button. LogError, LogFull."""
-    what, _, detail = post.do.partition(".")
-    match what:
+    action, _, detail = post.do.partition(".")
+    match action:
         case "mark" if detail:
             return desk.mark(detail, *post.span)
         case "clear" if not detail:
@@ -293,12 +293,12 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         return "annotation_desk.html", annotation_page(seat, self._room.label_set)
 
     def _read(self, fields: Mapping[str, str], form: FormData) -> AnnotationPost:
-        struck, labels = (sorted(str(one) for one in form.getlist(name)) for name in ("struck", "label"))
+        struck, labels = (sorted(str(text) for text in form.getlist(name)) for name in ("struck", "label"))
         return AnnotationPost(
             do=fields.get("do", ""),
             turn=fields.get("turn", ""),
             sight=fields.get("sight", ""),
-            struck=frozenset(int(one) for one in struck if re.fullmatch(r"[0-9]{1,3}", one)),
+            struck=frozenset(int(number) for number in struck if re.fullmatch(r"[0-9]{1,3}", number)),
             labels=frozenset(labels),
             comment=fields.get("comment"),
             draft="has_draft" in fields,

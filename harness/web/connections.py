@@ -51,15 +51,15 @@ class PromptConnection(H11Protocol):
         """Closes the connection of this address that waited longest, when there are too many."""
         address = self.client and self.client[0]
         waiting = [
-            one
-            for one in self.connections
-            if isinstance(one, PromptConnection)
-            and not one._in_our_hands
-            and not one.transport.is_closing()
-            and (one.client and one.client[0]) == address
+            connection
+            for connection in self.connections
+            if isinstance(connection, PromptConnection)
+            and not connection._in_our_hands
+            and not connection.transport.is_closing()
+            and (connection.client and connection.client[0]) == address
         ]
         if len(waiting) > self.most_waiting:
-            min(waiting, key=lambda one: one._since_s).transport.abort()
+            min(waiting, key=lambda connection: connection._since_s).transport.abort()
 
     def _wait(self) -> None:
         self._deadline = self.loop.call_later(self.request_s, self._late)

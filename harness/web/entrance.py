@@ -265,10 +265,10 @@ class Logins:
         if not cookie or len(cookie) > 500:
             return None
         try:
-            found, made = self._serializer().loads(cookie, max_age=LIFE_S, return_timestamp=True)
+            payload, made = self._serializer().loads(cookie, max_age=LIFE_S, return_timestamp=True)
         except BadData:
             return None
-        visit_id, digest = found
+        visit_id, digest = payload
         if visit_id in self._left:
             return None
         invitation = self._invitations.by_digest(digest) if digest else None
@@ -324,7 +324,7 @@ class Brake:
         """Seconds for which that address is refused; 0 if it is not."""
         with self._lock:
             self._forget()
-            mine = [at_s for at_s, whose in self._tries if whose == address]
+            mine = [at_s for at_s, caller in self._tries if caller == address]
             if len(mine) >= TRIES:
                 return max(1.0, mine[-TRIES] + TRIES_IN_S - self._now_s())
             return 0.0
@@ -467,23 +467,23 @@ class Entrance(ABC):
         if not self._logins.is_form_word(visit, str(form.get("form_word", ""))):
             text = "This page was open for too long. Please send it again."
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
-        found = self._logins.log_in(str(form.get("token", ""))[:200])
-        if found is None and (wait_s := self._brake.wait_s(address)):
+        new_visit = self._logins.log_in(str(form.get("token", ""))[:200])
+        if new_visit is None and (wait_s := self._brake.wait_s(address)):
             wait = counted(round(wait_s / 60) + 1, "minute")
             text = f"Too many wrong invitations came from your network. Try again in {wait}."
             response = self._page("login.html", visit, 429, alert=text)
             response.headers["retry-after"] = str(math.ceil(wait_s))
             return self._with_cookie(response, visit)
-        if found is None:
+        if new_visit is None:
             self._brake.failed(address)
             text = (
                 "This invitation is wrong, has expired or was withdrawn. Ask the person who invited you for a new one."
             )
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
-        if visit.invitation == found.invitation:
+        if visit.invitation == new_visit.invitation:
             # The link was opened again: forms in other windows stay valid.
-            found = visit
-        return self._with_cookie(RedirectResponse(self.FIRST, 303), found)
+            new_visit = visit
+        return self._with_cookie(RedirectResponse(self.FIRST, 303), new_visit)
 
     async def _leave(self, request: Request) -> Response:
         visit = self._rater(request)

@@ -106,15 +106,22 @@ class Invitations:
     def by_token(self, token: str) -> Invitation | None:
         """The invitation of a valid token. A wrong token takes as long as a right one."""
         digest = token_digest(token)
-        found = None
-        for one in self.everyone:
-            if hmac.compare_digest(one.token_sha256, digest) and one.holds(self._wall_s()):
-                found = one
-        return found
+        match = None
+        for invitation in self.everyone:
+            if hmac.compare_digest(invitation.token_sha256, digest) and invitation.holds(self._wall_s()):
+                match = invitation
+        return match
 
     def by_digest(self, digest: str) -> Invitation | None:
         """The same by the hash of the token, for a visitor who is logged in."""
-        return next((one for one in self.everyone if one.token_sha256 == digest and one.holds(self._wall_s())), None)
+        return next(
+            (
+                invitation
+                for invitation in self.everyone
+                if invitation.token_sha256 == digest and invitation.holds(self._wall_s())
+            ),
+            None,
+        )
 
     def invite(
         self, raters: Sequence[str], days: float, *, adjudicator: bool = False, coordinator: bool = False
@@ -130,7 +137,7 @@ class Invitations:
         ]
         with self._changing() as invited:
             again = {name_key(rater) for rater in tokens}
-            rest = tuple(one for one in invited.invitations if name_key(one.rater) not in again)
+            rest = tuple(invitation for invitation in invited.invitations if name_key(invitation.rater) not in again)
             key = invited.site_key or secrets.token_hex(32)
             self._write(replace(invited, site_key=key, invitations=(*rest, *made)))
         return tokens
@@ -138,16 +145,17 @@ class Invitations:
     def revoke(self, raters: Sequence[str]) -> None:
         """Ends invitations at once, also for logged-in raters; InputError when one is not invited."""
         with self._changing() as invited:
-            known = {name_key(one.rater) for one in invited.invitations}
+            known = {name_key(invitation.rater) for invitation in invited.invitations}
             unknown = sorted(rater for rater in raters if name_key(rater) not in known)
             if unknown:
-                names = ", ".join(one.rater for one in invited.invitations) or "nobody"
+                names = ", ".join(invitation.rater for invitation in invited.invitations) or "nobody"
                 raise InputError(
                     f"{unknown[0]!r} is not invited", place=Place(str(self.path)), remedy=f"Invited: {names}"
                 )
             ended = {name_key(rater) for rater in raters}
             changed = [
-                replace(one, revoked=True) if name_key(one.rater) in ended else one for one in invited.invitations
+                replace(invitation, revoked=True) if name_key(invitation.rater) in ended else invitation
+                for invitation in invited.invitations
             ]
             self._write(replace(invited, invitations=tuple(changed)))
 
@@ -166,19 +174,19 @@ class Invitations:
         with self._lock:
             with disk_errors(f"{self.path} cannot be read"):
                 try:
-                    found = self.path.stat()
+                    stat = self.path.stat()
                 except FileNotFoundError:
                     return Invited("")
-                mark = (found.st_mtime_ns, found.st_ino, found.st_size)
+                mark = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
                 if self._read is not None and self._read[0] == mark:
                     return self._read[1]
-                if found.st_mode & 0o077:
+                if stat.st_mode & 0o077:
                     raise InputError(
                         "other users can read the file of invitations, and could log in as any rater",
                         place=Place(str(self.path)),
                         remedy=f"chmod 600 {self.path}",
                     )
-                content = self.path.read_bytes() if found.st_size <= MOST_BYTES else b""
+                content = self.path.read_bytes() if stat.st_size <= MOST_BYTES else b""
             invited = _parsed(content, self.path)
             self._read = (mark, invited)
             return invited

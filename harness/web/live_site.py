@@ -84,7 +84,7 @@ class LiveSession:
     def clip(self, name: str) -> Clip | None:
         """The clip of that name, if it is one of the last."""
         with self._lock:
-            return next((one for one in self._clips if one.name == name), None)
+            return next((clip for clip in self._clips if clip.name == name), None)
 
     def values(self) -> Mapping[str, object]:
         """What pages show of it, at most `LOOK_S` old, shared by all browsers."""
@@ -131,7 +131,7 @@ class LiveSession:
             case _:
                 pass
         lines = [*([] if line is None else [line]), *self._wake.add(entry)]
-        self._events.extend((clock, one.strip(), False) for one in lines)
+        self._events.extend((clock, text.strip(), False) for text in lines)
 
     def _closed(self, why: str) -> None:
         with self._lock:
@@ -156,14 +156,14 @@ class LiveSession:
         over = word in ("ENDED", "NOT RUNNING", "LOST")
         title = progress.session.title if progress.session else self.folder.name
         results = [
-            (f"{device.device}: {what}", told)
+            (f"{device.device}: {name}", figure)
             for device in wake.devices
-            for what, told in (
+            for name, figure in (
                 ("false rejects", ratio(device.false_rejects)),
                 ("false accepts", rate(device.after_review)),
             )
         ]
-        queries = any(one.trial.listening is None for one in progress.trials)
+        queries = any(trial.trial.listening is None for trial in progress.trials)
         if queries:
             results.append(("recognised", share_with_interval(progress.totals.recognised)))
         lines = totals_lines(progress.totals) if queries else [finished_line(progress.totals)]
@@ -229,13 +229,13 @@ class LiveSessions:
             return self._unreached
 
     def session(self, key: str) -> LiveSession | None:
-        return next((one for one in self.sessions if one.key == key), None)
+        return next((session for session in self.sessions if session.key == key), None)
 
     def close(self) -> None:
         self._stop.set()
         self._thread.join()
-        for one in self.sessions:
-            one.close()
+        for session in self.sessions:
+            session.close()
 
     def _watch(self) -> None:
         while not self._stop.wait(LOOK_S):
@@ -293,7 +293,7 @@ class LiveSite(Entrance):
 
     def _overview(self, request: Request) -> Response:
         visit = self._rater(request)
-        shown = [one.values() for one in self._sessions.sessions]
+        shown = [session.values() for session in self._sessions.sessions]
         return self._page("live.html", visit, sessions=shown, unreached=self._sessions.unreached, now=_clock())
 
     def _one(self, request: Request) -> Response:

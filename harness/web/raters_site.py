@@ -150,8 +150,13 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
         "exercises": len(round_.exercises),
         "names": names,
         "categories": [
-            {"id": one.value, "label": LABELS[one], "key": keys.categories[one], "guide": GUIDE[one]}
-            for one in Category
+            {
+                "id": category.value,
+                "label": LABELS[category],
+                "key": keys.categories[category],
+                "guide": GUIDE[category],
+            }
+            for category in Category
         ],
         "labels": LABELS,
         "given_text": given_text,
@@ -179,30 +184,31 @@ def desk_page(page: str, seat: Seat, round_: RatingRound) -> Mapping[str, Any]:
         "effect": item.effect if item else None,
         "effect_text": effect_text,
         "own": _OWN.get(view.own.status, "") if view.own is not None else "",
-        "flags": [(key, one.value, FLAG_TEXTS[one]) for key, one in zip(MENU_KEYS, Flag, strict=False)],
+        "flags": [(key, flag.value, FLAG_TEXTS[flag]) for key, flag in zip(MENU_KEYS, Flag, strict=False)],
         "sub_flags": [
-            (key, one.value, SUB_FLAG_TEXTS[one], _goes_with(one)) for key, one in zip(MENU_KEYS, SubFlag, strict=False)
+            (key, flag.value, SUB_FLAG_TEXTS[flag], _goes_with(flag))
+            for key, flag in zip(MENU_KEYS, SubFlag, strict=False)
         ],
-        "sub_flag_texts": {one.value: text for one, text in SUB_FLAG_TEXTS.items()},
-        "flag_texts": {one.value: text for one, text in FLAG_TEXTS.items()},
+        "sub_flag_texts": {flag.value: text for flag, text in SUB_FLAG_TEXTS.items()},
+        "flag_texts": {flag.value: text for flag, text in FLAG_TEXTS.items()},
         "done_share": view.count.done / view.count.total if view.count.total else None,
     }
 
 
 def coordinator_page(room: RatingRoom, giving: str, invited: Iterable[str]) -> Mapping[str, Any]:
     """Values of the progress page. giving: the rater whose open share is about to move, or ""."""
-    found, now_s = room.progress(invited), time.time()
+    raters, now_s = room.progress(invited), time.time()
     named = room.round.raters
-    giver = next((one for one in found if one.rater == giving and one.rater in named), None)
+    giver = next((progress for progress in raters if progress.rater == giving and progress.rater in named), None)
     return {
-        "raters": found,
+        "raters": raters,
         "responses": len(room.items),
         "disputed": len(room.disputed),
         "known": sum(item.hidden.gold is not None for item in room.items),
         "shared_out": is_shared_out(room.round),
         "giving": giver,
-        "others": [one for one in found if one.rater in named and one is not giver],
-        "ago": [None if (at_s := one.rows.last_wall_s) is None else max(0.0, now_s - at_s) for one in found],
+        "others": [progress for progress in raters if progress.rater in named and progress is not giver],
+        "ago": [None if (at_s := progress.rows.last_wall_s) is None else max(0.0, now_s - at_s) for progress in raters],
     }
 
 
@@ -214,14 +220,14 @@ def given_text(row: Judgment) -> str:
         case JudgmentStatus.HELD:
             return "held until its effect is known"
         case JudgmentStatus.FLAGGED:
-            return f"put aside, {', '.join(FLAG_TEXTS.get(Flag(one), one) for one in row.flags)}"
+            return f"put aside, {', '.join(FLAG_TEXTS.get(Flag(flag), flag) for flag in row.flags)}"
         case _:
-            flags = "".join(f", {SUB_FLAG_TEXTS[SubFlag(one)]}" for one in row.sub_flags)
+            flags = "".join(f", {SUB_FLAG_TEXTS[SubFlag(flag)]}" for flag in row.sub_flags)
             return f"{LABELS[row.category]}{flags}" if row.category is not None else ""
 
 
 def _goes_with(flag: SubFlag) -> str:
-    return ", ".join(LABELS[one] for one, allowed in SUB_FLAGS_OF.items() if flag in allowed)
+    return ", ".join(LABELS[category] for category, allowed in SUB_FLAGS_OF.items() if flag in allowed)
 
 
 def _may_ask(view: SittingView, round_: RatingRound) -> bool:
@@ -279,10 +285,10 @@ def _take_draft(seat: Seat, post: Post) -> None:
         desk.effect_claimed(claimed)
 
 
-def _writes(seat: Seat, what: str, detail: str) -> bool:
+def _writes(seat: Seat, action: str, detail: str) -> bool:
     """Calls the desk; False for an unknown button. LogError, LogFull."""
     desk = seat.desk
-    match what:
+    match action:
         case "label" if detail in _CATEGORIES:
             desk.judge(Category(detail))
         case "flag" if detail in _FLAGS:
@@ -290,7 +296,7 @@ def _writes(seat: Seat, what: str, detail: str) -> bool:
         case "open":
             desk.open(detail)
         case "skip" | "hold" | "undo" | "earlier" | "later" | "leave" | "go_on" | "release_held":
-            getattr(desk, what)()
+            getattr(desk, action)()
         case "take" if seat.aid is not None and seat.aid.ending is not None:
             desk.conclude(seat.aid)
         case _:
@@ -299,8 +305,8 @@ def _writes(seat: Seat, what: str, detail: str) -> bool:
 
 
 def _aid(seat: Seat, detail: str) -> None:
-    what, _, answer = detail.partition(".")
-    match what:
+    action, _, answer = detail.partition(".")
+    match action:
         case "open":
             seat.aid = seat.desk.begin_aid() or seat.aid
         case "close":
@@ -320,8 +326,8 @@ def _count(text: str) -> int:
     return min(int(text), MOST_MS) if re.fullmatch(r"[0-9]{1,9}", text) else 0
 
 
-_CATEGORIES = frozenset(one.value for one in Category)
-_FLAGS = frozenset(one.value for one in Flag)
+_CATEGORIES = frozenset(category.value for category in Category)
+_FLAGS = frozenset(flag.value for flag in Flag)
 
 
 COORDINATE = "/coordinate"
@@ -374,7 +380,7 @@ class RatersSite(SeatedSite[Seat, Post]):
     def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
         """Without invalid answers."""
         confidence = fields.get("confidence", "")
-        sub_flags = sorted(str(one) for one in form.getlist("sub_flag"))
+        sub_flags = sorted(str(text) for text in form.getlist("sub_flag"))
         return Post(
             do=fields.get("do", ""),
             sight=fields.get("item", ""),
@@ -392,19 +398,19 @@ class RatersSite(SeatedSite[Seat, Post]):
         )
 
     def _apply(self, seat: Seat, post: Post) -> PostFate:
-        what, _, detail = post.do.partition(".")
-        outlasts = what not in ("undo", "aid", "go_on", "earlier", "later", "leave")
+        action, _, detail = post.do.partition(".")
+        outlasts = action not in ("undo", "aid", "go_on", "earlier", "later", "leave")
         fate = seat.standing(post, outlasts=outlasts)
         if fate is PostFate.STALE and post.do == "go_on":
             return PostFate.REPEATED  # the explanation was left already
-        if fate is PostFate.STALE and what == "open":
+        if fate is PostFate.STALE and action == "open":
             fate = PostFate.DONE  # from a list of any age: this judges nothing
         if fate is not PostFate.DONE:
             return fate
         seat.heard(post.page, post.plays, post.heard_ms, self._now_s(), to_end=post.heard_end)
         if post.draft:
             _take_draft(seat, post)
-        match what:
+        match action:
             case "draft":
                 return PostFate.DONE
             case "aid":
@@ -414,7 +420,7 @@ class RatersSite(SeatedSite[Seat, Post]):
                 seat.desk.show_transcript()
                 return PostFate.DONE
         seat.desk.ids.begin(post.request)
-        if not _writes(seat, what, detail):
+        if not _writes(seat, action, detail):
             return PostFate.UNKNOWN
         seat.next_turn(post.request)
         return PostFate.DONE
@@ -425,15 +431,15 @@ class RatersSite(SeatedSite[Seat, Post]):
         words = search_words(request.query_params.get("words", ""))
         place = self._place(visit)
         with seat.lock:
-            found = seat.desk.given(words)
+            hits = seat.desk.given(words)
             return self._page(
                 "earlier.html",
                 visit,
                 place=place,
                 turn=seat.turn,
                 words=words,
-                many=len(found),
-                found=found[:MOST_FOUND],
+                many=len(hits),
+                found=hits[:MOST_FOUND],
                 adjudicating=place == ADJUDICATE,
             )
 
@@ -445,7 +451,7 @@ class RatersSite(SeatedSite[Seat, Post]):
     async def _reassign(self, request: Request) -> Response:
         visit = self._coordinator(request)
         fields, form = await self._checked_form(request, visit)
-        to = [str(one) for one in form.getlist("to")]
+        to = [str(rater) for rater in form.getlist("to")]
         return await run_in_threadpool(self._reassigned, visit, fields.get("rater", ""), to)
 
     def _reassigned(self, visit: Visit, rater: str, to: Sequence[str]) -> Response:
@@ -471,9 +477,9 @@ class RatersSite(SeatedSite[Seat, Post]):
     ) -> Response:
         now_s = time.time()
         invited = [
-            one.rater
-            for one in self.invitations.everyone
-            if one.holds(now_s) and not one.adjudicator and not one.coordinator
+            invitation.rater
+            for invitation in self.invitations.everyone
+            if invitation.holds(now_s) and not invitation.adjudicator and not invitation.coordinator
         ]
         values = coordinator_page(self._room, giving, invited)
         return self._page("coordinate.html", visit, status, said=said, alert=alert, **values)

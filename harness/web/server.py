@@ -115,7 +115,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
             f"the {called} is not installed ({error.name} is missing)", remedy=f"Install it: {pip_install('web')}"
         ) from error
     invitations = Invitations(options.invitations)
-    if not options.invite and not any(one.holds(time.time()) for one in invitations.everyone):
+    if not options.invite and not any(invitation.holds(time.time()) for invitation in invitations.everyone):
         raise InputError(
             "nobody is invited, or all invitations have ended",
             place=Place(str(options.invitations)),
@@ -164,14 +164,14 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
 def _run(run: object, listening: socket.socket, called: str) -> None:
     """uvicorn raises the ending signal again. All is done by then; it must not end this process."""
     assert callable(run)
-    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {signum: signal.signal(signum, lambda *_: None) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:
         run(sockets=[listening])
     except SystemExit as error:
         raise HarnessError(f"the {called} could not start") from error
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
         listening.close()
 
 

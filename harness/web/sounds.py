@@ -56,11 +56,11 @@ def picture(content: bytes) -> bytes:
 def ranged(content: bytes, media_type: str, wanted: str | None) -> Response:
     """The content, or the range that a Range header requests (RFC 9110, 14)."""
     headers = {"accept-ranges": "bytes"}
-    found = _RANGE.fullmatch(wanted.strip()) if wanted else None
-    if found is None or found.groups() == ("", ""):
+    match = _RANGE.fullmatch(wanted.strip()) if wanted else None
+    if match is None or match.groups() == ("", ""):
         # For several ranges, other units and invalid values, the answer may be the whole content.
         return Response(content, media_type=media_type, headers=headers)
-    first, last = found.groups()
+    first, last = match.groups()
     length = len(content)
     start = int(first) if first else max(0, length - int(last))
     end = min(length - 1, int(last)) if first and last else length - 1

@@ -8,5 +8,7 @@ from playwright.sync_api import Page
 
 def barriers(page: Page) -> list[str]:
     """A line for each rule of axe-core that the page breaks, with the elements."""
-    found = Axe().run(page).response["violations"]
-    return [f"{one['id']}: {one['help']}: {[node['html'][:200] for node in one['nodes'][:5]]}" for one in found]
+    violations = Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']}: {rule['help']}: {[node['html'][:200] for node in rule['nodes'][:5]]}" for rule in violations
+    ]

@@ -103,10 +103,10 @@ class Cable:
         self._answer()
 
     def _answer(self) -> None:
-        said = known(self._process.stdout)
-        ready, _, _ = select.select([said], [], [], 10)
+        output = known(self._process.stdout)
+        ready, _, _ = select.select([output], [], [], 10)
         assert ready, "the cable does not answer"
-        assert said.readline() == b"ok\n"
+        assert output.readline() == b"ok\n"
 
 
 @dataclass
@@ -225,11 +225,11 @@ def _qemu(folder: Path, machine: str, firmware: list[str], after: list[str]) -> 
         command += ["-chardev", f"socket,id=c,path={line},server=on,wait=off", "-serial", "chardev:c", *after]
         command += ["-qmp", f"unix:{monitor},server=on,wait=off"]
         process = stack.enter_context(_running(command))
-        asked = Monitor(monitor, process)
-        stack.callback(asked.close)
+        qmp = Monitor(monitor, process)
+        stack.callback(qmp.close)
         cable = Cable(line, folder / "cable")
         stack.callback(cable.close)
-        yield QemuBoard(cable.port, cable, process, asked)
+        yield QemuBoard(cable.port, cable, process, qmp)
 
 
 class Monitor:

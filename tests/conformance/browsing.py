@@ -128,5 +128,5 @@ def windows(browser: Browser, site: Inviting) -> Iterator[Callable[[str], Window
         return Window(contexts[-1], site, name)
 
     yield opened
-    for one in contexts:
-        one.close()
+    for context in contexts:
+        context.close()

@@ -77,8 +77,8 @@ def lab_sound() -> Iterator[LabSoundServer]:
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     """A whole lab of the module's own, with the assistant as it is shipped."""
-    with lab_of_its_own() as one:
-        yield one
+    with lab_of_its_own() as own_lab:
+        yield own_lab
 
 
 @pytest.fixture(scope="module")

@@ -100,10 +100,10 @@ def loudspeaker(folder: Path, server: LabSoundServer) -> Iterator[Row]:
 
 @contextmanager
 def microphone(folder: Path, server: LabSoundServer) -> Iterator[Row]:
-    with player("dut_speaker") as (device, told):
+    with player("dut_speaker") as (device, events):
 
         def speak(_: Driver) -> None:
-            count = len(told.ended)
+            count = len(events.ended)
             noise = np.random.default_rng(1).normal(0, 0.1, RATE_HZ // 2)
             tone = np.sin(2 * np.pi * 150 * np.arange(RATE_HZ // 2) / RATE_HZ) * (noise + 0.3)
             device.play(f"speech {count}", Waveform(tone.astype(np.float32), RATE_HZ))
@@ -317,7 +317,7 @@ _DRIVERS = (
     camera,
     home_assistant,
 )
-ROWS = {one.__name__: one for one in _DRIVERS} | {
+ROWS = {driver.__name__: driver for driver in _DRIVERS} | {
     "wyoming:server": wyoming_server,
     "esphome:assistant": esphome_assistant,
 }

@@ -99,15 +99,15 @@ class Watcher:
     def ask(self, command: Command) -> Answered:
         """Sends it and waits for its answer."""
         self.client.send(command)
-        found: list[Answered] = []
+        answers: list[Answered] = []
 
         def answered() -> bool:
             wanted = getattr(command, "id", "")
-            found.extend(m for m in self.messages if isinstance(m, Answered) and m.command_id == wanted)
-            return bool(found)
+            answers.extend(m for m in self.messages if isinstance(m, Answered) and m.command_id == wanted)
+            return bool(answers)
 
         wait_for(answered, what=f"the answer to {command}")
-        return found[0]
+        return answers[0]
 
     def reached(self, word: StateWord, after_s: float = 0.0) -> float | None:
         """When that state was told after a moment; None when it was not."""

@@ -133,7 +133,7 @@ class EsphomeFarEnd:
         self.frozen = False
         self.stubborn = False
         self.commands: list[tuple[int, object]] = []
-        self.states: dict[int, Any] = {one.key: one for one in STATES}
+        self.states: dict[int, Any] = {state.key: state for state in STATES}
         self.log_levels: list[int] = []
         self.restarts = 0
         self.features = VOICE | API_AUDIO | ANNOUNCE
@@ -170,23 +170,23 @@ class EsphomeFarEnd:
             server, self._server = self._server, None
             links, self._links = self._links, []
             self._listening_to, self._states_to, self.assistant = [], [], None
-        for one in (*links, *([server] if server else [])):
+        for link in (*links, *([server] if server else [])):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                link.shutdown(socket.SHUT_RDWR)
+            link.close()
 
     def log(self, line: str) -> None:
         """A line of the log, in the colours of ESPHome, as soon as somebody listens."""
         message = pb.SubscribeLogsResponse(level=5, message=f"\033[0;36m{line}\033[0m".encode())
         until(lambda: self._listening_to, otherwise="nobody listens to its log")
-        for one in tuple(self._listening_to):
-            self._send(one, message)
+        for peer in tuple(self._listening_to):
+            self._send(peer, message)
 
     def state(self, message: Message) -> None:
         """A new state of an entity, as soon as somebody listens."""
         until(lambda: self._states_to, otherwise="nobody listens to its states")
-        for one in tuple(self._states_to):
-            self._send(one, message)
+        for peer in tuple(self._states_to):
+            self._send(peer, message)
 
     def wake(self, phrase: str = "Okay Nabu", flags: int = 0) -> None:
         """It has found its wake phrase, and waits until its assistant has answered."""
@@ -221,8 +221,8 @@ class EsphomeFarEnd:
 
     def garbage(self) -> None:
         """Bytes that are not a frame."""
-        for one in tuple(self._links):
-            one.sendall(b"\xff" * 100)
+        for link in tuple(self._links):
+            link.sendall(b"\xff" * 100)
 
     def __enter__(self) -> EsphomeFarEnd:
         return self
@@ -252,10 +252,10 @@ class EsphomeFarEnd:
             finally:
                 self._subscribe(peer, False)
                 with self._lock:
-                    self._links = [one for one in self._links if one is not link]
+                    self._links = [other for other in self._links if other is not link]
 
-    def _answer(self, peer: Plain | Encrypted, asked: Message) -> None:
-        match type(asked).__name__:
+    def _answer(self, peer: Plain | Encrypted, request: Message) -> None:
+        match type(request).__name__:
             case "HelloRequest":
                 hello = pb.HelloResponse(api_version_major=1, api_version_minor=14, server_info="far end", name="pe")
                 self._send(peer, hello)
@@ -267,17 +267,17 @@ class EsphomeFarEnd:
                 about.voice_assistant_feature_flags = self.features
                 self._send(peer, about)
             case "ListEntitiesRequest":
-                for one in (*ENTITIES, pb.ListEntitiesDoneResponse()):
-                    self._send(peer, one)
+                for entity in (*ENTITIES, pb.ListEntitiesDoneResponse()):
+                    self._send(peer, entity)
             case "SubscribeLogsRequest":
-                self.log_levels.append(asked.level)  # type: ignore[attr-defined]
+                self.log_levels.append(request.level)  # type: ignore[attr-defined]
                 self._listening_to.append(peer)
             case "SubscribeStatesRequest":
-                for one in self.states.values():
-                    self._send(peer, one)
+                for state in self.states.values():
+                    self._send(peer, state)
                 self._states_to.append(peer)
             case "SwitchCommandRequest" | "SelectCommandRequest" | "NumberCommandRequest":
-                key, value = asked.key, asked.state  # type: ignore[attr-defined]
+                key, value = request.key, request.state  # type: ignore[attr-defined]
                 self.commands.append((key, value))
                 if not self.stubborn:
                     self.states[key] = type(self.states[key])(key=key, state=value)
@@ -285,7 +285,7 @@ class EsphomeFarEnd:
             case "ButtonCommandRequest":
                 self.restarts += 1
             case "SubscribeVoiceAssistantRequest":
-                self._subscribe(peer, asked.subscribe)  # type: ignore[attr-defined]
+                self._subscribe(peer, request.subscribe)  # type: ignore[attr-defined]
             case "VoiceAssistantConfigurationRequest":
                 answer = pb.VoiceAssistantConfigurationResponse(max_active_wake_words=2)
                 if self.assistant is peer:  # another client gets an empty answer
@@ -294,13 +294,13 @@ class EsphomeFarEnd:
                     answer.active_wake_words.append("hey_jarvis")
                 self._send(peer, answer)
             case "VoiceAssistantResponse":
-                self.responses.append(asked)
+                self.responses.append(request)
             case "VoiceAssistantEventResponse":
-                name = pb.VoiceAssistantEvent.Name(asked.event_type)  # type: ignore[attr-defined]
-                data = {one.name: one.value for one in asked.data}  # type: ignore[attr-defined]
+                name = pb.VoiceAssistantEvent.Name(request.event_type)  # type: ignore[attr-defined]
+                data = {entry.name: entry.value for entry in request.data}  # type: ignore[attr-defined]
                 self.events.append((name.removeprefix("VOICE_ASSISTANT_"), data))
             case "VoiceAssistantAnnounceRequest":
-                self.played.append((asked.media_id, asked.text))  # type: ignore[attr-defined]
+                self.played.append((request.media_id, request.text))  # type: ignore[attr-defined]
                 self._send(peer, pb.VoiceAssistantAnnounceFinished(success=self.plays))
             case "DisconnectRequest":
                 self._send(peer, pb.DisconnectResponse())

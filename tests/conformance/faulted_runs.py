@@ -104,7 +104,7 @@ class Session:
         self._attach()
 
     def _made(self) -> list[Path]:
-        return [one.parent for one in (self.root / "sessions").glob("[!.]*/log.sqlite")]
+        return [log.parent for log in (self.root / "sessions").glob("[!.]*/log.sqlite")]
 
     def _start(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -143,7 +143,7 @@ class Session:
 
         def began() -> list[float]:
             seen = self.observations(StimulusStarted, source, after_s)
-            return [at_s for at_s, one in seen if one.play_id.startswith(trial)]
+            return [at_s for at_s, start in seen if start.play_id.startswith(trial)]
 
         wait_for(lambda: bool(began()) or bool(self.watcher.closed), within_s, f"{trial} on {source}")
         assert began(), f"{trial} was over before: {self.screen()}"
@@ -156,14 +156,14 @@ class Session:
         return at_s - struck_s, row.cause
 
     def _cuts(self, after_s: float) -> list[tuple[float, AttemptFinished]]:
-        found = self.records(AttemptFinished, after_s)
-        return [(at_s, row) for at_s, row in found if row.outcome is Outcome.INTERRUPTED]
+        attempts = self.records(AttemptFinished, after_s)
+        return [(at_s, row) for at_s, row in attempts if row.outcome is Outcome.INTERRUPTED]
 
     def lost(self, source: str, struck_s: float, within_s: float = 45.0) -> tuple[float, str]:
         """How long after the stroke the link was lost, and what the driver says of it."""
         wait_for(lambda: bool(self.observations(LinkLost, source, struck_s)), within_s, f"the loss of {source}")
-        at_s, one = self.observations(LinkLost, source, struck_s)[0]
-        return at_s - struck_s, one.what
+        at_s, loss = self.observations(LinkLost, source, struck_s)[0]
+        return at_s - struck_s, loss.what
 
     def back(self, source: str, mended_s: float, within_s: float = 180.0) -> float:
         """How long after the repair the link was back."""
@@ -188,14 +188,14 @@ def figures(entries: Iterable[Entry]) -> WakeProgress:
 def true_events(entries: list[Entry], room: Path) -> dict[str, list[float]]:
     """Where the firmware's own spotter wakes in the sound of each trial, made again from the plan."""
     renders = renderer()
-    found = {}
+    events = {}
     for trial in plan_of(entries).values():
         sound = renders.render(trial.recipe).waveform
         path = room / "truth.s16"
         np.clip(np.rint(sound.samples * 32768), -32768, 32767).astype("<i2").tofile(path)
-        said = subprocess.run([built("host") / "vh_spot", path], capture_output=True, text=True, check=True).stdout
-        found[trial.id] = [int(line.split()[0]) / sound.rate_hz for line in said.splitlines()]
-    return found
+        output = subprocess.run([built("host") / "vh_spot", path], capture_output=True, text=True, check=True).stdout
+        events[trial.id] = [int(line.split()[0]) / sound.rate_hz for line in output.splitlines()]
+    return events
 
 
 def counted_events(entries: list[Entry]) -> Events:
@@ -214,7 +214,7 @@ def counted_events(entries: list[Entry]) -> Events:
         for row in records(entries, Observed)
         if isinstance(row.observation, StimulusStarted) and row.observation.audio_s is not None
     }
-    found: Events = {}
+    events: Events = {}
     for entry in entries:
         match entry.record:
             case Observed(observation=Wake(source=source, audio_s=float(audio_s))) as row:
@@ -222,16 +222,16 @@ def counted_events(entries: list[Entry]) -> Events:
                     play_id = f"{row.trial_id}.t{row.take}.a{row.attempt}"
                     place_s = audio_s - starts[source, play_id]
                     if place_s >= 0:
-                        found.setdefault(source, {}).setdefault(row.trial_id or "", []).append(place_s)
+                        events.setdefault(source, {}).setdefault(row.trial_id or "", []).append(place_s)
             case _:
                 pass
-    return found
+    return events
 
 
 def causes(entries: list[Entry]) -> list[str]:
     """Why attempts were interrupted, in order."""
-    found = (entry.record for entry in entries if isinstance(entry.record, AttemptFinished))
-    return [row.cause for row in found if row.outcome is Outcome.INTERRUPTED]
+    attempts = (entry.record for entry in entries if isinstance(entry.record, AttemptFinished))
+    return [row.cause for row in attempts if row.outcome is Outcome.INTERRUPTED]
 
 
 def assert_whole(folder: Path, *, skipped: int = 0, takes: int = 1) -> list[Entry]:
@@ -248,9 +248,9 @@ def assert_whole(folder: Path, *, skipped: int = 0, takes: int = 1) -> list[Entr
     assert max(Counter(row.trial_id for row in verdicts).values()) == takes
     assert set(Counter((row.trial_id, row.take) for row in verdicts).values()) == {1}
     assert Counter(row.outcome for row in verdicts if row.take == takes or takes == 1)[Outcome.SKIPPED] == skipped
-    begun = records(entries, AttemptStarted)
+    starts = records(entries, AttemptStarted)
     ended = records(entries, AttemptFinished)
-    named = [(row.trial_id, row.take, row.attempt) for row in begun]
+    named = [(row.trial_id, row.take, row.attempt) for row in starts]
     assert sorted(named) == sorted((row.trial_id, row.take, row.attempt) for row in ended)
     assert len(named) == len(set(named))
     for verdict in verdicts:
@@ -263,23 +263,25 @@ def assert_whole(folder: Path, *, skipped: int = 0, takes: int = 1) -> list[Entr
         ]
         assert counted == ([verdict.attempts] if verdict.outcome is Outcome.COUNTED else [])
     latest = {row.trial_id: row for row in verdicts}
-    _assert_true({one for one, row in latest.items() if row.outcome is Outcome.COUNTED}, entries, folder.parent)
+    _assert_true(
+        {trial_id for trial_id, row in latest.items() if row.outcome is Outcome.COUNTED}, entries, folder.parent
+    )
     return entries
 
 
 def _assert_true(counted: set[str], entries: list[Entry], room: Path) -> None:
     """Each device's events and figures are those of the spotter in a file, over the trials that count."""
-    true, heard, found = true_events(entries, room), counted_events(entries), figures(entries)
-    calls = {one for one in counted if one.startswith("call")}
-    assert len(found.devices) == 2
-    for device in found.devices:
-        mine = {one: heard.get(device.device, {}).get(one, []) for one in counted}
+    true, heard, snapshot = true_events(entries, room), counted_events(entries), figures(entries)
+    calls = {trial_id for trial_id in counted if trial_id.startswith("call")}
+    assert len(snapshot.devices) == 2
+    for device in snapshot.devices:
+        mine = {trial_id: heard.get(device.device, {}).get(trial_id, []) for trial_id in counted}
         for trial_id in counted:
             met, wanted = _after_the_join(mine[trial_id]), _after_the_join(true[trial_id])
             assert met == pytest.approx(wanted, abs=SAME_PLACE_S), (device.device, trial_id, met, wanted)
-        assert device.hits == sum(bool(true[one]) for one in calls)
-        assert device.false_rejects.share.count == sum(not true[one] for one in calls)
-        assert device.false_accepts.count == sum(len(mine[one]) for one in counted - calls)
+        assert device.hits == sum(bool(true[call]) for call in calls)
+        assert device.false_rejects.share.count == sum(not true[call] for call in calls)
+        assert device.false_accepts.count == sum(len(mine[trial_id]) for trial_id in counted - calls)
         assert device.exposure_s == pytest.approx(SEGMENT_S * len(counted - calls), abs=0.01)
         assert device.unproven_s == pytest.approx(0.0, abs=0.01)
         assert device.link_up

@@ -136,8 +136,8 @@ class HassFarEnd:
             with self._lock:
                 self._peers.pop(link, None)
 
-    def _carry_out(self, link: ServerConnection, asked: dict[str, Any]) -> None:
-        number, kind = asked["id"], asked["type"]
+    def _carry_out(self, link: ServerConnection, request: dict[str, Any]) -> None:
+        number, kind = request["id"], request["type"]
         self.asked.append(kind)
         if self.garbage:
             link.send(self.garbage)
@@ -151,7 +151,7 @@ class HassFarEnd:
             event: Any = None
             match kind:
                 case "get_states":
-                    result = [{"entity_id": one, "state": state} for one, state in self.states.items()]
+                    result = [{"entity_id": entity_id, "state": state} for entity_id, state in self.states.items()]
                     result.append({"entity_id": "light.kitchen", "state": "off"})
                 case "render_template":
                     event = {"result": self.now_s(), "listeners": {"time": True}}
@@ -159,12 +159,17 @@ class HassFarEnd:
                     result = {"pipelines": [{"id": PIPELINE, "name": "Home"}], "preferred_pipeline": PIPELINE}
                 case "subscribe_entities":
                     self._peers[link] = number
-                    named = {one: self.states[one] for one in asked["entity_ids"]}
-                    event = {"a": {one: {"s": s, "a": {}, "lc": self.since.get(one, 1.0)} for one, s in named.items()}}
+                    named = {entity_id: self.states[entity_id] for entity_id in request["entity_ids"]}
+                    event = {
+                        "a": {
+                            entity_id: {"s": s, "a": {}, "lc": self.since.get(entity_id, 1.0)}
+                            for entity_id, s in named.items()
+                        }
+                    }
                 case "assist_pipeline/pipeline_debug/list":
-                    result = {"pipeline_runs": [{"pipeline_run_id": one, "timestamp": ""} for one in self.runs]}
+                    result = {"pipeline_runs": [{"pipeline_run_id": run_id, "timestamp": ""} for run_id in self.runs]}
                 case "assist_pipeline/pipeline_debug/get":
-                    result = {"events": self.runs[asked["pipeline_run_id"]]}
+                    result = {"events": self.runs[request["pipeline_run_id"]]}
                 case "assist_satellite/get_configuration" if self.wake_words is None:
                     error = {"code": "unknown_error", "message": "Unknown error"}  # as for a Wyoming satellite
                     self._send(link, {"id": number, "type": "result", "success": False, "error": error})
@@ -176,7 +181,7 @@ class HassFarEnd:
                 case "conversation/agent/homeassistant/debug":
                     named = {"name": "HassTurnOn"}
                     known = {"intent": named, "slots": {"name": "kitchen light"}, "match": True, "source": "builtin"}
-                    result = {"results": [known if "light" in asked["sentences"][0] else None]}
+                    result = {"results": [known if "light" in request["sentences"][0] else None]}
             self._send(link, {"id": number, "type": "result", "success": True, "result": result})
             if event is not None:
                 self._send(link, {"id": number, "type": "event", "event": event})

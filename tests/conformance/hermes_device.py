@@ -68,15 +68,17 @@ class HermesDevice:
         timer.start()
 
     def _heard(self, play_id: str, answer: Sequence[Told]) -> None:
-        said = [self._say(f"hermes/audioServer/{SITE}/playFinished", {"id": play_id, "siteId": SITE})]
-        for one in answer:
-            if not one.name:
-                said.append(self._say("hermes/nlu/intentNotRecognized", {"input": "?", "siteId": SITE}))
+        messages = [self._say(f"hermes/audioServer/{SITE}/playFinished", {"id": play_id, "siteId": SITE})]
+        for frame in answer:
+            if not frame.name:
+                messages.append(self._say("hermes/nlu/intentNotRecognized", {"input": "?", "siteId": SITE}))
                 continue
-            slots = [{"slotName": name, "value": {"kind": "Unknown", "value": value}} for name, value in one.slots]
-            intent = {"intentName": one.name, "confidenceScore": 0.9}
-            said.append(self._say(f"hermes/intent/{one.name}", {"siteId": SITE, "intent": intent, "slots": slots}))
-        for one_said in said:
+            slots = [{"slotName": name, "value": {"kind": "Unknown", "value": value}} for name, value in frame.slots]
+            intent = {"intentName": frame.name, "confidenceScore": 0.9}
+            messages.append(
+                self._say(f"hermes/intent/{frame.name}", {"siteId": SITE, "intent": intent, "slots": slots})
+            )
+        for one_said in messages:
             one_said.wait_for_publish(5)
         self.told[play_id] = tuple(answer)
 

@@ -45,7 +45,9 @@ def probe(folder: Path, memory_s: float, waits_s: Sequence[float], repeat: int) 
     folder.mkdir(parents=True)
     settings, scenario = folder / "assistant.yaml", folder / "memory.yaml"
     settings.write_text(f"assistant: assistant\nmemory_s: {memory_s}\n", encoding="utf-8")
-    scenario.write_text(_SCENARIO.format(waits=[round(one, 2) for one in waits_s], repeat=repeat), encoding="utf-8")
+    scenario.write_text(
+        _SCENARIO.format(waits=[round(wait_s, 2) for wait_s in waits_s], repeat=repeat), encoding="utf-8"
+    )
     points: list[MemoryPoint] = []
     with lab_of_its_own(settings) as lab:
         runs = LabRuns(folder, lab)
@@ -57,8 +59,8 @@ def probe(folder: Path, memory_s: float, waits_s: Sequence[float], repeat: int) 
                     break
         finally:
             runs.close()
-    (found,) = findings(points)
-    return found
+    (finding,) = findings(points)
+    return finding
 
 
 def _session(runs: LabRuns, scenario: Path, limit_s: float) -> tuple[MemoryPoint, ...]:

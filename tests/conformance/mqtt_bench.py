@@ -126,24 +126,24 @@ class Watch(Seen):
         self.driver.close()
 
     def states(self, state: DeviceState) -> list[Status]:
-        return [one for one in self.of(Status) if one.state is state]
+        return [status for status in self.of(Status) if status.state is state]
 
     def end(self, play_id: str, limit_s: float = 20.0) -> StimulusEnded:
         """Waits for it: the one end of that sound."""
-        until(lambda: any(one.play_id == play_id for one in self.of(StimulusEnded)), limit_s)
-        (found,) = (one for one in self.of(StimulusEnded) if one.play_id == play_id)
-        return found
+        until(lambda: any(candidate.play_id == play_id for candidate in self.of(StimulusEnded)), limit_s)
+        (end,) = (candidate for candidate in self.of(StimulusEnded) if candidate.play_id == play_id)
+        return end
 
     def start(self, play_id: str) -> StimulusStarted:
-        (found,) = (one for one in self.of(StimulusStarted) if one.play_id == play_id)
-        return found
+        (start,) = (candidate for candidate in self.of(StimulusStarted) if candidate.play_id == play_id)
+        return start
 
     def between(self, play_id: str, kind: type[T]) -> list[T]:
         """What was told between start and end of a sound."""
         first, last = self.all.index(self.start(play_id)), self.all.index(self.end(play_id))
-        return [one for one in self.all[first:last] if isinstance(one, kind)]
+        return [observation for observation in self.all[first:last] if isinstance(observation, kind)]
 
     def wakes_s(self, play_id: str) -> list[float]:
         """Where in its sound the device woke."""
         began_s = known(self.start(play_id).audio_s)
-        return [known(one.audio_s) - began_s for one in self.between(play_id, Wake)]
+        return [known(wake.audio_s) - began_s for wake in self.between(play_id, Wake)]

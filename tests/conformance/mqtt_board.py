@@ -28,8 +28,8 @@ REFRACTORY = RATE_HZ // 10
 def clicks(seconds: float, *at_s: float) -> Waveform:
     """Silence with a click at each of these times."""
     samples = np.zeros(round(seconds * RATE_HZ), dtype=np.float32)
-    for one in at_s:
-        samples[round(one * RATE_HZ) :][:64] = 0.8
+    for click_s in at_s:
+        samples[round(click_s * RATE_HZ) :][:64] = 0.8
     return Waveform(samples, RATE_HZ)
 
 

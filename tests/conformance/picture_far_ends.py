@@ -50,7 +50,7 @@ class PictureServer:
         self.frozen = False
         self.fps = fps
         self.port = 0
-        self._jpegs = {one: cv2.imencode(".jpg", picture(one))[1].tobytes() for one in COLOURS}
+        self._jpegs = {colour: cv2.imencode(".jpg", picture(colour))[1].tobytes() for colour in COLOURS}
         self._listening: socket.socket | None = None
         self._peers: list[socket.socket] = []
         self.mend()

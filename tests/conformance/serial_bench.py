@@ -47,20 +47,20 @@ class Bench(Seen):
         super().__call__(observation)
 
     def states(self, state: DeviceState) -> list[Status]:
-        return [one for one in self.of(Status) if one.state is state]
+        return [status for status in self.of(Status) if status.state is state]
 
     def play(self, waveform: Waveform, play_id: str = "p", limit_s: float = 60.0) -> StimulusEnded:
         """Gives a sound and waits for its end."""
         self.driver.play(play_id, waveform)
-        until(lambda: any(one.play_id == play_id for one in self.of(StimulusEnded)), limit_s)
-        return next(one for one in self.of(StimulusEnded) if one.play_id == play_id)
+        until(lambda: any(end.play_id == play_id for end in self.of(StimulusEnded)), limit_s)
+        return next(end for end in self.of(StimulusEnded) if end.play_id == play_id)
 
     def wakes(self, since_s: float = 0.0) -> list[tuple[int, float, str]]:
         """Sample since a moment of the audio line, score, phrase."""
         return [
-            (round((known(one.audio_s) - since_s) * RATE_HZ), round(known(one.score), 6), one.phrase)
-            for one in self.of(Wake)
-            if known(one.audio_s) > since_s
+            (round((known(wake.audio_s) - since_s) * RATE_HZ), round(known(wake.score), 6), wake.phrase)
+            for wake in self.of(Wake)
+            if known(wake.audio_s) > since_s
         ]
 
 
@@ -69,8 +69,8 @@ def spoken() -> Waveform:
     """`alexa` by a few voices, in silence."""
     pieces = []
     for voice in ("en-us", "en-gb"):
-        said = EspeakVoice().speak("alexa", VoiceSpec(name=voice))
-        samples = soxr.resample(said.samples, said.rate_hz, RATE_HZ)
+        speech = EspeakVoice().speak("alexa", VoiceSpec(name=voice))
+        samples = soxr.resample(speech.samples, speech.rate_hz, RATE_HZ)
         samples = samples / np.abs(samples).max() * 0.3
         pieces += [np.zeros(RATE_HZ), samples, np.zeros(RATE_HZ)]
     whole = np.concatenate(pieces)
@@ -95,4 +95,4 @@ def near(seen: list[tuple[int, float, str]], expected: list[tuple[int, float, st
     """The same events at the same samples; scores are rounded to a 65535th on their way."""
     return [(sample, phrase) for sample, _, phrase in seen] == [
         (sample, phrase) for sample, _, phrase in expected
-    ] and all(abs(one[1] - other[1]) < 1e-4 for one, other in zip(seen, expected, strict=True))
+    ] and all(abs(event[1] - other[1]) < 1e-4 for event, other in zip(seen, expected, strict=True))

@@ -33,8 +33,8 @@ class Told:
     backs: list[Stamp] = field(default_factory=list)
     overruns: int = 0
 
-    def fault(self, at: Stamp, what: str) -> None:
-        self.faults.append((time.monotonic(), at, what))
+    def fault(self, at: Stamp, problem: str) -> None:
+        self.faults.append((time.monotonic(), at, problem))
 
     def overrun(self, count: int) -> None:
         self.overruns += count
@@ -42,43 +42,43 @@ class Told:
 
 @contextmanager
 def recorder(device: str = "harness_mic", server: str = LAB) -> Iterator[tuple[Capture, Ring, Told]]:
-    ring, told = Ring(60.0), Told()
+    ring, events = Ring(60.0), Told()
     capture = Capture(
-        device, server, on_block=ring.put, on_fault=told.fault, on_back=told.backs.append, on_overrun=told.overrun
+        device, server, on_block=ring.put, on_fault=events.fault, on_back=events.backs.append, on_overrun=events.overrun
     )
     capture.open()
     try:
-        yield capture, ring, told
+        yield capture, ring, events
     finally:
         capture.close()
 
 
 @contextmanager
 def player(device: str = "harness_speaker", server: str = LAB) -> Iterator[tuple[Playback, Told]]:
-    told = Told()
+    events = Told()
     playback = Playback(
         device,
         server,
-        on_started=lambda play_id, at: told.started.append((play_id, at)),
-        on_ended=lambda play_id, at, complete: told.ended.append((play_id, at, complete)),
-        on_fault=told.fault,
-        on_back=told.backs.append,
-        on_overrun=told.overrun,
+        on_started=lambda play_id, at: events.started.append((play_id, at)),
+        on_ended=lambda play_id, at, complete: events.ended.append((play_id, at, complete)),
+        on_fault=events.fault,
+        on_back=events.backs.append,
+        on_overrun=events.overrun,
     )
     playback.open()
     try:
-        yield playback, told
+        yield playback, events
     finally:
         playback.close()
 
 
-def play(playback: Playback, told: Told, sound: Waveform, within_s: float = 20.0) -> tuple[Stamp, Stamp]:
+def play(playback: Playback, events: Told, sound: Waveform, within_s: float = 20.0) -> tuple[Stamp, Stamp]:
     """Plays a sound to its end; when it began and ended."""
-    before = len(told.ended)
+    before = len(events.ended)
     playback.play(str(before), sound)
-    until(lambda: len(told.ended) > before, within_s, "the end of the play")
-    assert told.ended[-1][2], "it was cut"
-    return told.started[-1][1], told.ended[-1][1]
+    until(lambda: len(events.ended) > before, within_s, "the end of the play")
+    assert events.ended[-1][2], "it was cut"
+    return events.started[-1][1], events.ended[-1][1]
 
 
 @dataclass(frozen=True, slots=True)

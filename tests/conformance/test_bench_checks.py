@@ -40,16 +40,18 @@ def bench(tmp_path: Path) -> Path:
 
 def test_doctor_measures_the_devices_and_the_sound_of_the_bench(lab: Lab, bench: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(group, ["doctor", "--bench", str(bench), "--sessions", str(tmp_path), "--json"])
-    found = {one["says"].partition(":")[0] + " " + one["name"]: one for one in json.loads(done.stdout)["checks"]}
+    checks = {
+        check["says"].partition(":")[0] + " " + check["name"]: check for check in json.loads(done.stdout)["checks"]
+    }
     for name in ("assistant devices", "near devices", "microphone devices", "near loudspeakers", "near loop_delay"):
-        assert found[name]["level"] == "ok", found[name]
-    assert "heard 5 of 5 test sounds" in found["near loudspeakers"]["says"]
+        assert checks[name]["level"] == "ok", checks[name]
+    assert "heard 5 of 5 test sounds" in checks["near loudspeakers"]["says"]
 
 
 def test_noise_pauses_the_run_and_quiet_resumes_it(lab: Lab, bench: Path, tmp_path: Path) -> None:
     runs = LabRuns(tmp_path, lab)
     noise = np.random.default_rng(1).standard_normal(48_000 * 600).astype(np.float32) * 0.05
-    fan = Playback("harness_speaker", "virtual_lab", on_fault=lambda at, what: None)
+    fan = Playback("harness_speaker", "virtual_lab", on_fault=lambda at, problem: None)
     fan.open()
     try:
         fan.play("fan", Waveform(noise, 48_000))
@@ -57,15 +59,15 @@ def test_noise_pauses_the_run_and_quiet_resumes_it(lab: Lab, bench: Path, tmp_pa
         wait_for(lambda: bool(watcher.records(Paused)), 120, "the pause")
         assert watcher.records(AttemptStarted) == []
         fan.stop()
-        wait_for(lambda: any(isinstance(one, Goodbye) for one in watcher.messages), 240, "the end")
-        found = rows(runs.folders[0])
+        wait_for(lambda: any(isinstance(message, Goodbye) for message in watcher.messages), 240, "the end")
+        entries = rows(runs.folders[0])
     finally:
         fan.close()
         runs.close()
-    (paused,) = records(found, Paused)
+    (paused,) = records(entries, Paused)
     assert paused.by == CHECKS_BY
     assert "noise_floor: microphone: the noise floor is -" in paused.reason
-    assert records(found, Resumed) == [Resumed("checks: the bench passes again")]
-    floors = [row.level for row in records(found, BenchChecked) if row.check == "noise_floor"]
+    assert records(entries, Resumed) == [Resumed("checks: the bench passes again")]
+    floors = [row.level for row in records(entries, BenchChecked) if row.check == "noise_floor"]
     assert (floors[0], floors[-1]) == ("fail", "ok")
-    assert len(verdicts(found)) == 1
+    assert len(verdicts(entries)) == 1

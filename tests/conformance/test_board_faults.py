@@ -62,23 +62,23 @@ def there(short: Path) -> Iterator[Bench]:
 
 def assert_said(session: Session, *patterns: str) -> None:
     """What a person has read, in this order."""
-    said, at = session.screen(), 0
+    screen, at = session.screen(), 0
     for pattern in patterns:
-        found = re.compile(pattern).search(said, at)
-        assert found, f"{pattern!r} does not follow in:\n{said}"
-        at = found.end()
+        match = re.compile(pattern).search(screen, at)
+        assert match, f"{pattern!r} does not follow in:\n{screen}"
+        at = match.end()
 
 
 def assert_causes(session: Session, *patterns: str) -> None:
     """The causes in their order. A host that stands still for seconds may add silences of a board."""
-    found = causes(rows(session.folder))
+    interruptions = causes(rows(session.folder))
     left = list(patterns)
-    for cause in found:
+    for cause in interruptions:
         if left and re.match(left[0], cause):
             left.pop(0)
         else:
-            assert re.search(r"has not answered for 3\.\d\d s", cause), found
-    assert not left, found
+            assert re.search(r"has not answered for 3\.\d\d s", cause), interruptions
+    assert not left, interruptions
 
 
 def test_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
@@ -152,15 +152,15 @@ def test_a_board_that_restarts_and_stands_still(there: Bench) -> None:
         "BACK wired",
         r"interrupted \(device restarted: wired\)",
     )
-    found = assert_whole(session.folder)
+    entries = assert_whole(session.folder)
     restarts = [
         row.observation
-        for row in records(found, Observed)
+        for row in records(entries, Observed)
         if isinstance(row.observation, Status)
         if row.observation.state is DeviceState.STARTED
     ]
     assert len(restarts) >= 2
-    assert {one.source for one in restarts} == {"wired"}
+    assert {restart.source for restart in restarts} == {"wired"}
 
 
 def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
@@ -173,9 +173,9 @@ def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
         cable.flood(2_000_000)
         assert session.finish(90) == 0
     # A starved host may let a board be silent for 3 s, once.
-    found = causes(rows(session.folder))
-    assert [one for one in found if "has not answered" not in one] == []
-    assert len(found) <= 1
+    interruptions = causes(rows(session.folder))
+    assert [cause for cause in interruptions if "has not answered" not in cause] == []
+    assert len(interruptions) <= 1
     assert_whole(session.folder)
 
 
@@ -263,10 +263,10 @@ def test_commands_and_a_kill_in_the_middle_of_an_injection(there: Bench) -> None
         assert session.finish(30) == 3
         session.resume()
         assert session.finish(90) == 0
-    found = assert_whole(session.folder, takes=2)
+    entries = assert_whole(session.folder, takes=2)
     assert_causes(session, "engine_ended", "stopped")
-    begun = records(found, AttemptFinished)
-    first = [row for row in begun if (row.trial_id, row.take) == ("call.v-alan.r1", 1)]
+    attempts = records(entries, AttemptFinished)
+    first = [row for row in attempts if (row.trial_id, row.take) == ("call.v-alan.r1", 1)]
     assert [(row.outcome, row.cause) for row in first] == [(Outcome.SKIPPED, "operator: the wrong phrase")]
     assert_said(session, "SKIPPED after 1 attempt", "PAUSED by ann", "re-run of call.v-alan.r1", "stopped", "END all")
 

@@ -61,41 +61,43 @@ def test_a_board_that_speaks_no_framing(says: str, seen: str, short: Path) -> No
     speaker = subprocess.Popen([sys.executable, "-c", SPEAKER, str(port), says])
     try:
         until(port.is_symlink)
-        status, said = refused(short, f"{{driver: serial, port: {port}}}")
+        status, output = refused(short, f"{{driver: serial, port: {port}}}")
     finally:
         speaker.kill()
         speaker.wait()
     assert status == 3
-    assert f"bench.yaml:6:5: wired: the board at {port} does not answer in the harness's framing: " in said
-    assert seen in said
+    assert f"bench.yaml:6:5: wired: the board at {port} does not answer in the harness's framing: " in output
+    assert seen in output
 
 
 def test_a_port_that_is_none_or_not_there(short: Path) -> None:
     (short / "plain.txt").touch()
-    status, said = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
-    assert (status, f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Correct `port`" in said) == (3, True), (
-        said
+    status, output = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
+    assert (status, f"bench.yaml:6:5: {short}/plain.txt is not a serial port. Correct `port`" in output) == (3, True), (
+        output
     )
-    status, said = refused(short, "{driver: serial, port: /dev/nowhere}")
+    status, output = refused(short, "{driver: serial, port: /dev/nowhere}")
     wanted = "bench.yaml:6:5: /dev/nowhere does not exist. Plug it in, or correct `port`"
-    assert (status, wanted in said) == (2, True), said
+    assert (status, wanted in output) == (2, True), output
 
 
 def test_a_port_that_somebody_else_has(short: Path) -> None:
     with posix_board(short) as board, serial.Serial(board.port, exclusive=True):
-        status, said = refused(short, f"{{driver: serial, port: {board.port}}}")
+        status, output = refused(short, f"{{driver: serial, port: {board.port}}}")
     assert status == 3
-    assert re.search(rf"bench\.yaml:6:5: {board.port} is in use: \S+ \(process \d+\) has it open", said), said
+    assert re.search(rf"bench\.yaml:6:5: {board.port} is in use: \S+ \(process \d+\) has it open", output), output
 
 
 def test_a_broker_that_refuses_or_is_not_there(short: Path) -> None:
     with Broker(short, "allow_anonymous false") as broker:
         connection = f'{{driver: mqtt, address: "127.0.0.1:{broker.port}"}}'
-        status, said = refused(short, connection, "vh_board_mqtt")
+        status, output = refused(short, connection, "vh_board_mqtt")
     assert status == 3
-    assert re.search(r"bench\.yaml:6:5: wired: the MQTT broker at \S+ cannot be used: it refuses: Not authorized", said)
-    status, said = refused(short, connection, "vh_board_mqtt")
-    assert (status, "Connection refused. Check that the broker runs" in said) == (3, True), said
+    assert re.search(
+        r"bench\.yaml:6:5: wired: the MQTT broker at \S+ cannot be used: it refuses: Not authorized", output
+    )
+    status, output = refused(short, connection, "vh_board_mqtt")
+    assert (status, "Connection refused. Check that the broker runs" in output) == (3, True), output
 
 
 def test_a_profile_without_sound_is_skipped_with_the_reason(short: Path) -> None:
@@ -103,7 +105,7 @@ def test_a_profile_without_sound_is_skipped_with_the_reason(short: Path) -> None
         "kind: wake", "kind: wake, route: injection"
     )
     scenario = scenario.replace("    kind: ambient\n", "    kind: ambient\n    route: injection\n")
-    status, said = refused(short, "{driver: serial, port: /dev/nowhere}", "vh_board_console", scenario)
+    status, output = refused(short, "{driver: serial, port: /dev/nowhere}", "vh_board_console", scenario)
     assert status == 0
-    assert "SKIP" in said
-    assert "injects sound into 'wired', whose connection (serial) cannot inject" in said
+    assert "SKIP" in output
+    assert "injects sound into 'wired', whose connection (serial) cannot inject" in output

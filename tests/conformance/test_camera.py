@@ -37,7 +37,10 @@ def opened(options: CameraOptions, around: Around) -> tuple[Camera, Seen]:
 
 def held(seen: list[Observation], true_s: list[float]) -> float:
     """The share of times that lie within their stated errors."""
-    gaps = [abs(one.at.at_s - when) <= one.at.error_s for one, when in zip(seen, true_s, strict=True)]
+    gaps = [
+        abs(observation.at.at_s - when) <= observation.at.error_s
+        for observation, when in zip(seen, true_s, strict=True)
+    ]
     return float(np.mean(gaps))
 
 
@@ -46,7 +49,7 @@ def test_a_video_gives_each_change_at_its_recorded_time(tmp_path: Path, profile:
     options = CameraOptions(source=str(path), rectangle=RING)
     # A fast lamp: states count after 30 ms instead of 100 and 400.
     (ring,) = profile.thresholds
-    quick = replace(ring, states=tuple(replace(one, min_s=0.03) for one in ring.states))
+    quick = replace(ring, states=tuple(replace(state, min_s=0.03) for state in ring.states))
     driver, seen = opened(options, Around(tmp_path, replace(profile, thresholds=(quick,))))
     try:
         seen.wait(lambda: seen.of(LinkLost), 30, "the end of the video")
@@ -55,7 +58,7 @@ def test_a_video_gives_each_change_at_its_recorded_time(tmp_path: Path, profile:
         woken = seen.of(Wake)
         wanted = [start_s + (number * 25 + 15) / 100 - 0.005 for number in range(6)]
         assert held([*woken], wanted) == 1.0
-        assert all(one.at.error_s <= 0.015 + 0.01 for one in woken)
+        assert all(wake.at.error_s <= 0.015 + 0.01 for wake in woken)
         assert len(seen.of(Status)) == 7
     finally:
         driver.close()
@@ -89,10 +92,10 @@ def test_times_of_a_live_stream_lie_within_their_errors(tmp_path: Path, profile:
                 seen.wait(lambda number=number: len(seen.of(Status)) > number + 1, 30, "the end")  # type: ignore[misc]
         finally:
             driver.close()
-    assert [one.state for one in seen.of(Status)] == [DeviceState.IDLE] * 6
+    assert [status.state for status in seen.of(Status)] == [DeviceState.IDLE] * 6
     # The lamp changes with the first picture after the switch: up to 20 ms later.
-    late = [one.at.at_s + one.at.error_s - when for one, when in zip(seen.of(Wake), lit, strict=True)]
-    early = [one.at.at_s - one.at.error_s - when - 0.02 for one, when in zip(seen.of(Wake), lit, strict=True)]
+    late = [wake.at.at_s + wake.at.error_s - when for wake, when in zip(seen.of(Wake), lit, strict=True)]
+    early = [wake.at.at_s - wake.at.error_s - when - 0.02 for wake, when in zip(seen.of(Wake), lit, strict=True)]
     assert min(late) >= 0
     assert max(early) <= 0
 

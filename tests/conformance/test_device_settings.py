@@ -63,16 +63,16 @@ def test_settings_are_set_for_each_cell_and_set_back_after_a_kill(runs: Runs) ->
 def exported_with_each_result(folder: Path) -> None:
     """The settings, and the device's firmware and model."""
     session = read_session(folder)
-    found = as_json(session, ("pe",))
-    assert [one["conditions"]["device_settings"] for one in found["devices"][0]["trials"]] == [
+    report = as_json(session, ("pe",))
+    assert [trial["conditions"]["device_settings"] for trial in report["devices"][0]["trials"]] == [
         "as it is",
         "number.gain=20.5, select.wake_word_sensitivity=Very",
         "number.gain=31",
     ]
-    (board,) = found["boards"]
+    (board,) = report["boards"]
     assert "Voice PE 25.11.0" in board["firmware"]
     assert "Home Assistant Voice PE" in board["firmware"]
-    assert {"device": "pe", "name": "number.gain", "value": "0.1"} in found["device_settings"]
+    assert {"device": "pe", "name": "number.gain", "value": "0.1"} in report["device_settings"]
     info = dict(wake_log(session, "pe").info)
     assert info["x-firmware"].startswith('"pe" "Nabu Casa.Voice PE 25.11.0')
     assert info["x-device-setting"] == '"pe" "select.wake_word_sensitivity" "Slightly"'
@@ -91,8 +91,8 @@ def test_wrong_settings_are_refused_before_a_sound(runs: Runs) -> None:
         folder = session(runs, device.address, "{number.gian: 3}")
         start_engine(folder)
         wait_for(lambda: find(folder) is None, 120, "the refusal")
-        what = "Did you mean 'number.gain'? Its settings: switch.mute, select.wake_word_sensitivity, number.gain"
-        assert what in records(rows(folder), FaultMet)[-1].what
+        message = "Did you mean 'number.gain'? Its settings: switch.mute, select.wake_word_sensitivity, number.gain"
+        assert message in records(rows(folder), FaultMet)[-1].what
         assert not records(rows(folder), AttemptStarted)
         assert not device.commands
 

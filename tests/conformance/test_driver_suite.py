@@ -35,8 +35,8 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def row(name: str, tmp_path: Path, lab_sound: LabSoundServer) -> Iterator[Row]:
-    with ROWS[name](tmp_path, lab_sound) as one:
-        yield one
+    with ROWS[name](tmp_path, lab_sound) as driver_row:
+        yield driver_row
 
 
 of_players = pytest.mark.parametrize("name", PLAYING)
@@ -58,11 +58,11 @@ def nothing_more(seen: Seen, for_s: float = 0.5) -> None:
 
 
 def ended(seen: Seen, play_id: str) -> StimulusEnded | None:
-    return next((one for one in seen.of(StimulusEnded) if one.play_id == play_id), None)
+    return next((end for end in seen.of(StimulusEnded) if end.play_id == play_id), None)
 
 
 def started(seen: Seen, play_id: str) -> StimulusStarted | None:
-    return next((one for one in seen.of(StimulusStarted) if one.play_id == play_id), None)
+    return next((start for start in seen.of(StimulusStarted) if start.play_id == play_id), None)
 
 
 def playing(driver: Driver, seen: Seen) -> Stimulates:
@@ -169,7 +169,7 @@ def test_loss_and_return_are_told_once_each(row: Row) -> None:
         finally:
             row.mend(driver)
         seen.wait(lambda: seen.of(LinkBack), 30, "the return")
-        assert [type(one) for one in seen.of(LinkLost, LinkBack)] == [LinkLost, LinkBack]
+        assert [type(observation) for observation in seen.of(LinkLost, LinkBack)] == [LinkLost, LinkBack]
         (lost,) = seen.of(LinkLost)
         assert lost.what
         provoked(row, driver, seen)
@@ -182,10 +182,10 @@ def test_stamps_lie_where_they_were_made(row: Row) -> None:
             play_whole(driver, seen, "one")
         provoked(row, driver, seen)
     after_s = time.monotonic()
-    for one in seen.all:
-        assert one.source == "it"
-        assert before_s - one.at.error_s <= one.at.at_s <= after_s + one.at.error_s, one
-        assert one.at.error_s < 1.0
+    for observation in seen.all:
+        assert observation.source == "it"
+        assert before_s - observation.at.error_s <= observation.at.at_s <= after_s + observation.at.error_s, observation
+        assert observation.at.error_s < 1.0
 
 
 @of_players
@@ -194,7 +194,11 @@ def test_a_sound_begins_and_ends(row: Row) -> None:
     with opened(row, seen) as driver:
         for play_id in ("one", "two"):
             play_whole(driver, seen, play_id)
-    order = [(type(one), one.play_id) for one in seen.all if isinstance(one, StimulusStarted | StimulusEnded)]
+    order = [
+        (type(observation), observation.play_id)
+        for observation in seen.all
+        if isinstance(observation, StimulusStarted | StimulusEnded)
+    ]
     assert order == [(StimulusStarted, "one"), (StimulusEnded, "one"), (StimulusStarted, "two"), (StimulusEnded, "two")]
     for play_id in ("one", "two"):
         first, last = known(started(seen, play_id)), known(ended(seen, play_id))

@@ -28,8 +28,8 @@ PATIENCE_S = 90.0
 
 
 def asked(watcher: Watcher) -> list[OperatorAsked]:
-    found = [one.entry.record for _, one in list(watcher.told) if isinstance(one, Logged)]
-    return [one for one in found if isinstance(one, OperatorAsked) and one.about is Question.EFFECT]
+    log_rows = [message.entry.record for _, message in list(watcher.told) if isinstance(message, Logged)]
+    return [row for row in log_rows if isinstance(row, OperatorAsked) and row.about is Question.EFFECT]
 
 
 def test_the_effect_decides_and_not_the_words(tmp_path: Path) -> None:
@@ -46,19 +46,21 @@ def test_the_effect_decides_and_not_the_words(tmp_path: Path) -> None:
             watcher.goodbye(PATIENCE_S)
         finally:
             runs.close()
-    found = [entry.record for entry in rows(folder)]
-    told = [row.observation for row in found if isinstance(row, Observed)]
-    said = [one.text for one in told if isinstance(one, ResponseText)]
-    assert "Timer set for 10 minutes." in said
-    assert ODD in said
-    assert [(one.name, one.value) for one in told if isinstance(one, StateTold)] == [("shopping_list", "milk")]
-    assert [row for row in found if isinstance(row, EffectAnswered)] == [
+    log_rows = [entry.record for entry in rows(folder)]
+    observations = [row.observation for row in log_rows if isinstance(row, Observed)]
+    texts = [observation.text for observation in observations if isinstance(observation, ResponseText)]
+    assert "Timer set for 10 minutes." in texts
+    assert ODD in texts
+    assert [
+        (observation.name, observation.value) for observation in observations if isinstance(observation, StateTold)
+    ] == [("shopping_list", "milk")]
+    assert [row for row in log_rows if isinstance(row, EffectAnswered)] == [
         EffectAnswered("timer.r1", 1, question.attempt, EffectWord.WRONG, "ann", "no timer")
     ]
     assert (question.trial_id, question.question) == ("timer.r1", "does it run?")
     assert len(asked(watcher)) == 1  # nobody is asked what the device has told
 
-    timer, milk = (one.evidence for one in effects_of(folder).items)
+    timer, milk = (effect.evidence for effect in effects_of(folder).items)
     assert (timer.word, timer.source) == (EffectWord.WRONG, EffectSource.OPERATOR)
     assert "the device says so too" in timer.said
     assert (milk.word, milk.source) == (EffectWord.RIGHT, EffectSource.DEVICE)

@@ -84,8 +84,8 @@ def test_kills(runs: Runs, seed: int, trials: int, wanted: int) -> None:
 
     finished = Counter(row.trial_id for row in records(entries, TrialFinished))
     assert finished == Counter(planned), "each trial is finished once"
-    begun = Counter(row.trial_id for row in records(entries, TrialStarted))
-    assert begun == Counter(planned)
+    starts = Counter(row.trial_id for row in records(entries, TrialStarted))
+    assert starts == Counter(planned)
     assert isinstance(entries[-1].record, SessionFinished)
     assert entries[-1].record.reason is EndReason.COMPLETED
 

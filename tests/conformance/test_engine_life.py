@@ -136,9 +136,11 @@ def test_a_log_that_is_deleted_or_replaced_ends_the_run_and_resume_goes_on(runs:
     assert check(folder).damage == ()
     finished = records(folder, TrialFinished)
     assert len(finished) == len({row.trial_id for row in finished}) == 60
-    kept = rows(folder)
-    assert [message.entry for message in client.messages if isinstance(message, Logged)] == kept[:last_told]
-    assert any(isinstance(entry.record, FaultMet) and "was deleted" in entry.record.what for entry in kept[last_told:])
+    entries = rows(folder)
+    assert [message.entry for message in client.messages if isinstance(message, Logged)] == entries[:last_told]
+    assert any(
+        isinstance(entry.record, FaultMet) and "was deleted" in entry.record.what for entry in entries[last_told:]
+    )
 
 
 def skipped(client: Watcher, folder: Path) -> bool:
@@ -204,10 +206,10 @@ def test_a_damaged_log_is_refused_with_a_remedy(runs: Runs) -> None:
     (folder / "log.sqlite").write_bytes(b"x" * 10_000)
     with pytest.raises(LogError, match="damaged"):
         rows(folder)
-    found = cli("resume", folder, "--plain", folder=folder)
-    assert found.returncode == 3
-    assert "recover" in found.stderr
-    assert "Traceback" not in found.stderr
+    result = cli("resume", folder, "--plain", folder=folder)
+    assert result.returncode == 3
+    assert "recover" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def cli(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -218,12 +220,12 @@ def cli(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str
 
 
 def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> None:
-    found = cli("run", HERE / "three.yaml", "--bench", HERE / "bench.yaml", folder=tmp_path)
-    assert found.returncode == 0, found.stderr
-    assert "3 of 3: 3 responded" in found.stdout
-    assert found.stdout.isascii() or "\x1b" not in found.stdout
+    result = cli("run", HERE / "three.yaml", "--bench", HERE / "bench.yaml", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "3 of 3: 3 responded" in result.stdout
+    assert result.stdout.isascii() or "\x1b" not in result.stdout
     (session,) = (tmp_path / "sessions").iterdir()
-    assert f"harness report show sessions/{session.name}" in found.stdout
+    assert f"harness report show sessions/{session.name}" in result.stdout
     shown = cli("show", session.name, folder=tmp_path)
     assert "3 of 3: 3 responded" in shown.stdout
     assert cli("show", session.name, "--check", folder=tmp_path).stdout.endswith(" clips: whole\n")
@@ -251,20 +253,20 @@ def test_a_session_is_planned_first_and_played_later(runs: Runs, tmp_path: Path)
 )
 def test_exit_statuses(runs: Runs, tmp_path: Path, scenario: str, status: int, words: str) -> None:
     bench = HERE / ("deaf_bench.yaml" if scenario == "deaf.yaml" else "bench.yaml")
-    found = cli("run", HERE / scenario, "--bench", bench, "--plain", folder=tmp_path)
-    assert found.returncode == status, found.stdout + found.stderr
-    assert words in found.stdout + found.stderr
-    assert "Traceback" not in found.stderr
+    result = cli("run", HERE / scenario, "--bench", bench, "--plain", folder=tmp_path)
+    assert result.returncode == status, result.stdout + result.stderr
+    assert words in result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_a_device_that_shows_no_sign_of_life_is_not_counted_as_a_bad_one(runs: Runs, tmp_path: Path) -> None:
     dead = (HERE / "deaf.yaml").read_text(encoding="utf-8").replace("  life_check_after: 0\n", "")
     (tmp_path / "dead.yaml").write_text(dead, encoding="utf-8")
-    found = cli("run", tmp_path / "dead.yaml", "--bench", HERE / "deaf_bench.yaml", "--plain", folder=tmp_path)
-    assert found.returncode == 3, found.stdout + found.stderr
-    assert "no sign of life" in found.stdout
-    assert "interrupted" in found.stdout
-    assert "harness run resume" in found.stdout
+    result = cli("run", tmp_path / "dead.yaml", "--bench", HERE / "deaf_bench.yaml", "--plain", folder=tmp_path)
+    assert result.returncode == 3, result.stdout + result.stderr
+    assert "no sign of life" in result.stdout
+    assert "interrupted" in result.stdout
+    assert "harness run resume" in result.stdout
 
 
 def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path) -> None:
@@ -299,8 +301,8 @@ def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs:
     with SqliteLog(folder, now_s=time.monotonic, wall_s=time.time) as log:
         log.append(TrialStarted("time.r1", 1))
         log.append(TrialFinished("time.r1", 1, Outcome.NO_WAKE, 1, 1))
-    found = cli("resume", folder, "--junit", "junit.xml", folder=tmp_path)
-    assert (found.returncode, "failed: min_recognised_share" in found.stdout) == (1, True), found.stderr
+    result = cli("resume", folder, "--junit", "junit.xml", folder=tmp_path)
+    assert (result.returncode, "failed: min_recognised_share" in result.stdout) == (1, True), result.stderr
     assert rows(folder)[-1].record == SessionFinished(EndReason.COMPLETED)
     assert b"<error" not in (tmp_path / "junit.xml").read_bytes()
 
@@ -308,34 +310,34 @@ def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs:
 def test_whoever_resumes_an_attended_session_is_asked_too(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("asking.yaml", "attended_bench.yaml", operator=OperatorPresence.PRESENT)
     watcher = watching("resume", str(folder))
-    asked = 0
+    questions = 0
     for line in known(watcher.stderr):
         # A host that stands still interrupts an attempt, and the next one asks again.
         if HOW in line:
-            asked += 1
+            questions += 1
             known(watcher.stdin).write("y\n")
             known(watcher.stdin).flush()
     output, errors = watcher.communicate(timeout=300)
     assert (watcher.returncode, "2 of 2: 2 responded" in output) == (0, True), output + errors
-    assert asked >= 2
+    assert questions >= 2
 
 
 def test_a_resume_may_ask_nobody_whatever_the_session_began_with(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("asking.yaml", "attended_bench.yaml", operator=OperatorPresence.PRESENT)
-    found = cli("resume", folder, "--plain", "--unattended", folder=tmp_path)
-    assert (found.returncode, "2 of 2: 2 inconclusive" in found.stdout) == (0, True), found.stdout + found.stderr
+    result = cli("resume", folder, "--plain", "--unattended", folder=tmp_path)
+    assert (result.returncode, "2 of 2: 2 inconclusive" in result.stdout) == (0, True), result.stdout + result.stderr
     assert not records(folder, OperatorAsked)
 
 
 def engines_of(folder: Path) -> list[int]:
     """Processes that were started to run that session, whether they answer yet or not."""
-    found = []
+    pids = []
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             words = (process / "cmdline").read_bytes().split(b"\0")
             if b"harness.session.engine.engine" in words and os.fsencode(folder.resolve()) in words:
-                found.append(int(process.name))
-    return found
+                pids.append(int(process.name))
+    return pids
 
 
 def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
@@ -354,8 +356,8 @@ def test_an_engine_whose_socket_was_removed_is_named_and_goes_on(runs: Runs, tmp
     folder = runs.prepare("lasting.yaml")
     place = start_engine(folder)
     shutil.rmtree(Path(place.socket).parent)
-    found = cli("attach", folder, "--plain", folder=tmp_path)
-    assert (found.returncode, f"kill {place.pid}" in found.stderr) == (3, True), found.stderr
+    result = cli("attach", folder, "--plain", folder=tmp_path)
+    assert (result.returncode, f"kill {place.pid}" in result.stderr) == (3, True), result.stderr
     assert place.alive
     kill(place, signal.SIGTERM)
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)

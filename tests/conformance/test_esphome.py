@@ -70,7 +70,7 @@ def test_a_session_of_the_voice_assistant(key_env: str, profile: DeviceProfile) 
         device.log('[D][voice_assistant:647]: Speech recognised as: "what time is it"')
         device.log('[D][voice_assistant:730]: Response: "It is noon."')
         seen.wait(lambda: seen.of(ResponseText), 30, "the answer")
-        assert [(one.phrase, one.score) for one in seen.of(Wake)] == [("Okay Nabu", 0.98)]
+        assert [(wake.phrase, wake.score) for wake in seen.of(Wake)] == [("Okay Nabu", 0.98)]
         assert seen.of(Status)[-1].state is DeviceState.LISTENING
         assert seen.of(Transcript)[0].text == "what time is it"
         assert device.log_levels == [5]
@@ -82,13 +82,13 @@ def test_a_session_of_the_voice_assistant(key_env: str, profile: DeviceProfile) 
 def test_states_are_reported_at_connection_and_when_they_change(profile: DeviceProfile) -> None:
     with EsphomeFarEnd() as device, watched(device, profile) as seen:
         seen.wait(lambda: len(seen.of(StateTold)) == 3, 30, "the states at connection")
-        seen.wait(lambda: [one for one in seen.of(LogLine) if "heard is" in one.text], 30, "a state without a rule")
+        seen.wait(lambda: [line for line in seen.of(LogLine) if "heard is" in line.text], 30, "a state without a rule")
         device.state(pb.SwitchStateResponse(key=MUTE, state=True))
         device.state(pb.SelectStateResponse(key=SENSITIVITY, state="Very"))
         device.state(pb.MediaPlayerStateResponse(key=PLAYER, state=4))
         device.state(pb.TextSensorStateResponse(key=HEARD, state="two\nlines"))
         seen.wait(lambda: seen.of(LogLine)[-1].text == "text_sensor.heard=two lines", 30, "the last state")
-    assert [(one.name, one.value) for one in seen.of(StateTold)] == [
+    assert [(state.name, state.value) for state in seen.of(StateTold)] == [
         ("switch.mute", "off"),
         ("media_player.media_player", "idle"),
         ("select.wake_word_sensitivity", "Slightly"),
@@ -103,7 +103,7 @@ def test_states_can_be_left_out_and_the_level_chosen() -> None:
         device.state(pb.SwitchStateResponse(key=MUTE, state=True))
         device.log("[V][main:1]: the end")
         seen.wait(lambda: seen.of(LogLine), 30, "the line")
-        assert [as_shown(one.text) for one in seen.of(LogLine)] == ["[V][main:1]: the end"]
+        assert [as_shown(line.text) for line in seen.of(LogLine)] == ["[V][main:1]: the end"]
         assert device.log_levels == [6]
 
 
@@ -157,7 +157,7 @@ def test_a_frozen_device_is_closed_in_time_and_not_waited_for() -> None:
         began_s = time.monotonic()
         driver.close()
         assert time.monotonic() - began_s < 10
-        until(lambda: not [one for one in set(threading.enumerate()) - before if "esphome" in one.name], 30)
+        until(lambda: not [thread for thread in set(threading.enumerate()) - before if "esphome" in thread.name], 30)
 
 
 def test_bytes_that_are_no_frame_are_a_lost_link() -> None:
@@ -206,10 +206,10 @@ def test_doctor_names_the_device_or_what_is_wrong() -> None:
     with EsphomeFarEnd(KEY) as device:
         good = EsphomeOptions(address=device.address, key_env="THE_KEY")
         bad = EsphomeOptions(address=device.address, key_env="NOT_SET_ANYWHERE")
-        found = list(EsphomeDevice.host_checks([("pe", good), ("other", bad)]))
-    assert [one.level for one in found] == [Level.OK, Level.FAIL]
-    assert "Voice PE" in found[0].says
-    assert "NOT_SET_ANYWHERE" in found[1].says
+        checks = list(EsphomeDevice.host_checks([("pe", good), ("other", bad)]))
+    assert [check.level for check in checks] == [Level.OK, Level.FAIL]
+    assert "Voice PE" in checks[0].says
+    assert "NOT_SET_ANYWHERE" in checks[1].says
 
 
 def test_the_monitor_shows_its_lines(profile: DeviceProfile) -> None:
@@ -222,7 +222,7 @@ def test_the_monitor_shows_its_lines(profile: DeviceProfile) -> None:
 
             def came() -> bool:
                 nonlocal heard
-                heard += b"".join(one.data for one in source.queue.take(100_000))
+                heard += b"".join(piece.data for piece in source.queue.take(100_000))
                 return b"Okay Nabu" in heard
 
             until(came)

@@ -61,7 +61,7 @@ class Assisted:
         return read_clip(self.folder / "clips", self.seen.first(SoundKept).clip)
 
     def states(self) -> list[str]:
-        return [one.state.value for one in self.seen.of(Status)]
+        return [status.state.value for status in self.seen.of(Status)]
 
     def wait_for_states(self, *states: str) -> None:
         self.seen.wait(lambda: self.states() == list(states), 30, f"{states}")
@@ -78,8 +78,8 @@ Assist = Callable[..., Assisted]
 
 @pytest.fixture
 def device() -> Iterator[EsphomeFarEnd]:
-    with EsphomeFarEnd() as one:
-        yield one
+    with EsphomeFarEnd() as far_end:
+        yield far_end
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def assist(tmp_path: Path, device: EsphomeFarEnd) -> Iterator[Assist]:
     with ExitStack() as stack:
 
         def assisted(**options: object) -> Assisted:
-            one = Assisted(tmp_path, device, **options)
-            stack.callback(one.driver.close)
-            return one.opened()
+            assistant = Assisted(tmp_path, device, **options)
+            stack.callback(assistant.driver.close)
+            return assistant.opened()
 
         yield assisted
 
@@ -99,42 +99,44 @@ def test_a_command_is_kept_recognised_and_answered(
 ) -> None:
     monkeypatch.setenv("THE_KEY", KEY)
     with EsphomeFarEnd(KEY) as device:
-        one = Assisted(tmp_path, device, key_env="THE_KEY", recogniser="moonshine", media=MEDIA, answer="You: {text}")
-        with closing(one.opened().driver):
+        assistant = Assisted(
+            tmp_path, device, key_env="THE_KEY", recogniser="moonshine", media=MEDIA, answer="You: {text}"
+        )
+        with closing(assistant.opened().driver):
             sound, began_s = speech(), time.monotonic()
             device.wake()
             woke_s = time.monotonic()
             device.hear(sound)
-            text = one.seen.first(Transcript, 30).text
+            text = assistant.seen.first(Transcript, 30).text
             assert word_error(SAID, text) <= MOST_WRONG
-            one.wait_for_states("listening", "thinking", "speaking", "idle")
-        (wake,) = one.seen.of(Wake)
+            assistant.wait_for_states("listening", "thinking", "speaking", "idle")
+        (wake,) = assistant.seen.of(Wake)
         assert wake.phrase == "Okay Nabu"
         assert began_s - wake.at.error_s <= wake.at.at_s <= woke_s + wake.at.error_s
-        assert one.seen.first(ResponseText).text == f"You: {text}"
-        one.wait_for_runs(1)
+        assert assistant.seen.first(ResponseText).text == f"You: {text}"
+        assistant.wait_for_runs(1)
         assert device.played == [(MEDIA, f"You: {text}")]
         order = ["RUN_START", "STT_START", "STT_VAD_END", "STT_END", "INTENT_START", "INTENT_END", "RUN_END"]
         assert [name for name, _ in device.events] == order
         assert dict(device.events)["STT_END"] == {"text": text}
-        kept = one.kept()
-        np.testing.assert_allclose(kept.samples, sound[: len(kept.samples)], atol=1e-4)
-        assert len(sound) > len(kept.samples) > len(sound) - RATE_HZ
+        waveform = assistant.kept()
+        np.testing.assert_allclose(waveform.samples, sound[: len(waveform.samples)], atol=1e-4)
+        assert len(sound) > len(waveform.samples) > len(sound) - RATE_HZ
 
 
 def test_a_slow_disk_does_not_keep_a_device(device: EsphomeFarEnd, tmp_path: Path) -> None:
-    one, goes_on = Assisted(tmp_path, device), threading.Event()
+    assistant, goes_on = Assisted(tmp_path, device), threading.Event()
 
     def keep(sound: Waveform, start_s: float) -> Clip:
         assert goes_on.wait(30)
         return ClipShelf(tmp_path / "slow").save(sound, start_s)
 
-    one.driver.keep_sound(keep)
-    one.opened()
+    assistant.driver.keep_sound(keep)
+    assistant.opened()
     device.wake()
     device.hear(speech())
-    one.wait_for_states("listening", "thinking")
-    one.driver.close()
+    assistant.wait_for_states("listening", "thinking")
+    assistant.driver.close()
     try:
         until(lambda: not device.connected, 10, "the device was not let go")
     finally:
@@ -147,75 +149,77 @@ def test_without_a_recogniser_the_run_ends_with_the_speech(
     features: int, assist: Assist, device: EsphomeFarEnd
 ) -> None:
     device.features = features
-    one, sound = assist(), speech()
+    assistant, sound = assist(), speech()
     device.wake("")
     assert bool(device.responses[0].port) == (features == VOICE)
     device.hear(sound)
-    one.wait_for_states("listening", "thinking", "idle")
+    assistant.wait_for_states("listening", "thinking", "idle")
     # STT_VAD_END before it would leave the firmware waiting: RUN_END would come while its microphone stops.
-    until(lambda: one.events() == ["RUN_START", "STT_START", "RUN_END"])
-    kept = one.kept()
-    np.testing.assert_allclose(kept.samples, sound[: len(kept.samples)], atol=1e-4)
-    assert not one.seen.of(Wake, Transcript, ResponseText)  # a button began it
-    until(lambda: [seen for seen in one.seen.of(LogLine) if "without a wake phrase" in seen.text])
+    until(lambda: assistant.events() == ["RUN_START", "STT_START", "RUN_END"])
+    waveform = assistant.kept()
+    np.testing.assert_allclose(waveform.samples, sound[: len(waveform.samples)], atol=1e-4)
+    assert not assistant.seen.of(Wake, Transcript, ResponseText)  # a button began it
+    until(lambda: [seen for seen in assistant.seen.of(LogLine) if "without a wake phrase" in seen.text])
 
 
 def test_the_clip_begins_when_the_device_began_to_send(assist: Assist, device: EsphomeFarEnd) -> None:
-    one = assist()
+    assistant = assist()
     began_s = time.monotonic()
     device.wake()
     device.hear(speech(), pace=True)
-    row = one.seen.first(SoundKept)
+    row = assistant.seen.first(SoundKept)
     assert began_s - 0.1 <= row.clip.start_s
     assert row.clip.start_s + row.clip.duration_s <= row.at.at_s + 0.001
 
 
 def test_silence_is_not_understood_when_the_time_is_over(assist: Assist, device: EsphomeFarEnd) -> None:
-    one = assist(recogniser="moonshine", listen_limit_s=1)
+    assistant = assist(recogniser="moonshine", listen_limit_s=1)
     device.wake()
     device.hear(np.tile(speech()[-RATE_HZ:], 2))
-    assert not one.seen.first(Intent, 30).name
-    one.wait_for_states("listening", "thinking", "idle")
-    assert one.kept().duration_s == pytest.approx(1, abs=0.1)
-    until(lambda: one.events() == ["RUN_START", "STT_START", "STT_VAD_END", "ERROR", "RUN_END"])
+    assert not assistant.seen.first(Intent, 30).name
+    assistant.wait_for_states("listening", "thinking", "idle")
+    assert assistant.kept().duration_s == pytest.approx(1, abs=0.1)
+    until(lambda: assistant.events() == ["RUN_START", "STT_START", "STT_VAD_END", "ERROR", "RUN_END"])
     assert dict(device.events)["ERROR"]["code"] == "stt-no-text-recognized"
     device.stop(aborted=True)  # as the firmware does after an error
     device.wake()
-    one.seen.wait(lambda: len(one.seen.of(Wake)) == 2, 30, "the second run")
-    assert one.events().count("RUN_END") == 1
+    assistant.seen.wait(lambda: len(assistant.seen.of(Wake)) == 2, 30, "the second run")
+    assert assistant.events().count("RUN_END") == 1
 
 
 def test_a_device_that_sends_no_sound_gets_the_end_of_its_run(assist: Assist, device: EsphomeFarEnd) -> None:
-    one = assist(listen_limit_s=1)
+    assistant = assist(listen_limit_s=1)
     device.wake()
-    one.wait_for_states("listening", "thinking", "idle")
-    one.wait_for_runs(1)
-    assert one.events()[-1] == "RUN_END"
-    assert not one.seen.of(SoundKept)
+    assistant.wait_for_states("listening", "thinking", "idle")
+    assistant.wait_for_runs(1)
+    assert assistant.events()[-1] == "RUN_END"
+    assert not assistant.seen.of(SoundKept)
 
 
 def test_the_device_ends_its_sound_or_the_whole_run(assist: Assist, device: EsphomeFarEnd) -> None:
-    one, sound = assist(media=MEDIA), speech()[: RATE_HZ // 2]
+    assistant, sound = assist(media=MEDIA), speech()[: RATE_HZ // 2]
     device.wake()
     device.hear(sound)
     device.stop(aborted=True)
-    one.wait_for_states("listening", "idle")
-    assert one.kept().duration_s == pytest.approx(0.5, abs=0.001)
+    assistant.wait_for_states("listening", "idle")
+    assert assistant.kept().duration_s == pytest.approx(0.5, abs=0.001)
     assert not device.played
     device.wake()
     device.hear(sound)
     device.stop(aborted=False)
     until(lambda: device.played == [(MEDIA, "")], END_GAP_S + 10)
-    one.wait_for_runs(2)
-    assert one.events().count("RUN_END") == 2
+    assistant.wait_for_runs(2)
+    assert assistant.events().count("RUN_END") == 2
 
 
 def test_an_answer_that_cannot_be_played_is_reported(assist: Assist, device: EsphomeFarEnd) -> None:
     device.plays = False
-    one = assist(media=MEDIA)
+    assistant = assist(media=MEDIA)
     device.wake()
     device.stop(aborted=False)
-    one.seen.wait(lambda: [seen for seen in one.seen.of(LogLine) if "could not play" in seen.text], 30, "the remark")
+    assistant.seen.wait(
+        lambda: [seen for seen in assistant.seen.of(LogLine) if "could not play" in seen.text], 30, "the remark"
+    )
 
 
 def test_a_second_assistant_is_refused_and_says_so(tmp_path: Path, assist: Assist, device: EsphomeFarEnd) -> None:
@@ -234,30 +238,30 @@ def test_a_second_assistant_is_refused_and_says_so(tmp_path: Path, assist: Assis
 
 
 def test_an_assistant_that_was_displaced_while_lost_names_the_reason(assist: Assist, device: EsphomeFarEnd) -> None:
-    one = assist()
+    assistant = assist()
     device.lose()
     device.taken = True
     device.mend()
-    one.seen.wait(
-        lambda: [lost for lost in one.seen.of(LinkLost) if "another client is" in lost.what], 20, "the reason"
+    assistant.seen.wait(
+        lambda: [lost for lost in assistant.seen.of(LinkLost) if "another client is" in lost.what], 20, "the reason"
     )
-    assert not one.seen.of(LinkBack)
+    assert not assistant.seen.of(LinkBack)
     device.taken = False
-    one.seen.first(LinkBack, 20)
+    assistant.seen.first(LinkBack, 20)
 
 
 def test_a_device_that_restarts_in_a_command_leaves_the_sound_until_then(assist: Assist, device: EsphomeFarEnd) -> None:
-    one = assist()
+    assistant = assist()
     device.wake()
     device.hear(speech()[: RATE_HZ // 2])
     time.sleep(0.2)
     device.lose()
-    assert 0.1 < one.kept().duration_s <= 0.5
-    one.seen.first(LinkLost)
+    assert 0.1 < assistant.kept().duration_s <= 0.5
+    assistant.seen.first(LinkLost)
     device.mend()
-    one.seen.first(LinkBack, 20)
+    assistant.seen.first(LinkBack, 20)
     device.wake()
-    one.seen.wait(lambda: len(one.seen.of(Wake)) == 2, 30, "a wake event after it")
+    assistant.seen.wait(lambda: len(assistant.seen.of(Wake)) == 2, 30, "a wake event after it")
 
 
 @pytest.mark.parametrize(
@@ -270,60 +274,60 @@ def test_sound_that_cannot_be_kept_is_reported(
     def keep(waveform: Waveform, start_s: float) -> Clip:
         raise error
 
-    one = Assisted(tmp_path, device)
-    one.driver.keep_sound(keep)
-    with closing(one.opened().driver):
+    assistant = Assisted(tmp_path, device)
+    assistant.driver.keep_sound(keep)
+    with closing(assistant.opened().driver):
         device.wake()
         device.hear(speech())
-        assert what in one.seen.first(seen).what
+        assert what in assistant.seen.first(seen).what
 
 
 def test_sound_without_a_run_and_a_flood_do_no_harm(assist: Assist, device: EsphomeFarEnd) -> None:
-    one = assist(listen_limit_s=2)
+    assistant = assist(listen_limit_s=2)
     device.wake()
     device.stop(aborted=True)
     device.stop(aborted=True)
     device.stop(aborted=False)
-    one.wait_for_states("listening", "idle")
+    assistant.wait_for_states("listening", "idle")
     device.hear(np.zeros(10 * RATE_HZ, np.float32))  # nobody asked for it
     device.wake()
     device.hear(np.zeros(10 * RATE_HZ, np.float32))
-    assert one.kept().duration_s == pytest.approx(2, abs=0.1)
+    assert assistant.kept().duration_s == pytest.approx(2, abs=0.1)
     device.wake("Okay\nNabu")
-    one.seen.wait(lambda: one.seen.of(Wake)[-1].phrase == "Okay Nabu", 30, "a phrase in one line")
-    assert not one.seen.of(LinkLost)
+    assistant.seen.wait(lambda: assistant.seen.of(Wake)[-1].phrase == "Okay Nabu", 30, "a phrase in one line")
+    assert not assistant.seen.of(LinkLost)
 
 
 @pytest.mark.parametrize("how", ["frozen", "garbage"])
 def test_a_device_that_fails_is_lost_in_a_command(how: str, assist: Assist, device: EsphomeFarEnd) -> None:
-    one = assist(keepalive_s=0.2)
+    assistant = assist(keepalive_s=0.2)
     device.wake()
     device.hear(speech()[: RATE_HZ // 2])
     if how == "frozen":
         device.frozen = True
     else:
         device.garbage()
-    one.seen.first(LinkLost)
-    assert one.kept().duration_s == pytest.approx(0.5, abs=0.01)
+    assistant.seen.first(LinkLost)
+    assert assistant.kept().duration_s == pytest.approx(0.5, abs=0.01)
 
 
 @pytest.mark.usefixtures("host_keeps_time")
 def test_times_hold_against_the_clock_of_the_sender(assist: Assist, device: EsphomeFarEnd) -> None:
-    one = assist(hold_back_ms=20.0)
+    assistant = assist(hold_back_ms=20.0)
 
     def ask() -> None:
         device.wake()
         device.hear(np.zeros(512, np.float32))
 
-    assert share_held(one.seen, ask) >= HELD
+    assert share_held(assistant.seen, ask) >= HELD
 
 
 def test_a_device_that_lets_its_assistant_find_the_wake_phrase_is_a_lost_link(
     assist: Assist, device: EsphomeFarEnd
 ) -> None:
-    one = assist()
+    assistant = assist()
     device.wake(flags=USE_WAKE_WORD)
-    assert "lets its assistant find the wake phrase" in one.seen.first(LinkLost).what
+    assert "lets its assistant find the wake phrase" in assistant.seen.first(LinkLost).what
     assert device.responses[0].error
 
 
@@ -358,7 +362,7 @@ def test_wrong_options_are_refused(options: dict[str, object], what: str) -> Non
 def test_a_real_wake_engine_on_the_microphone_of_the_lab(
     assist: Assist, device: EsphomeFarEnd, lab_sound: object
 ) -> None:
-    one, engine = assist(recogniser="moonshine"), MicroWakeWord("alexa")
+    assistant, engine = assist(recogniser="moonshine"), MicroWakeWord("alexa")
     resampled, woke = soxr.ResampleStream(LAB_HZ, RATE_HZ, 1, dtype="int16"), list[float]()
 
     def listen(block: Block) -> None:
@@ -369,16 +373,16 @@ def test_a_real_wake_engine_on_the_microphone_of_the_lab(
             woke.append(time.monotonic())
             device.wake("Alexa")
 
-    told = Told()
+    events = Told()
     microphone = Capture(
-        "dut_mic", LAB, on_block=listen, on_fault=told.fault, on_back=told.backs.append, on_overrun=told.overrun
+        "dut_mic", LAB, on_block=listen, on_fault=events.fault, on_back=events.backs.append, on_overrun=events.overrun
     )
     with closing(microphone), player() as (loudspeaker, played):
         microphone.open()
-        said = [np.zeros(RATE_HZ // 2), speech("alexa")[: -RATE_HZ // 2], speech(), np.zeros(RATE_HZ)]
-        samples = soxr.resample(np.concatenate(said).astype(np.float32), RATE_HZ, LAB_HZ)
+        pieces = [np.zeros(RATE_HZ // 2), speech("alexa")[: -RATE_HZ // 2], speech(), np.zeros(RATE_HZ)]
+        samples = soxr.resample(np.concatenate(pieces).astype(np.float32), RATE_HZ, LAB_HZ)
         play(loudspeaker, played, Waveform(samples, LAB_HZ), 30)
-        assert word_error(SAID, one.seen.first(Transcript, 30).text) <= MOST_WRONG
-    (wake,) = one.seen.of(Wake)
+        assert word_error(SAID, assistant.seen.first(Transcript, 30).text) <= MOST_WRONG
+    (wake,) = assistant.seen.of(Wake)
     assert wake.phrase == "Alexa"
     assert abs(wake.at.at_s - woke[0]) <= wake.at.error_s

@@ -74,14 +74,14 @@ def address(tmp_path: Path) -> Iterator[str]:
     board = subprocess.Popen([sys.executable, "-m", "tests.external_driver.tcp_board", port], cwd=ROOT)
     try:
         wait_for(port.exists, what="the board's port")
-        found = f"127.0.0.1:{port.read_text(encoding='ascii')}"
+        address = f"127.0.0.1:{port.read_text(encoding='ascii')}"
         (tmp_path / "lamp.yaml").write_text(LAMP, encoding="utf-8")
         (tmp_path / "wake.yaml").write_text(WAKE, encoding="utf-8")
         (tmp_path / "bench.yaml").write_text(
-            f"bench: b\ndevices: {{lamp: {{profile: lamp, connection: {{driver: tcp_line, address: '{found}'}}}}}}\n",
+            f"bench: b\ndevices: {{lamp: {{profile: lamp, connection: {{driver: tcp_line, address: '{address}'}}}}}}\n",
             encoding="utf-8",
         )
-        yield found
+        yield address
     finally:
         board.kill()
         board.wait()
@@ -92,8 +92,8 @@ def test_it_is_run_on_a_bench(typed: Typed, address: str, tmp_path: Path) -> Non
     run = typed("run", "wake.yaml", "--bench", "bench.yaml")
     assert "0 of 2 = 0.00 %" in run.stdout
     (session,) = (tmp_path / "sessions").iterdir()
-    told = json.loads((session / "session.json").read_text(encoding="utf-8"))
-    assert "lamp receives it over its connection" in told["sound_path"]
+    facts = json.loads((session / "session.json").read_text(encoding="utf-8"))
+    assert "lamp receives it over its connection" in facts["sound_path"]
     assert "firmware 1.2" in typed("show", session).stdout
 
 
@@ -108,12 +108,12 @@ def test_the_monitor_follows_it_until_it_ends(site: Path, address: str, tmp_path
     command = [HARNESS, "devices", "monitor", "lamp.yaml", "--address", address, "--json"]
     environment = {**os.environ, "PYTHONPATH": str(site)}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as watched:
-        told = known(watched.stdout)
-        assert json.loads(told.readline())["made"] == "kind: about, firmware: '1.2'"
+        output = known(watched.stdout)
+        assert json.loads(output.readline())["made"] == "kind: about, firmware: '1.2'"
         host, _, port = address.rpartition(":")
         with socket.create_connection((host, int(port))) as other:
             other.sendall(b"RESET\nEND\n")
-        rest = [json.loads(line) for line in told]
+        rest = [json.loads(line) for line in output]
     assert watched.returncode == 0
     assert rest[0]["made"] == "kind: status, state: started, detail: reset"
     assert rest[-1]["note"] == "2 lines: 2 mapped, 0 not"
@@ -121,7 +121,7 @@ def test_the_monitor_follows_it_until_it_ends(site: Path, address: str, tmp_path
 
 def test_the_doctor_looks_at_it(typed: Typed, address: str, tmp_path: Path) -> None:
     checks = json.loads(typed("doctor", "--bench", "bench.yaml", "--json", status=1).stdout)["checks"]
-    assert [one["says"] for one in checks if one["name"] == "tcp"] == [f"lamp: {address} answers"]
+    assert [check["says"] for check in checks if check["name"] == "tcp"] == [f"lamp: {address} answers"]
 
 
 def test_files_are_given_to_it(typed: Typed, address: str, tmp_path: Path) -> None:
@@ -134,16 +134,16 @@ def test_files_are_given_to_it(typed: Typed, address: str, tmp_path: Path) -> No
 
 def test_the_page_does_what_it_says(typed: Typed, site: Path, tmp_path: Path) -> None:
     port = free_port()
-    for one in (site / "page").iterdir():
-        if one.is_file():
-            (tmp_path / one.name).write_text(one.read_text(encoding="utf-8").replace("7313", str(port)))
+    for path in (site / "page").iterdir():
+        if path.is_file():
+            (tmp_path / path.name).write_text(path.read_text(encoding="utf-8").replace("7313", str(port)))
     lamp = subprocess.Popen([sys.executable, tmp_path / "lamp.py"], stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: listens(port), what="the lamp")
         commands = (tmp_path / "commands").read_text(encoding="utf-8").splitlines()
-        said = [typed(*shlex.split(one)[1:]).stdout for one in commands]
+        outputs = [typed(*shlex.split(command)[1:]).stdout for command in commands]
     finally:
         lamp.kill()
         lamp.wait()
-    assert "× kind: wake, score: 0.9" in said[0]
-    assert re.search(r"false accepts +\d+ in", said[-1])
+    assert "× kind: wake, score: 0.9" in outputs[0]
+    assert re.search(r"false accepts +\d+ in", outputs[-1])

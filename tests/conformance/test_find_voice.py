@@ -32,16 +32,16 @@ def deaf(folder: Path, miss_share: float) -> Path:
 
 
 def test_the_first_voice_that_wakes_it_every_time_can_be_pasted(runs: Runs, tmp_path: Path) -> None:
-    status, told = look("--bench", deaf(tmp_path, 0.7), "--find-voice", "shelf")
-    *others, last = told["voices"]
-    assert (status, told["found"], last["heard"], last["said"]) == (0, True, 3, 3)
+    status, report = look("--bench", deaf(tmp_path, 0.7), "--find-voice", "shelf")
+    *others, last = report["voices"]
+    assert (status, report["found"], last["heard"], last["said"]) == (0, True, 3, 3)
     assert others, "the first voice woke it at once: nothing was looked for"
-    assert all(one["heard"] < one["said"] == 3 for one in others)
-    assert len({(one["engine"], one["name"]) for one in told["voices"]}) == len(told["voices"])
+    assert all(voice["heard"] < voice["said"] == 3 for voice in others)
+    assert len({(voice["engine"], voice["name"]) for voice in report["voices"]}) == len(report["voices"])
     assert 0 < last["delay_s"] < 1
     soak = tmp_path / "soak.yaml"
     soak.write_text(
-        f"scenario: soak\ntrials:\n- kind: ambient\n  hours: 1\n  sources: [{{noise: pink}}]\n  {told['probe']}\n"
+        f"scenario: soak\ntrials:\n- kind: ambient\n  hours: 1\n  sources: [{{noise: pink}}]\n  {report['probe']}\n"
     )
     (template,) = load_scenario(soak).trials
     assert template.ambient is not None
@@ -51,9 +51,9 @@ def test_the_first_voice_that_wakes_it_every_time_can_be_pasted(runs: Runs, tmp_
 
 
 def test_a_device_that_hears_nothing_wakes_to_none(runs: Runs, tmp_path: Path) -> None:
-    status, told = look("--bench", deaf(tmp_path, 1.0), "--find-voice", "shelf", "--voices", "2")
-    assert (status, told["found"], told["probe"]) == (1, False, "")
-    assert [(one["heard"], one["said"], one["delay_s"]) for one in told["voices"]] == [(0, 3, None)] * 2
+    status, report = look("--bench", deaf(tmp_path, 1.0), "--find-voice", "shelf", "--voices", "2")
+    assert (status, report["found"], report["probe"]) == (1, False, "")
+    assert [(voice["heard"], voice["said"], voice["delay_s"]) for voice in report["voices"]] == [(0, 3, None)] * 2
 
 
 def test_what_cannot_be_looked_for_is_refused(tmp_path: Path) -> None:

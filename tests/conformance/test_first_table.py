@@ -62,18 +62,18 @@ class Hearing:
         entries = rows(folder)
         for entry in entries[self._seen :]:
             match entry.record:
-                case AttemptStarted() as one:
-                    self._plays[one.play_id] = one
+                case AttemptStarted() as attempt:
+                    self._plays[attempt.play_id] = attempt
                 case Observed(observation=StimulusStarted() as began):
-                    one = self._plays[began.play_id]
-                    if one.query_end_s > one.query_start_s:
-                        self._due.append(began.at.at_s + one.query_end_s + AFTER_PHRASE_S)
+                    attempt = self._plays[began.play_id]
+                    if attempt.query_end_s > attempt.query_start_s:
+                        self._due.append(began.at.at_s + attempt.query_end_s + AFTER_PHRASE_S)
                     elif not self.false_accepts:
                         self.false_accepts = 1
-                        self._due.append(began.at.at_s + one.duration_s / 2)
+                        self._due.append(began.at.at_s + attempt.duration_s / 2)
         self._seen = len(entries)
         now_s = time.monotonic()
-        for due_s in [one for one in self._due if one <= now_s]:
+        for due_s in [moment_s for moment_s in self._due if moment_s <= now_s]:
             self._due.remove(due_s)
             self._wake()
 
@@ -83,7 +83,7 @@ def table(running: subprocess.Popen[str], hearing: Hearing, sessions: Path) -> s
     folders: list[Path] = []
 
     def ended() -> bool:
-        folders[:] = [one.parent for one in sessions.glob("[!.]*/log.sqlite")] if sessions.exists() else []
+        folders[:] = [log.parent for log in sessions.glob("[!.]*/log.sqlite")] if sessions.exists() else []
         if folders:
             hearing.follow(folders[0])
         return running.poll() is not None
@@ -110,7 +110,7 @@ def test_discover_init_and_run_give_hits_and_false_accepts_of_a_satellite(runs: 
 
         def found() -> bool:
             listed = json.loads(run("harness devices discover --seconds 2 --json", tmp_path))
-            commands.extend(one["command"] for one in listed if one["name"] == name)
+            commands.extend(device["command"] for device in listed if device["name"] == name)
             return bool(commands)
 
         until(found, 30)
@@ -129,7 +129,7 @@ def test_discover_init_and_run_give_hits_and_false_accepts_of_a_satellite(runs: 
         stack.enter_context(home_assistant)
 
         sessions = tmp_path / "sessions"
-        scenario, bench_file = (tmp_path / name / f"{one}.yaml" for one in ("scenario", "bench"))
+        scenario, bench_file = (tmp_path / name / f"{stem}.yaml" for stem in ("scenario", "bench"))
         running = watching("run", scenario, "--bench", bench_file, "--sessions", sessions)
         hearing = Hearing(lambda: satellite.say("detection", {"name": "okay_nabu"}))
         printed = table(running, hearing, sessions)

@@ -27,7 +27,7 @@ Counted = tuple[int, int, int]
 
 def harness(*arguments: str | Path) -> str:
     """Standard output of a command that ends well."""
-    done = CliRunner().invoke(group, [str(one) for one in arguments])
+    done = CliRunner().invoke(group, [str(argument) for argument in arguments])
     assert done.exit_code == 0, (done.output, done.exception)
     return done.stdout
 
@@ -59,9 +59,9 @@ def _counted(attempts: list[AttemptFinished]) -> Counted:
     wrong = words = transcripts = 0
     for row in attempts:
         if row.heard is not None:
-            said, heard = SAID[row.trial_id.partition(".")[0]].split(), row.heard.upper().split()
-            wrong += sum(one != other for one, other in zip(said, heard, strict=True))
-            words, transcripts = words + len(said), transcripts + 1
+            reference, heard = SAID[row.trial_id.partition(".")[0]].split(), row.heard.upper().split()
+            wrong += sum(word != other for word, other in zip(reference, heard, strict=True))
+            words, transcripts = words + len(reference), transcripts + 1
     return wrong, words, transcripts
 
 
@@ -74,8 +74,8 @@ def told_by(heard: HeardWords) -> tuple[Counted, Counted]:
 def scored(folder: Path, name: str) -> tuple[int, int]:
     target = folder / f"{name}.json"
     harness("score", "-r", folder / f"{name}.ref.trn", "-H", folder / f"{name}.trn", "--json", target)
-    found = json.loads(target.read_text(encoding="utf-8"))
-    totals = (found if "totals" in found else found["systems"][0])["totals"]
+    report = json.loads(target.read_text(encoding="utf-8"))
+    totals = (report if "totals" in report else report["systems"][0])["totals"]
     return totals["substitutions"], totals["correct"] + totals["substitutions"] + totals["deletions"]
 
 
@@ -116,5 +116,5 @@ def test_live_resumed_and_read_back_the_wer_is_that_of_the_words_told(runs: Runs
     assert scored(tmp_path / "trn", "first") == expected[0][:2]
     assert scored(tmp_path / "trn", "final") == expected[1][:2]
     report = ElementTree.fromstring(harness("export", folder, "--junit", "-"))
-    properties = {one.get("name"): one.get("value") for one in report.iter("property")}
+    properties = {node.get("name"): node.get("value") for node in report.iter("property")}
     assert properties["first_attempt_word_errors"] == f"{wrong} of {words}"

@@ -67,16 +67,20 @@ def test_a_run_gives_its_stages_and_the_satellite_its_states(tmp_path: Path) -> 
         far_end.query("3", "turn on the cellar light", "There is none", code="no_valid_targets")
         far_end.query("4", "", "")
         seen.wait(lambda: len(seen.of(Intent)) == 4 and len(seen.of(Wake)) == 4, 30, "the fourth run")
-        states = [one.state.value for one in seen.of(Status)]
+        states = [status.state.value for status in seen.of(Status)]
         assert states == ["idle", *(["listening", "thinking", "speaking", "idle"] * 3), "listening", "idle"]
-        said = ["turn on the kitchen light", "purple monkey dishwasher", "turn on the cellar light"]
-        assert [one.text for one in seen.of(Transcript)] == said
-        assert [one.text for one in seen.of(ResponseText)] == ["Turned on the light", "Sorry, no", "There is none"]
-        named = [(one.name, one.slots) for one in seen.of(Intent)]
+        queries = ["turn on the kitchen light", "purple monkey dishwasher", "turn on the cellar light"]
+        assert [transcript.text for transcript in seen.of(Transcript)] == queries
+        assert [response.text for response in seen.of(ResponseText)] == [
+            "Turned on the light",
+            "Sorry, no",
+            "There is none",
+        ]
+        named = [(intent.name, intent.slots) for intent in seen.of(Intent)]
         assert named == [("HassTurnOn", (("name", "kitchen light"),)), ("", ()), ("", ()), ("", ())]
         assert seen.of(DeviceDescribed)[0].firmware == "2025.9.4"
         allowed = ("assist_pipeline/pipeline", "conversation/agent/homeassistant/debug", "get_", "subscribe_entities")
-        others = {one for one in far_end.asked if not one.startswith(allowed)}
+        others = {request for request in far_end.asked if not request.startswith(allowed)}
         assert others == {"render_template", "unsubscribe_events"}, "it only reads"
 
 
@@ -92,7 +96,7 @@ def test_runs_of_another_satellite_and_earlier_runs_are_not_reported(names_satel
             time.sleep(home_assistant.SAME_S)  # two satellites within that time are not told apart by time
             far_end.query("2", "words in the kitchen", "answer", satellite=KITCHEN)
             seen.wait(lambda: seen.of(ResponseText), 30, "the answer")
-            assert [one.text for one in seen.of(Transcript)] == ["words in the kitchen"]
+            assert [transcript.text for transcript in seen.of(Transcript)] == ["words in the kitchen"]
             assert len(seen.of(Wake)) == 1
 
 
@@ -100,15 +104,15 @@ def test_runs_of_another_satellite_and_earlier_runs_are_not_reported(names_satel
 @pytest.mark.parametrize("ahead_s", [0.0, -34 * 3600.0, 34 * 3600.0])
 def test_times_hold_though_the_clocks_differ(ahead_s: float, tmp_path: Path) -> None:
     with HassFarEnd(ahead_s=ahead_s) as far_end, following(far_end, tmp_path, hold_back_ms=0) as seen:
-        said: list[float] = []
+        times_s: list[float] = []
         for number in range(20):
-            said.append(time.monotonic())
+            times_s.append(time.monotonic())
             far_end.change("listening")
             far_end.change("idle")
             seen.wait(lambda number=number: len(seen.of(Wake)) > number, 30, "a wake event")  # type: ignore[misc]
-        for one, when in zip(seen.of(Wake), said, strict=True):
-            assert abs(one.at.at_s - when) <= one.at.error_s + 0.005, "5 ms for the far end's own thread"
-            assert one.at.error_s < 0.5
+        for wake, when in zip(seen.of(Wake), times_s, strict=True):
+            assert abs(wake.at.at_s - when) <= wake.at.error_s + 0.005, "5 ms for the far end's own thread"
+            assert wake.at.error_s < 0.5
 
 
 def test_a_refused_token_is_an_error_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +174,7 @@ def test_a_satellite_that_leaves_is_gone_and_its_return_is_no_wake(tmp_path: Pat
         for state in ("unavailable", "listening", "idle"):
             far_end.change(state)
         seen.wait(lambda: len(seen.of(Status)) == 4, 30, "its states")
-        assert [one.state.value for one in seen.of(Status)] == ["idle", "gone", "listening", "idle"]
+        assert [status.state.value for status in seen.of(Status)] == ["idle", "gone", "listening", "idle"]
         assert not seen.of(Wake)
 
 
@@ -183,7 +187,7 @@ def test_the_page_leads_to_a_first_table(runs: Runs, tmp_path: Path) -> None:
         numbers = itertools.count()
         hearing = Hearing(lambda: far_end.query(str(next(numbers)), "what time is it", "It is noon"))
         sessions = tmp_path / "sessions"
-        words = [str(tmp_path / one) if one.startswith("assist/") else one for one in shlex.split(measure)[1:]]
+        words = [str(tmp_path / word) if word.startswith("assist/") else word for word in shlex.split(measure)[1:]]
         table(watching(*words, "--sessions", sessions), hearing, sessions)
 
 
@@ -192,7 +196,7 @@ def test_a_monitor_reads_the_reports(tmp_path: Path) -> None:
         profile = load_profile("home_assistant", beside=tmp_path)
         source = HomeAssistant.source(HomeAssistantOptions(far_end.url), profile, "it", ())
         source.open()
-        wait_for(lambda: any(b'"satellite"' in one.data for one in source.queue.take(10_000)), 30, "the state")
+        wait_for(lambda: any(b'"satellite"' in piece.data for piece in source.queue.take(10_000)), 30, "the state")
         source.close()
 
 

@@ -43,16 +43,16 @@ def test_a_host_that_stood_still_is_in_the_log_and_with_the_attempt(runs: LabRun
     time.sleep(STOPPED_S)  # what is tested is that time
     os.killpg(group, signal.SIGCONT)
     watcher.goodbye()
-    found = rows(folder)
-    stalls = [row for row in records(found, Observed) if isinstance(row.observation, HostStalled)]
+    entries = rows(folder)
+    stalls = [row for row in records(entries, Observed) if isinstance(row.observation, HostStalled)]
     longest = max(stalls, key=lambda row: row.observation.lasted_s)  # type: ignore[union-attr]
     assert isinstance(longest.observation, HostStalled)
     assert longest.observation.lasted_s >= STOPPED_S - 0.05
     assert longest.observation.source == "host"
     assert (longest.trial_id, longest.attempt) == ("time.r1", 1)
-    assert "the host stood still for" in last_rows(found, "time.r1")[1].disturbed
+    assert "the host stood still for" in last_rows(entries, "time.r1")[1].disturbed
     figures = SessionFigures()
-    for entry in found:
+    for entry in entries:
         figures.add(entry)
     progress = figures.snapshot()
     assert progress.totals.disturbed.count >= 1

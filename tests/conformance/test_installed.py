@@ -92,8 +92,8 @@ def wheel(python: str, sdist: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return built(python, source, "wheel")
 
 
-def built(python: str, source: Path, what: str) -> Path:
-    program = f"from setuptools import build_meta; print(build_meta.build_{what}('out'))"
+def built(python: str, source: Path, kind: str) -> Path:
+    program = f"from setuptools import build_meta; print(build_meta.build_{kind}('out'))"
     return source / "out" / said(python, "-c", program, cwd=source).splitlines()[-1]
 
 
@@ -105,8 +105,8 @@ def installed(python: str, wheel: Path) -> Iterator[Installed]:
         said(python, "-m", "venv", "--without-pip", folder / "env")
         inside = folder / "env" / "bin" / "python"
         own = said(inside, "-c", "import sysconfig; print(sysconfig.get_path('purelib'), end='')")
-        found = "import sys; print(*(path for path in sys.path if path.endswith('-packages')), sep='\\n')"
-        (Path(own) / "dependencies.pth").write_text(said(python, "-c", found))
+        program = "import sys; print(*(path for path in sys.path if path.endswith('-packages')), sep='\\n')"
+        (Path(own) / "dependencies.pth").write_text(said(python, "-c", program))
         quiet = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
         said(sys.executable, "-m", "pip", "--python", inside, "install", *quiet, wheel)
         (folder / "w").mkdir()
@@ -127,7 +127,7 @@ def test_all_data_of_the_tree_is_in_the_wheel(tree: list[str], wheel: Path) -> N
 
 def test_profiles_starter_files_and_scenarios_are_found(installed: Installed) -> None:
     listed = json.loads(installed.run("devices", "list", "--json"))
-    assert {path.stem for path in (ROOT / "devices").glob("*.yaml")} <= {one["id"] for one in listed}
+    assert {path.stem for path in (ROOT / "devices").glob("*.yaml")} <= {device["id"] for device in listed}
     installed.run("init", "mine")
     installed.run("validate", "mine/scenario.yaml", "mine/bench.yaml")
     installed.run("validate", "scenarios/wake_demo.yaml", "scenarios/benches/virtual_lab.yaml")

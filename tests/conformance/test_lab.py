@@ -58,7 +58,7 @@ class Talk:
             "harness_speaker",
             "virtual_lab",
             on_ended=lambda play_id, at, complete: self.ended.put(complete),
-            on_fault=lambda at, what: None,
+            on_fault=lambda at, problem: None,
         )
         self.playback.open()
 
@@ -102,17 +102,17 @@ class Talk:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     settings = tmp_path_factory.mktemp("lab") / "settings.yaml"
     settings.write_text(SETTINGS, encoding="utf-8")
-    with lab_of_its_own(settings) as one:
-        yield one
+    with lab_of_its_own(settings) as own_lab:
+        yield own_lab
 
 
 @pytest.fixture(scope="module")
 def talk(lab: Lab) -> Iterator[Talk]:
-    one = Talk()
+    conversation = Talk()
     try:
-        yield one
+        yield conversation
     finally:
-        one.close()
+        conversation.close()
 
 
 def test_a_follow_up_is_understood_while_it_remembers_and_not_afterwards(talk: Talk) -> None:
@@ -190,14 +190,14 @@ def test_a_part_that_died_is_brought_back_and_the_others_are_left_alone(lab: Lab
     before = lab_state()
     pids = dict(before.pids)
     os.kill(pids[part], signal.SIGKILL)
-    wait_for(lambda: not all(one.pid for one in lab.status()), 15, "its end")
+    wait_for(lambda: not all(status.pid for status in lab.status()), 15, "its end")
     assert lab.up()
     assert lab.started == (part,)
     after = lab_state()
     changed = {name for name, pid in after.pids if pid != pids[name]}
     assert changed == {part}
     assert (after.environment, after.mqtt_port) == (before.environment, before.mqtt_port)
-    assert all(one.healthy for one in lab.status())
+    assert all(status.healthy for status in lab.status())
 
 
 def test_wrong_words_are_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -47,10 +47,10 @@ def strike(part: str, number: signal.Signals) -> float:
 
 def assert_whole(folder: Path) -> list[Entry]:
     """One verdict; every attempt started once, ended, and numbered without gaps; clips whole. Returns the log."""
-    found = rows(folder)
-    (verdict,) = verdicts(found)
-    numbers = [row.attempt for _, row in starts(found, TRIAL)]
-    ended = last_rows(found, TRIAL)
+    entries = rows(folder)
+    (verdict,) = verdicts(entries)
+    numbers = [row.attempt for _, row in starts(entries, TRIAL)]
+    ended = last_rows(entries, TRIAL)
     assert numbers == list(range(1, verdict.attempts + 1)) == sorted(ended)
     # Whether the assistant understood is its affair; that it was asked until it was decided is ours.
     assert verdict.outcome not in (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.ABORTED)
@@ -61,13 +61,13 @@ def assert_whole(folder: Path) -> list[Entry]:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (shown.returncode, "whole" in shown.stdout) == (0, True), shown.stdout + shown.stderr
-    return found
+    return entries
 
 
-def lost_and_back(found: list[Entry]) -> tuple[set[str], set[str]]:
-    seen = [row.observation for row in records(found, Observed)]
-    return {one.source for one in seen if isinstance(one, LinkLost)}, {
-        one.source for one in seen if isinstance(one, LinkBack)
+def lost_and_back(entries: list[Entry]) -> tuple[set[str], set[str]]:
+    seen = [row.observation for row in records(entries, Observed)]
+    return {observation.source for observation in seen if isinstance(observation, LinkLost)}, {
+        observation.source for observation in seen if isinstance(observation, LinkBack)
     }
 
 
@@ -97,13 +97,13 @@ def test_an_engine_that_is_killed_anywhere_is_gone_on_with(runs: LabRuns, words:
         assert "harness run resume" in watcher.closed[0]
     last = runs.start(folder)
     assert last.goodbye(ENGINE_STARTS_S).exit_code == 0
-    found = assert_whole(folder)
-    causes = [row.cause.partition(":")[0] for row in last_rows(found, TRIAL).values()]
+    entries = assert_whole(folder)
+    causes = [row.cause.partition(":")[0] for row in last_rows(entries, TRIAL).values()]
     assert "engine_ended" in causes  # PLAYING for certain; a busy host may learn of LISTENING when it is over
-    assert len({entry.run for entry in found}) == len(words) + 2  # the plan, each engine, and the last
-    begun = [at_s for at_s, _ in starts(found, TRIAL)]
+    assert len({entry.run for entry in entries}) == len(words) + 2  # the plan, each engine, and the last
+    starts_s = [at_s for at_s, _ in starts(entries, TRIAL)]
     for killed_s in killed_wall_s[:2]:
-        assert min(at_s for at_s in begun if at_s > killed_s) - killed_s > CONTEXT_WAIT_S - 0.5
+        assert min(at_s for at_s in starts_s if at_s > killed_s) - killed_s > CONTEXT_WAIT_S - 0.5
 
 
 def test_a_sound_server_that_freezes_and_dies_comes_back_under_the_run(runs: LabRuns) -> None:
@@ -121,9 +121,9 @@ def test_a_sound_server_that_freezes_and_dies_comes_back_under_the_run(runs: Lab
     assert runs.lab.up()
     assert runs.lab.started == (SOUND,)
     assert watcher.goodbye().exit_code == 0
-    found = assert_whole(folder)
-    assert lost_and_back(found) == (LINKS, LINKS)
-    ended = last_rows(found, TRIAL)
+    entries = assert_whole(folder)
+    assert lost_and_back(entries) == (LINKS, LINKS)
+    ended = last_rows(entries, TRIAL)
     assert [ended[number].outcome for number in (1, 2)] == [Outcome.INTERRUPTED] * 2
     assert all(ended[number].cause.startswith("link_lost") for number in (1, 2))
 
@@ -140,9 +140,9 @@ def test_a_sound_server_that_freezes_in_a_response_leaves_no_half_of_it(runs: La
     finally:
         strike(SOUND, signal.SIGCONT)
     assert watcher.goodbye().exit_code == 0
-    found = assert_whole(folder)
-    assert last_rows(found, TRIAL)[heard].outcome is Outcome.INTERRUPTED
-    assert heard not in [row.record.attempt for row in found if isinstance(row.record, ResponseFrozen)]
+    entries = assert_whole(folder)
+    assert last_rows(entries, TRIAL)[heard].outcome is Outcome.INTERRUPTED
+    assert heard not in [row.record.attempt for row in entries if isinstance(row.record, ResponseFrozen)]
 
 
 def test_a_broker_and_a_device_that_die_come_back_under_the_run(runs: LabRuns) -> None:
@@ -158,8 +158,8 @@ def test_a_broker_and_a_device_that_die_come_back_under_the_run(runs: LabRuns) -
     assert runs.lab.up()
     assert runs.lab.started == (ASSISTANT,)
     assert watcher.goodbye().exit_code == 0
-    found = assert_whole(folder)
-    assert lost_and_back(found) == ({"assistant"}, {"assistant"})
-    ended = last_rows(found, TRIAL)
+    entries = assert_whole(folder)
+    assert lost_and_back(entries) == ({"assistant"}, {"assistant"})
+    ended = last_rows(entries, TRIAL)
     assert ended[1].cause.startswith("link_lost: assistant")
     assert ended[2].cause.partition(":")[0] in ("device_gone", "device_restarted")

@@ -58,7 +58,7 @@ class Sensor:
 def test_times_of_a_sensor_lie_within_their_errors(tmp_path: Path) -> None:
     profile = load_profile("light_sensor", beside=tmp_path)
     light, *_ = profile.thresholds
-    quick = replace(light, states=tuple(replace(one, min_s=0.03) for one in light.states))
+    quick = replace(light, states=tuple(replace(state, min_s=0.03) for state in light.states))
     sensor, seen = Sensor(), Seen()
     options = SerialOptions(port=sensor.port, hold_back_ms=1.0)
     driver = SerialDevice("sensor", options, Around(tmp_path, replace(profile, thresholds=(quick,))))
@@ -72,10 +72,10 @@ def test_times_of_a_sensor_lie_within_their_errors(tmp_path: Path) -> None:
         driver.close()
         sensor.close()
     changes = seen.of(Wake, Status)[1:]
-    assert [type(one) for one in changes] == [Wake, Status] * (SWITCHES // 2)
+    assert [type(change) for change in changes] == [Wake, Status] * (SWITCHES // 2)
     held = [
-        one.at.at_s - one.at.error_s <= after_s and one.at.at_s + one.at.error_s >= before_s
-        for one, (before_s, after_s) in zip(changes, sensor.shown, strict=True)
+        change.at.at_s - change.at.error_s <= after_s and change.at.at_s + change.at.error_s >= before_s
+        for change, (before_s, after_s) in zip(changes, sensor.shown, strict=True)
     ]
-    assert sum(held) >= 0.99 * SWITCHES, [(one.at, at) for one, at in zip(changes, sensor.shown, strict=True)]
+    assert sum(held) >= 0.99 * SWITCHES, [(change.at, at) for change, at in zip(changes, sensor.shown, strict=True)]
     assert not seen.of(LinkLost)

@@ -49,9 +49,9 @@ def ann(site: LiveSite, runs_here: Runs) -> TestClient:
 
 
 def _one(client: TestClient) -> str:
-    found = re.search(r'href="(/live/[0-9a-f]+)"', client.get("/live").text)
-    assert found is not None
-    return found[1]
+    match = re.search(r'href="(/live/[0-9a-f]+)"', client.get("/live").text)
+    assert match is not None
+    return match[1]
 
 
 def test_a_run_with_a_hostile_title_is_shown_to_its_end_and_its_clip_plays(
@@ -125,10 +125,10 @@ def test_it_is_quiet_alone_and_fits(browser: Browser, short: Path, monkeypatch: 
 
 def _look(browser: Browser, address: str, token: str, width: int, scheme: str) -> None:
     with browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme) as context:  # type: ignore[arg-type]
-        page, said, asked = context.new_page(), list[str](), list[str]()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        page, messages, requests = context.new_page(), list[str](), list[str]()
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(f"{address}/login#{token}")
         page.wait_for_url("**/live")
         assert barriers(page) == []
@@ -138,5 +138,5 @@ def _look(browser: Browser, address: str, token: str, width: int, scheme: str) -
         page.wait_for_function("before => document.querySelector('[data-part=now]').innerText !== before", arg=before)
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert barriers(page) == []
-        assert said == []
-        assert [one for one in asked if not one.startswith(address)] == []
+        assert messages == []
+        assert [url for url in requests if not url.startswith(address)] == []

@@ -45,32 +45,32 @@ def seen() -> list[Observation]:
 @pytest.fixture
 def mic(lab_sound: LabSoundServer, tmp_path: Path, seen: list[Observation]) -> Iterator[Microphone]:
     """The driver, open; what it observes is added to `seen`."""
-    one = Microphone("mic", MicrophoneOptions("harness_mic"), OnTheLab(tmp_path))
-    one.open(seen.append)
-    yield one
-    one.close()
+    microphone = Microphone("mic", MicrophoneOptions("harness_mic"), OnTheLab(tmp_path))
+    microphone.open(seen.append)
+    yield microphone
+    microphone.close()
     assert not any(thread.name == "mic-hearing" for thread in threading.enumerate())
 
 
 def of_kind(seen: list[Observation], kind: type[Seen]) -> list[Seen]:
-    return [one for one in seen if isinstance(one, kind)]
+    return [observation for observation in seen if isinstance(observation, kind)]
 
 
 def test_query_and_answer_travel(mic: Microphone, seen: list[Observation]) -> None:
     query = Waveform(speech("What time is it?"), RATE_HZ)
-    with player("harness_speaker") as (ours, said), player("dut_speaker") as (device, answered):
+    with player("harness_speaker") as (ours, events), player("dut_speaker") as (device, answered):
         ours.play("query", query)
-        until(lambda: bool(said.started), 30, "the query starts")
-        leaves_s = said.started[0][1].at_s
+        until(lambda: bool(events.started), 30, "the query starts")
+        leaves_s = events.started[0][1].at_s
         mic.own_sound("query", query, leaves_s)
-        until(lambda: bool(said.ended), 30, "the query ends")
+        until(lambda: bool(events.ended), 30, "the query ends")
         begins, _ = play(device, answered, answer())
         until(lambda: bool(of_kind(seen, SpeechEnded)), 30, "the end of the answer is heard")
     (heard,) = of_kind(seen, StimulusHeard)
     starts_s = of_kind(seen, SpeechStarted)[0].at.at_s
     assert heard.at.at_s == pytest.approx(leaves_s, abs=0.05)
     # What a busy host lost of it is told.
-    assert heard.correlation > 0.9 or said.overruns or of_kind(seen, Overrun)
+    assert heard.correlation > 0.9 or events.overruns or of_kind(seen, Overrun)
     assert starts_s == pytest.approx(begins.at_s, abs=0.08)
     clip, start_s = mic.cut(starts_s, starts_s + 0.5)
     assert start_s == pytest.approx(starts_s, abs=1 / RATE_HZ)
@@ -87,7 +87,10 @@ def test_a_frozen_server_is_told_and_hearing_goes_on_when_it_is_back(
     finally:
         os.kill(known(lab_sound.pid), signal.SIGCONT)
     until(lambda: bool(of_kind(seen, LinkBack)), 20, "the return is told")
-    assert [type(one) for one in seen if isinstance(one, LinkLost | LinkBack)] == [LinkLost, LinkBack]
+    assert [type(observation) for observation in seen if isinstance(observation, LinkLost | LinkBack)] == [
+        LinkLost,
+        LinkBack,
+    ]
     assert mic.level_dbfs() is not None
     with player("dut_speaker") as (device, answered):
         begins, _ = play(device, answered, answer())
@@ -97,15 +100,15 @@ def test_a_frozen_server_is_told_and_hearing_goes_on_when_it_is_back(
 
 def test_a_query_that_is_stopped_is_not_the_devices(mic: Microphone, seen: list[Observation]) -> None:
     query = Waveform(speech("Hey computer, what is twelve plus thirty?"), RATE_HZ)
-    with player("harness_speaker") as (ours, said):
+    with player("harness_speaker") as (ours, events):
         ours.play("query", query)
-        until(lambda: bool(said.started), 30, "the query starts")
-        leaves_s = said.started[0][1].at_s
+        until(lambda: bool(events.started), 30, "the query starts")
+        leaves_s = events.started[0][1].at_s
         mic.own_sound("query", query, leaves_s)
         until(lambda: time.monotonic() > leaves_s + 1.0, 30, "half of the query")
         ours.stop()
-        until(lambda: bool(said.ended), 30, "its end")
+        until(lambda: bool(events.ended), 30, "its end")
         over_s = leaves_s + len(query.samples) / RATE_HZ + 1.5
         until(lambda: time.monotonic() > over_s, 6, "the time in which the rest would be told")
-    assert not said.ended[0][2]
+    assert not events.ended[0][2]
     assert not of_kind(seen, SpeechStarted)

@@ -113,7 +113,7 @@ def test_it_answers_words(bench: Bench) -> None:
     bench.watch.first(ResponseText)
     (intent,) = bench.watch.of(Intent)
     assert (intent.name, intent.slots) == ("switch_light", (("state", "on"),))
-    assert all(one.text for one in bench.watch.of(Transcript))
+    assert all(transcript.text for transcript in bench.watch.of(Transcript))
 
 
 def test_a_broker_killed_under_an_injection(bench: Bench) -> None:

@@ -33,21 +33,21 @@ from tests.seen import Around, until
 
 @pytest.fixture(params=["mosquitto", "embedded"])
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
-    with Broker(tmp_path, kind=request.param) as one:
-        yield one
+    with Broker(tmp_path, kind=request.param) as own_broker:
+        yield own_broker
 
 
 @pytest.fixture
 def watch(broker: Broker, tmp_path: Path) -> Iterator[Watch]:
-    with Watch(tmp_path, address=f"127.0.0.1:{broker.port}", keepalive_s=2.0) as one:
-        yield one
+    with Watch(tmp_path, address=f"127.0.0.1:{broker.port}", keepalive_s=2.0) as own_watch:
+        yield own_watch
 
 
 @pytest.fixture
 def board(broker: Broker) -> Iterator[Board]:
-    one = Board(broker)
-    yield one
-    one.close()
+    own_board = Board(broker)
+    yield own_board
+    own_board.close()
 
 
 def test_messages_become_observations_with_their_time(watch: Watch, board: Board) -> None:
@@ -58,15 +58,15 @@ def test_messages_become_observations_with_their_time(watch: Watch, board: Board
     board.say("status", state="idle")
     until(lambda: len(watch.all) == 4)
     at = Stamp(0.0)
-    assert [replace(one, at=at) for one in watch.all] == [
+    assert [replace(observation, at=at) for observation in watch.all] == [
         Wake("board", at, "alexa", 0.9),
         Transcript("board", at, "what time is it", True),
         ResponseText("board", at, "it is noon"),
         Status("board", at, DeviceState.IDLE),
     ]
-    for one in watch.all:
-        assert before_s < one.at.at_s <= time.monotonic()
-        assert 0 < one.at.error_s < 1
+    for observation in watch.all:
+        assert before_s < observation.at.at_s <= time.monotonic()
+        assert 0 < observation.at.error_s < 1
 
 
 def test_duplicates_gaps_and_a_new_start_are_told(watch: Watch, broker: Broker, board: Board) -> None:
@@ -119,10 +119,10 @@ def test_a_frozen_broker_is_noticed(watch: Watch, broker: Broker) -> None:
 def test_a_sink_that_raises_does_not_end_the_thread(broker: Broker, board: Board, tmp_path: Path) -> None:
     texts: list[str] = []
 
-    def sink(one: object) -> None:
-        if isinstance(one, Transcript):
-            texts.append(one.text)
-            if one.text == "first":
+    def sink(observation: object) -> None:
+        if isinstance(observation, Transcript):
+            texts.append(observation.text)
+            if observation.text == "first":
                 raise RuntimeError("on purpose")
 
     driver = MqttDevice("board", MqttOptions(f"127.0.0.1:{broker.port}"), Around(tmp_path, MAPPED))

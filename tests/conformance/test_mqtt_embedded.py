@@ -39,7 +39,7 @@ def plays_on_a_board(watch: Watch, folder: Path, login: tuple[str, str] | None =
 def test_a_board_comes_to_our_broker_wherever_that_is(tmp_path: Path) -> None:
     with Watch(tmp_path, address="embedded", framing=MessageFraming.VH) as watch:
         address = address_of(tmp_path)
-        assert any(address in one.text for one in watch.of(LogLine))
+        assert any(address in line.text for line in watch.of(LogLine))
         (lost,) = watch.of(LinkLost)
         assert address in lost.what
         with pytest.raises(DeviceError):

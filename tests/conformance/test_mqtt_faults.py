@@ -37,21 +37,21 @@ LONG = clicks(120.0, *LONG_S)
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
     # Else it throws events away in a flood.
-    with Broker(tmp_path, "allow_anonymous true", "max_queued_messages 0") as one:
-        yield one
+    with Broker(tmp_path, "allow_anonymous true", "max_queued_messages 0") as own_broker:
+        yield own_broker
 
 
 @pytest.fixture
 def board(broker: Broker) -> Iterator[FramedBoard]:
-    one = FramedBoard(broker)
-    yield one
-    one.close()
+    own_board = FramedBoard(broker)
+    yield own_board
+    own_board.close()
 
 
 @pytest.fixture
 def watch(broker: Broker, board: FramedBoard, tmp_path: Path) -> Iterator[Watch]:
-    with framed(broker, tmp_path) as one:
-        yield one
+    with framed(broker, tmp_path) as own_watch:
+        yield own_watch
 
 
 def framed(broker: Broker, folder: Path, **options: object) -> Watch:
@@ -78,7 +78,11 @@ def begun(watch: Watch, play_id: str) -> None:
 
 
 def audio_line_never_goes_back(watch: Watch) -> None:
-    line = [known(one.audio_s) for one in watch.all if isinstance(one, StimulusStarted | StimulusEnded)]
+    line = [
+        known(observation.audio_s)
+        for observation in watch.all
+        if isinstance(observation, StimulusStarted | StimulusEnded)
+    ]
     assert line == sorted(line)
 
 
@@ -189,10 +193,10 @@ def test_times_are_the_boards_own_and_their_error_holds(broker: Broker, tmp_path
             board.event("response", text=str(number))
             truth.append((before_s, time.monotonic()))
             until(lambda: len(watch.of(ResponseText)) == len(truth))
-        for (before_s, after_s), one in zip(truth, watch.of(ResponseText), strict=True):
+        for (before_s, after_s), response in zip(truth, watch.of(ResponseText), strict=True):
             # The board read its clock between the two; they lie further apart when somebody else had the processor.
-            assert before_s - one.at.error_s <= one.at.at_s <= after_s + one.at.error_s
-            assert one.at.error_s < 0.02
+            assert before_s - response.at.error_s <= response.at.at_s <= after_s + response.at.error_s
+            assert response.at.error_s < 0.02
     board.close()
 
 

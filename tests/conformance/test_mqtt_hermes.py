@@ -77,8 +77,8 @@ class AudioServer(Service):
             threading.Timer(lasts_s, self._finished, (play_id,)).start()
 
     def _finished(self, play_id: str) -> None:
-        said = json.dumps({"id": play_id, "siteId": "kitchen"})
-        self.client.publish("hermes/audioServer/kitchen/playFinished", said, qos=1)
+        payload = json.dumps({"id": play_id, "siteId": "kitchen"})
+        self.client.publish("hermes/audioServer/kitchen/playFinished", payload, qos=1)
 
     def detected(self) -> None:
         content = {"siteId": "kitchen", "modelId": "hey_snips"}
@@ -132,14 +132,14 @@ class Site(Service):
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    with Broker(tmp_path) as one:
-        yield one
+    with Broker(tmp_path) as own_broker:
+        yield own_broker
 
 
 @pytest.fixture
 def server(broker: Broker) -> Iterator[AudioServer]:
-    with AudioServer(broker) as one:
-        yield one
+    with AudioServer(broker) as own_server:
+        yield own_server
 
 
 def opened(broker: Broker, folder: Path, profile: DeviceProfile) -> Watch:
@@ -148,8 +148,8 @@ def opened(broker: Broker, folder: Path, profile: DeviceProfile) -> Watch:
 
 @pytest.fixture
 def device(broker: Broker, tmp_path: Path) -> Iterator[Watch]:
-    with opened(broker, tmp_path, SPEAKER) as one:
-        yield one
+    with opened(broker, tmp_path, SPEAKER) as own_watch:
+        yield own_watch
 
 
 def tone(seconds: float) -> Waveform:
@@ -226,7 +226,7 @@ def test_a_site_that_is_given_no_sound_keeps_its_own_microphone(broker: Broker, 
             time.sleep(0.03)
         assert site.frames == 10
         assert site.samples.all(), "nothing was sent to it"
-        assert not [one for one in device.of(LogLine) if "another microphone" in one.text]
+        assert not [line for line in device.of(LogLine) if "another microphone" in line.text]
 
 
 def test_another_microphone_on_the_same_site_is_named_and_nothing_is_mixed_with_it(
@@ -254,7 +254,7 @@ def test_a_service_that_dies_without_a_last_will_is_noticed(broker: Broker, tmp_
         assert "no sign of life" in device.first(LinkLost).what
         with WakeWordService(broker, "default"):
             device.first(LinkBack)
-        assert not [one for one in device.of(LogLine) if "hotwords" in one.text]
+        assert not [line for line in device.of(LogLine) if "hotwords" in line.text]
 
 
 def test_a_service_that_has_never_answered_is_not_lost(broker: Broker, tmp_path: Path) -> None:

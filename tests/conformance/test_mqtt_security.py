@@ -92,8 +92,8 @@ def test_unchecked_only_when_asked_for_and_told(started: Started, certificates: 
     broker = started(*tls(certificates))
     watch = Watch(tmp_path, address=f"127.0.0.1:{broker.port}", tls_insecure=True)
     watch.driver.close()
-    (told,) = watch.of(LogLine)
-    assert "not checked" in told.text
+    (line,) = watch.of(LogLine)
+    assert "not checked" in line.text
 
 
 def test_a_client_certificate(started: Started, certificates: Path, tmp_path: Path) -> None:

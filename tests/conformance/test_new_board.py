@@ -91,14 +91,14 @@ def write(folder: Path, **files: str) -> None:
 
 
 def only_session(folder: Path) -> Path:
-    (found,) = (folder / "sessions").iterdir()
-    return found
+    (session,) = (folder / "sessions").iterdir()
+    return session
 
 
 def spots(log: Path) -> Sequence[Spot]:
     read_back = read(log.read_text(encoding="utf-8"))
     assert differences(read_back) == ()
-    return [one for one in read_back.happenings if isinstance(one, Spot)]
+    return [happening for happening in read_back.happenings if isinstance(happening, Spot)]
 
 
 def test_a_board_with_only_a_yaml_file_works_end_to_end(typed: Typed, panel: str, tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_a_board_with_only_a_yaml_file_works_end_to_end(typed: Typed, panel: str
     typed("show", session, "--check")
     typed("export", session, "--wake-log", "door.log")
     woke = spots(tmp_path / "door.log")
-    assert [one.key for one in woke] == ["INVTA"] * 4
+    assert [spot.key for spot in woke] == ["INVTA"] * 4
     # Its ear says so 0.3 s after a burst is over, by its own count of samples.
-    assert all(0.2 < (one.end_ms - one.start_ms) / 1000 < 1.5 for one in woke)
+    assert all(0.2 < (spot.end_ms - spot.start_ms) / 1000 < 1.5 for spot in woke)
 
 
 @pytest.mark.skipif(not MICRO_BIT.exists() or not qemu_installed(), reason="needs QEMU and the micro:bit's firmware")

@@ -63,6 +63,6 @@ def test_a_broker_gets_the_message_and_an_absent_one_is_named(tmp_path: Path) ->
             until(lambda: got)
         finally:
             link.close()
-        assert [json.loads(one) for one in got] == [{"event": "paused", "text": "ä"}]
+        assert [json.loads(payload) for payload in got] == [{"event": "paused", "text": "ä"}]
     with pytest.raises(DeviceError, match=f"the MQTT broker at {address} cannot be used"):
         deliver(Notify(mqtt=address, topic="lab/nights"), {"event": "paused"})

@@ -39,17 +39,17 @@ from tests.seen import Around, Seen
 
 RECORDED = (Path(__file__).parents[1] / "data" / "ovos" / "session.jsonl").read_text(encoding="utf-8").splitlines()
 EXPECTED: list[Callable[[Observation], bool]] = [
-    lambda one: isinstance(one, Wake) and one.phrase == "hey mycroft",
-    lambda one: isinstance(one, Status) and one.state.value == "listening",
-    lambda one: isinstance(one, Status) and one.state.value == "thinking",
-    lambda one: isinstance(one, Transcript) and one.text == "what time is it",
-    lambda one: isinstance(one, Intent) and one.name == "what.time.is.it",
-    lambda one: isinstance(one, ResponseText) and one.text == "It's nine twenty nine",
-    lambda one: isinstance(one, Status) and one.state.value == "idle",
-    lambda one: isinstance(one, Wake) and one.phrase == "hey mycroft",
-    lambda one: isinstance(one, Status) and one.state.value == "listening",
-    lambda one: isinstance(one, Status) and one.state.value == "thinking",
-    lambda one: isinstance(one, Intent) and not one.name,
+    lambda observation: isinstance(observation, Wake) and observation.phrase == "hey mycroft",
+    lambda observation: isinstance(observation, Status) and observation.state.value == "listening",
+    lambda observation: isinstance(observation, Status) and observation.state.value == "thinking",
+    lambda observation: isinstance(observation, Transcript) and observation.text == "what time is it",
+    lambda observation: isinstance(observation, Intent) and observation.name == "what.time.is.it",
+    lambda observation: isinstance(observation, ResponseText) and observation.text == "It's nine twenty nine",
+    lambda observation: isinstance(observation, Status) and observation.state.value == "idle",
+    lambda observation: isinstance(observation, Wake) and observation.phrase == "hey mycroft",
+    lambda observation: isinstance(observation, Status) and observation.state.value == "listening",
+    lambda observation: isinstance(observation, Status) and observation.state.value == "thinking",
+    lambda observation: isinstance(observation, Intent) and not observation.name,
 ]
 TEXT = '{"type": "recognizer_loop:utterance", "data": {"utterances": ["{text}"], "lang": "en-us"}}'
 BENCH = """\
@@ -79,10 +79,10 @@ trials:
 
 
 def assert_session(seen: Seen) -> None:
-    told = seen.of(Wake, Status, Transcript, Intent, ResponseText)
-    assert len(told) == len(EXPECTED), told
-    for one, holds in zip(told, EXPECTED, strict=True):
-        assert holds(one), one
+    observations = seen.of(Wake, Status, Transcript, Intent, ResponseText)
+    assert len(observations) == len(EXPECTED), observations
+    for observation, holds in zip(observations, EXPECTED, strict=True):
+        assert holds(observation), observation
     assert not seen.of(Unread)
 
 
@@ -136,11 +136,11 @@ def test_queries_as_text_are_understood_and_their_echo_is_no_transcript(runs: Ru
         wait_for(ended, 300, "the end of the run")
     assert core.texts == ["what time is it", 'a "quoted" word']
     records = [entry.record for entry in rows(folder)]
-    assert [one.outcome for one in records if isinstance(one, TrialFinished)] == [Outcome.UNDERSTOOD] * 2
-    observed = [one.observation for one in records if isinstance(one, Observed)]
-    assert [one.name for one in observed if isinstance(one, Intent)] == ["what.time.is.it", ""]
-    assert not [one for one in observed if isinstance(one, Transcript)]
-    assert len([one for one in observed if isinstance(one, StimulusStarted)]) == 2
+    assert [record.outcome for record in records if isinstance(record, TrialFinished)] == [Outcome.UNDERSTOOD] * 2
+    observed = [record.observation for record in records if isinstance(record, Observed)]
+    assert [observation.name for observation in observed if isinstance(observation, Intent)] == ["what.time.is.it", ""]
+    assert not [observation for observation in observed if isinstance(observation, Transcript)]
+    assert len([observation for observation in observed if isinstance(observation, StimulusStarted)]) == 2
 
 
 @contextmanager

@@ -25,11 +25,11 @@ from tests.written_sessions import records
 @contextmanager
 def plug(broker: Broker, turned: Callable[[bool], None]) -> Iterator[list[str]]:
     """A smart plug with Tasmota's topics; what it was told."""
-    told: list[str] = []
+    orders: list[str] = []
 
     def message(client: mqtt.Client, _: object, message: mqtt.MQTTMessage) -> None:
         word = message.payload.decode()
-        told.append(word)
+        orders.append(word)
         turned(word == "ON")
         client.publish("stat/plug/RESULT", f'{{"POWER":"{word}"}}')
         client.publish("stat/plug/POWER", word)
@@ -42,7 +42,7 @@ def plug(broker: Broker, turned: Callable[[bool], None]) -> Iterator[list[str]]:
     client.loop_start()
     assert ready.wait(20)
     try:
-        yield told
+        yield orders
     finally:
         client.disconnect()
         client.loop_stop()
@@ -70,7 +70,7 @@ def test_a_board_that_hangs_is_power_cycled_by_a_smart_plug_and_the_counts_are_r
         Broker(short) as broker,
         posix_board(short / "wired", cable=True) as wired,
         posix_board(short / "radio", "--device", "radio", "--mqtt", f"127.0.0.1:{broker.port}"),
-        plug(broker, powers(wired)) as told,
+        plug(broker, powers(wired)) as orders,
     ):
         address = f'address: "127.0.0.1:{broker.port}"'
         where = bench(wired=f"{{driver: serial, port: {wired.port}}}", radio=f"{{driver: mqtt, {address}}}")
@@ -85,7 +85,7 @@ def test_a_board_that_hangs_is_power_cycled_by_a_smart_plug_and_the_counts_are_r
             struck_s = strike(wired.freeze)
             session.lost("wired", struck_s)
             assert session.finish() == 0, session.screen()
-        assert told == ["OFF", "ON"]
+        assert orders == ["OFF", "ON"]
         entries = assert_whole(session.folder, takes=2)
         assert "wired: power off (soak.r1.s0001: link lost: wired" in session.screen()
         assert "RESUMED by on_fault: wired power cycled" in session.screen()

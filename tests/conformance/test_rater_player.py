@@ -37,11 +37,11 @@ def listening(device: str | None = "harness_speaker") -> Iterator[RaterPlayer]:
 
 
 def test_the_response_arrives_and_the_position_agrees_with_what_was_heard(lab_sound: LabSoundServer) -> None:
-    said = Waveform(soxr.resample(speech("mars has two moons"), RATE_HZ, 16000).astype(np.float32), 16000)
+    sound = Waveform(soxr.resample(speech("mars has two moons"), RATE_HZ, 16000).astype(np.float32), 16000)
     done: list[tuple[float, bool]] = []
     seen: list[tuple[float, float]] = []
     with recorder() as (_, ring, _), listening() as player:
-        player.play(said, lambda heard_s, whole: done.append((heard_s, whole)))
+        player.play(sound, lambda heard_s, whole: done.append((heard_s, whole)))
 
         def over() -> bool:
             asked_s = time.monotonic()
@@ -53,10 +53,10 @@ def test_the_response_arrives_and_the_position_agrees_with_what_was_heard(lab_so
             return bool(done)
 
         until(over, 20.0, "the end")
-        assert done == [(said.duration_s, True)]
+        assert done == [(sound.duration_s, True)]
         assert player.position_s is None
         whole, first_s = ring.cut(seen[0][0] - 0.3, seen[-1][0] + 0.1)
-    sent = soxr.resample(said.samples, 16000, RATE_HZ)
+    sent = soxr.resample(sound.samples, 16000, RATE_HZ)
     alike = np.correlate(whole.samples, sent, mode="valid") if len(whole.samples) > len(sent) else np.zeros(1)
     at = int(np.argmax(np.abs(alike)))
     part = whole.samples[at : at + len(sent)]

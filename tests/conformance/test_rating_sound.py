@@ -65,7 +65,7 @@ async def test_each_response_plays_arrives_and_is_counted(lab_sound: LabSoundSer
                 app.post_message(events.Key("2", "2"))
                 await until(pilot, lambda: len(rows(session)) == 2)
                 cut = rows(session)[1]
-                second = next(one for one in app.room.items if one.subject.trial_id == cut.trial_id)
+                second = next(candidate for candidate in app.room.items if candidate.subject.trial_id == cut.trial_id)
                 assert cut.plays == 1
                 assert cut.heard_ms is not None
                 assert 200 <= cut.heard_ms < app.room.response_sound(second).duration_s * 1000

@@ -56,8 +56,8 @@ def misheard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("comparison")
     folders = [wake_session(root / "a", 0.05), wake_session(root / "b", 0.4, seed=2)]
-    found = compare_sessions(folders)
-    write_page(found, differing_facts(found, folders), root / "comparison.html")
+    report = compare_sessions(folders)
+    write_page(report, differing_facts(report, folders), root / "comparison.html")
     return root / "comparison.html"
 
 
@@ -69,14 +69,14 @@ def test_it_is_quiet_alone_and_fits(
 ) -> None:
     report: Path = request.getfixturevalue(which)
     with browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme) as context:  # type: ignore[arg-type]
-        page, said, asked = context.new_page(), list[str](), list[str]()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        page, messages, requests = context.new_page(), list[str](), list[str]()
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(report.as_uri())
         page.wait_for_load_state("load")
-        assert said == []
-        assert [one for one in asked if not one.startswith("data:")] == [report.as_uri()]
+        assert messages == []
+        assert [url for url in requests if not url.startswith("data:")] == [report.as_uri()]
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert barriers(page) == []
         page.emulate_media(media="print")

@@ -22,13 +22,13 @@ def test_the_stated_error_holds_and_is_small(tmp_path: Path, ppm: int) -> None:
             bench.driver.say(f"word {number}")
             time.sleep(0.02)  # events over some seconds, between pings
         until(lambda: len(bench.of(ResponseText)) == 150)
-        told = [one for one in bench.all if isinstance(one, Transcript | Intent | ResponseText)]
+        events = [event for event in bench.all if isinstance(event, Transcript | Intent | ResponseText)]
         (moments,) = board.truth()
         truth = [moments[number] * 1e-9 for number in sorted(moments)][1:]  # the first one is its start
-        assert len(told) == len(truth) == 450
-        errors = [abs(one.at.at_s - true_s) for one, true_s in zip(told, truth, strict=True)]
-        honest = sum(error <= one.at.error_s for error, one in zip(errors, told, strict=True))
+        assert len(events) == len(truth) == 450
+        errors = [abs(event.at.at_s - true_s) for event, true_s in zip(events, truth, strict=True)]
+        honest = sum(error <= event.at.error_s for error, event in zip(errors, events, strict=True))
         assert honest >= 0.99 * len(errors)
         assert sorted(errors)[int(0.9 * len(errors))] < 1e-3  # the others are those of a busy host, which are stated
-        assert sorted(one.at.error_s for one in told)[len(told) // 2] < 1e-3
+        assert sorted(event.at.error_s for event in events)[len(events) // 2] < 1e-3
         assert bench.of(ClockFitted)

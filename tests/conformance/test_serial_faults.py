@@ -39,7 +39,7 @@ def test_a_cable_that_is_pulled_and_put_back_interrupts_and_no_more(tmp_path: Pa
         bench.first(StimulusEnded)
         bench.driver.play("b", after)  # while it is away
         until(lambda: len(bench.of(StimulusEnded)) == 2)
-        assert not any(one.complete for one in bench.of(StimulusEnded))
+        assert not any(end.complete for end in bench.of(StimulusEnded))
         cable.replug()
         bench.first(LinkBack)
         assert not bench.states(DeviceState.STARTED)  # the same boot
@@ -105,10 +105,10 @@ def test_it_closes_within_two_seconds_while_the_board_stands_still(tmp_path: Pat
         bench.driver.play("a", repeated(spoken(), 400))
         bench.first(StimulusStarted)
         board.freeze()
-        told, began_s = len(bench.all), time.monotonic()
+        count, began_s = len(bench.all), time.monotonic()
         bench.driver.close()
         assert time.monotonic() - began_s < 10
-        assert len(bench.all) <= told + 1
+        assert len(bench.all) <= count + 1
 
 
 def test_a_flood_of_garbage_neither_blocks_nor_grows(tmp_path: Path) -> None:
@@ -132,10 +132,10 @@ def test_commands_arrive_once_each_on_a_bad_line_and_in_a_second_session(tmp_pat
         for session in range(2):
             with Bench(tmp_path, board.port) as bench:
                 words = [f"word {session} {number}" for number in range(10)]
-                for one in words:
-                    bench.driver.say(one)
+                for word in words:
+                    bench.driver.say(word)
                 until(lambda: len(bench.of(ResponseText)) >= 10, 10)
-                assert [one.text for one in bench.of(Transcript)] == words
+                assert [transcript.text for transcript in bench.of(Transcript)] == words
                 assert len(bench.of(ResponseText)) == 10
 
 
@@ -148,4 +148,4 @@ def test_events_of_before_are_not_told(tmp_path: Path) -> None:
             assert not bench.of(Status)
             bench.driver.say("today")
             bench.first(Transcript)
-            assert [one.text for one in bench.of(Transcript)] == ["today"]
+            assert [transcript.text for transcript in bench.of(Transcript)] == ["today"]

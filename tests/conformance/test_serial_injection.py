@@ -27,7 +27,7 @@ def test_the_wake_events_are_those_of_the_spotter_and_come_before_the_end(tmp_pa
         (started,) = bench.of(StimulusStarted)
         assert started.audio_s == 0.0
         assert ended.audio_s == pytest.approx(sound.duration_s)
-        order = [type(one) for one in bench.all]
+        order = [type(observation) for observation in bench.all]
         assert order.index(StimulusStarted) < order.index(Wake)
         assert max(n for n, kind in enumerate(order) if kind is Wake) < order.index(StimulusEnded)
         proof = bench.of(ListeningProved)[-1]

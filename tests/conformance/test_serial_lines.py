@@ -114,12 +114,12 @@ def test_the_tflm_board_hears_every_sample_and_its_words_have_their_place(tmp_pa
         assert ended.audio_s == pytest.approx(3.21)
         assert hashlib.sha256(board.heard).hexdigest() == sent(sound)
         wakes = bench.of(Wake)
-        assert [(one.phrase, one.score) for one in wakes] == [("yes", pytest.approx(0.8))] * 3
-        for second, one in enumerate(wakes, 1):
-            assert one.audio_s == pytest.approx(second, abs=0.1)
+        assert [(wake.phrase, wake.score) for wake in wakes] == [("yes", pytest.approx(0.8))] * 3
+        for second, wake in enumerate(wakes, 1):
+            assert wake.audio_s == pytest.approx(second, abs=0.1)
         assert bench.of(ListeningProved)[-1].audio_s == pytest.approx(3.21)
         # The dialogue itself is no log line.
-        assert not [one for one in bench.of(LogLine) if "!" in one.text]
+        assert not [line for line in bench.of(LogLine) if "!" in line.text]
         # Test mode is asked for once, and the line of audio goes on.
         bench.play(sound, "b")
         assert board.commands == ["!TEST", *["!DATA audio-pcm-16khz-mono-s16 102720"] * 2]
@@ -133,7 +133,7 @@ def test_the_tflm_board_hears_every_sample_and_its_words_have_their_place(tmp_pa
 def test_a_tflm_board_that_refuses_ends_the_injection(tmp_path: Path, fault: str, words: str) -> None:
     with TflmBoard(fault) as board, Bench(tmp_path, board.port, PROFILE, **TFLM) as bench:
         assert not bench.play(tone(1), "a").complete
-        assert any(words in one.text for one in bench.of(LogLine))
+        assert any(words in line.text for line in bench.of(LogLine))
 
 
 def test_tflm_in_real_time_and_stopped(tmp_path: Path) -> None:
@@ -184,5 +184,5 @@ def test_pieces_of_state_are_told_as_they_change(tmp_path: Path) -> None:
         board.say("[12] timer=10 min")
         board.say("utes\r\n[13] noise\r\n[14] timer=\r\n[15] list=milk, \x1b[31meggs\x1b[0m\r\n")
         until(lambda: len(bench.of(StateTold)) == 3)
-        found = [(one.source, one.name, one.value) for one in bench.of(StateTold)]
-        assert found == [("board", "timer", "10 minutes"), ("board", "timer", ""), ("board", "list", "milk, eggs")]
+        states = [(state.source, state.name, state.value) for state in bench.of(StateTold)]
+        assert states == [("board", "timer", "10 minutes"), ("board", "timer", ""), ("board", "list", "milk, eggs")]

@@ -32,13 +32,13 @@ def test_a_path_that_carries_sound_is_measured(lab_sound: LabSoundServer) -> Non
     words = ["check", "--speaker", "harness_speaker", "--microphone", "dut_mic", "--count", "3", *IN_LAB, "--json"]
     done = CliRunner().invoke(command, words)
     assert done.exit_code == 0
-    found = json.loads(done.output)
-    assert found["ok"]
-    assert found["heard"] == 3
-    assert found["best_correlation"] > 0.999
-    assert 20 < found["round_trip_ms"]["p50"] < 120
-    assert found["level_dbfs"]["p50"] == pytest.approx(-9.3, abs=0.3)
-    assert abs(found["path_ms"]["p50"]) <= found["stamp_error_ms"] + 1
+    report = json.loads(done.output)
+    assert report["ok"]
+    assert report["heard"] == 3
+    assert report["best_correlation"] > 0.999
+    assert 20 < report["round_trip_ms"]["p50"] < 120
+    assert report["level_dbfs"]["p50"] == pytest.approx(-9.3, abs=0.3)
+    assert abs(report["path_ms"]["p50"]) <= report["stamp_error_ms"] + 1
 
 
 def test_a_path_that_carries_none_is_status_3_and_plain_words(lab_sound: LabSoundServer) -> None:
@@ -67,10 +67,10 @@ devices: {unit: {profile: reference_assistant_black_box}}
 def test_the_microphone_is_calibrated_by_a_loudspeaker_and_a_meter(lab_sound: LabSoundServer, tmp_path: Path) -> None:
     bench = tmp_path / "bench.yaml"
     bench.write_text(BENCH)
-    told = CliRunner().invoke(calibrate, [str(bench), "microphone", "--meter-reading", "68"], catch_exceptions=False)
-    assert "below microphone: `calibration: microphone.calibration.yaml`" in told.output
-    found = read_calibration(tmp_path / "microphone.calibration.yaml")
-    assert found.spl_at_0_dbfs == pytest.approx(94.0, abs=0.3)  # the path has no loss
+    result = CliRunner().invoke(calibrate, [str(bench), "microphone", "--meter-reading", "68"], catch_exceptions=False)
+    assert "below microphone: `calibration: microphone.calibration.yaml`" in result.output
+    calibration = read_calibration(tmp_path / "microphone.calibration.yaml")
+    assert calibration.spl_at_0_dbfs == pytest.approx(94.0, abs=0.3)  # the path has no loss
     silent = CliRunner().invoke(calibrate, [str(bench), "microphone", "--calibrator", "--meter-reading", "94"])
     assert "which is silence" in str(silent.exception)
     refused = CliRunner().invoke(calibrate, [str(bench), "near", "--calibrator"])
@@ -88,16 +88,16 @@ def test_the_response_of_a_loudspeaker_is_measured_and_levelled(
     assert 'below near: equaliser: "125:' in flat.output
     coloured = "125:-12 500:0 2000:0 6300:-9"
     bench.write_text(BENCH.replace("harness_speaker}", f'harness_speaker, equaliser: "{coloured}"}}'))
-    told = CliRunner().invoke(calibrate, [str(bench), "near", "--equalise"], catch_exceptions=False)
-    assert "The equaliser of the bench is part of this response" in told.output
-    found = responses(told.output)
-    asked = np.interp(np.log(CENTRES_HZ), *np.array([(np.log(hz), gain) for hz, gain in parse(coloured)]).T)
-    assert found == pytest.approx(list(asked - asked.mean()), abs=0.5)
+    result = CliRunner().invoke(calibrate, [str(bench), "near", "--equalise"], catch_exceptions=False)
+    assert "The equaliser of the bench is part of this response" in result.output
+    levels = responses(result.output)
+    expected = np.interp(np.log(CENTRES_HZ), *np.array([(np.log(hz), gain) for hz, gain in parse(coloured)]).T)
+    assert levels == pytest.approx(list(expected - expected.mean()), abs=0.5)
     refused = CliRunner().invoke(calibrate, [str(bench), "microphone", "--equalise"])
     assert "Name the loudspeaker" in str(getattr(refused.exception, "remedy", ""))
 
 
 def responses(output: str) -> list[float]:
-    found = [float(line.split()[2]) for line in output.splitlines() if line.endswith(" dB") and " Hz " in line]
-    assert len(found) == len(CENTRES_HZ)
-    return found
+    levels = [float(line.split()[2]) for line in output.splitlines() if line.endswith(" dB") and " Hz " in line]
+    assert len(levels) == len(CENTRES_HZ)
+    return levels

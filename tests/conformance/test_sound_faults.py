@@ -41,42 +41,42 @@ def test_a_fault_is_found_at_once_and_sound_is_exact_again_afterwards(
     lab_sound: LabSoundServer, number: signal.Signals
 ) -> None:
     sent = chirp()
-    with recorder() as (capture, ring, heard), player() as (playback, told):
+    with recorder() as (capture, ring, heard), player() as (playback, events):
         before = {capture.child_pid, playback.child_pid}
         playback.play("cut", noise(30.0))
-        until(lambda: bool(told.started), 20.0, "the start")
+        until(lambda: bool(events.started), 20.0, "the start")
         struck_s = time.monotonic()
         strike(lab_sound, number)
         try:
-            until(lambda: bool(told.faults) and bool(heard.faults), 20.0, "both faults")
-            until(lambda: bool(told.ended), 20.0, "the end of what was cut")
+            until(lambda: bool(events.faults) and bool(heard.faults), 20.0, "both faults")
+            until(lambda: bool(events.ended), 20.0, "the end of what was cut")
             playback.play("meanwhile", noise(0.1))
-            until(lambda: len(told.ended) == 2, 20.0, "the end of what could not begin")
+            until(lambda: len(events.ended) == 2, 20.0, "the end of what could not begin")
         finally:
             repair(lab_sound, number)
         repaired_s = time.monotonic()
-        until(lambda: bool(told.backs) and bool(heard.backs), BACK_S, "both streams back")
+        until(lambda: bool(events.backs) and bool(heard.backs), BACK_S, "both streams back")
         back_s = time.monotonic() - repaired_s
-        for told_s, at, _ in (*told.faults, *heard.faults):
+        for told_s, at, _ in (*events.faults, *heard.faults):
             assert told_s - struck_s < FOUND_S
             # The server went while nobody looked: between the last callback and the alarm.
             assert at.at_s - at.error_s <= struck_s + 0.05
             assert struck_s <= at.at_s + at.error_s
         assert back_s < BACK_S
-        assert [(play_id, complete) for play_id, _, complete in told.ended] == [("cut", False), ("meanwhile", False)]
+        assert [(play_id, complete) for play_id, _, complete in events.ended] == [("cut", False), ("meanwhile", False)]
         assert not before & {capture.child_pid, playback.child_pid}
-        at, _ = play(playback, told, sent)
+        at, _ = play(playback, events, sent)
         sound, exact_s = ring.cut(at.at_s - 0.02, at.at_s + 0.4)
-        found = find(sound.samples, sent.samples)
-        assert found.correlation > 0.999
-        assert abs(exact_s + found.sample / RATE_HZ - at.at_s) < at.error_s + 0.001
+        match = find(sound.samples, sent.samples)
+        assert match.correlation > 0.999
+        assert abs(exact_s + match.sample / RATE_HZ - at.at_s) < at.error_s + 0.001
         with pytest.raises(SoundError, match=r"gap|does not contain the sound"):
             ring.cut(struck_s - 0.2, at.at_s)
 
 
 def test_a_stamp_owns_up_to_buffers_that_ran_empty_a_moment_ago(lab_sound: LabSoundServer) -> None:
     sent = chirp()
-    with recorder() as (_, ring, _), player() as (playback, told):
+    with recorder() as (_, ring, _), player() as (playback, events):
         pid = known(playback.child_pid)
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -84,12 +84,12 @@ def test_a_stamp_owns_up_to_buffers_that_ran_empty_a_moment_ago(lab_sound: LabSo
         finally:
             os.kill(pid, signal.SIGCONT)
         # Its start is told before it can be known that the stream has lost its pace.
-        at, _ = play(playback, told, sent)
+        at, _ = play(playback, events, sent)
         sound, exact_s = ring.cut(at.at_s - 0.02, at.at_s + 0.6)
-    assert told.overruns
-    found = find(sound.samples, sent.samples)
-    assert found.correlation > 0.999
-    assert abs(exact_s + found.sample / RATE_HZ - at.at_s) < at.error_s + 0.001
+    assert events.overruns
+    match = find(sound.samples, sent.samples)
+    assert match.correlation > 0.999
+    assert abs(exact_s + match.sample / RATE_HZ - at.at_s) < at.error_s + 0.001
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_a_stamp_owns_up_to_buffers_that_ran_empty_a_moment_ago(lab_sound: LabSo
 def test_a_child_that_is_killed_or_frozen_is_replaced(
     lab_sound: LabSoundServer, number: signal.Signals, said: str
 ) -> None:
-    with recorder() as (capture, _, heard), player() as (playback, told):
-        for stream, words in ((capture, heard), (playback, told)):
+    with recorder() as (capture, _, heard), player() as (playback, events):
+        for stream, words in ((capture, heard), (playback, events)):
             pid = known(stream.child_pid)
             os.kill(pid, number)
             # A busy host may have had a fault before.

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 
 
 def of_kind(seen: list[Observation], kind: type) -> list[Observation]:
-    return [one for one in seen if isinstance(one, kind)]
+    return [observation for observation in seen if isinstance(observation, kind)]
 
 
 def test_it_plays_tells_and_survives_its_server(lab_sound: LabSoundServer, tmp_path: Path) -> None:
@@ -38,7 +38,9 @@ def test_it_plays_tells_and_survives_its_server(lab_sound: LabSoundServer, tmp_p
         with recorder() as (_, ring, heard):
             speaker.play("one", noise(0.5))
             until(lambda: bool(of_kind(seen, StimulusEnded)), 20.0, "the end")
-            started, ended = (one for one in seen if isinstance(one, StimulusStarted | StimulusEnded))
+            started, ended = (
+                observation for observation in seen if isinstance(observation, StimulusStarted | StimulusEnded)
+            )
             assert isinstance(started, StimulusStarted)
             assert isinstance(ended, StimulusEnded)
             assert (started.source, started.play_id, ended.complete) == ("near", "one", True)

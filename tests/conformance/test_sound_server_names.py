@@ -26,11 +26,11 @@ def test_a_sink_and_a_source_are_listed_and_used_by_name(
     for name, value in lab_sound.environment().items():
         if name.startswith("PULSE"):
             monkeypatch.setenv(name, value)
-    names = {one.name for one in sound_devices("system")}
+    names = {device.name for device in sound_devices("system")}
     assert {"pulse", "ear_d", "spk_h", "ear_d.monitor"} <= names
     sent = chirp()
-    with recorder("ear_d.monitor", "system") as (_, ring, _), player("ear_d", "system") as (playback, told):
-        at, _ = play(playback, told, sent)
+    with recorder("ear_d.monitor", "system") as (_, ring, _), player("ear_d", "system") as (playback, events):
+        at, _ = play(playback, events, sent)
         sound, _ = ring.cut(at.at_s - 0.5, at.at_s + 0.9)
     assert find(sound.samples, sent.samples).correlation > 0.9
 
@@ -55,7 +55,7 @@ def test_each_loudspeaker_of_one_device_has_its_own_output(
     recording = tmp_path / "outputs.raw"
     ended: list[str] = []
     options = (LoudspeakerOptions("interface", output=number, outputs=4) for number in (2, 3))
-    speakers = [Loudspeaker(f"out{one.output}", one, OnTheSystem(tmp_path)) for one in options]
+    speakers = [Loudspeaker(f"out{option.output}", option, OnTheSystem(tmp_path)) for option in options]
     with recording.open("wb") as file:
         child = subprocess.Popen(listen, stdout=file)
     try:

@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.sound, pytest.mark.usefixtures("host_keeps_time")]
 @pytest.mark.parametrize(("mouth", "ear"), [("harness_speaker", "dut_mic"), ("dut_speaker", "harness_mic")])
 def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
     sent = noise(1.0)
-    with recorder(ear) as (_, ring, heard), player(mouth) as (playback, told):
+    with recorder(ear) as (_, ring, heard), player(mouth) as (playback, events):
         silent = 0
         for _ in range(4):
-            before = told.overruns + heard.overruns
-            at, end = play(playback, told, sent)
+            before = events.overruns + heard.overruns
+            at, end = play(playback, events, sent)
             sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
             first = round(find(sound.samples, sent.samples).sample)
             if np.array_equal(sound.samples[first : first + len(sent.samples)], sent.samples):
@@ -35,7 +35,7 @@ def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str
             # A busy host lost some of it: it must own up to that, and then may try again. The sound server of a
             # starved host drops sound between two streams without a word; that may happen once.
             try:
-                until(lambda: told.overruns + heard.overruns > before, 5.0, "the overrun")  # noqa: B023
+                until(lambda: events.overruns + heard.overruns > before, 5.0, "the overrun")  # noqa: B023
             except AssertionError:
                 silent += 1
                 if silent > 1:
@@ -45,18 +45,18 @@ def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str
 
 def test_clicks_come_back_at_their_spacing(lab_sound: LabSoundServer) -> None:
     worst_s = 1.0
-    with recorder() as (_, ring, heard), player() as (playback, told):
+    with recorder() as (_, ring, heard), player() as (playback, events):
         for _ in range(4):
-            before = told.overruns + heard.overruns
-            at, end = play(playback, told, click_train(9600, 11))
+            before = events.overruns + heard.overruns
+            at, end = play(playback, events, click_train(9600, 11))
             sound, exact_s = ring.cut(at.at_s - 0.02, end.at_s)
-            found = np.flatnonzero(sound.samples > 0.25)
-            assert len(found) >= 10
-            worst_s = float(np.abs(np.diff(exact_s + found / RATE_HZ) - 0.2).max())
+            clicks = np.flatnonzero(sound.samples > 0.25)
+            assert len(clicks) >= 10
+            worst_s = float(np.abs(np.diff(exact_s + clicks / RATE_HZ) - 0.2).max())
             if worst_s < 0.0001:
                 break
             # A busy host made sound late: it must own up to that, and then may try again.
-            until(lambda: told.overruns + heard.overruns > before, 20.0, "the overrun")  # noqa: B023
+            until(lambda: events.overruns + heard.overruns > before, 20.0, "the overrun")  # noqa: B023
     assert worst_s < 0.0001
 
 
@@ -67,12 +67,12 @@ def test_stamps_say_when_the_sound_is_heard(lab_sound: LabSoundServer) -> None:
     with recorder() as (_, ring, _):
         for _ in range(3):
             paths_ms.append([])
-            with player() as (playback, told):
+            with player() as (playback, events):
                 for _ in range(3):
-                    at, _ = play(playback, told, known)
+                    at, _ = play(playback, events, known)
                     sound, exact_s = ring.cut(at.at_s - 0.05, at.at_s + 0.4)
-                    found = find(sound.samples, known.samples)
-                    paths_ms[-1].append((exact_s + found.sample / RATE_HZ - at.at_s) * 1000)
+                    match = find(sound.samples, known.samples)
+                    paths_ms[-1].append((exact_s + match.sample / RATE_HZ - at.at_s) * 1000)
                     claimed_ms.append(at.error_s * 1000)
     # In the lab there is no way to go: what is not 0 is the stamps' error, and they own up to it. A busy host may hold
     # up the sound server in one of the streams.
@@ -83,17 +83,17 @@ def test_stamps_say_when_the_sound_is_heard(lab_sound: LabSoundServer) -> None:
 
 def test_a_stamp_is_never_told_before_its_time(lab_sound: LabSoundServer) -> None:
     ahead_s = []
-    with player() as (playback, told):
+    with player() as (playback, events):
         for _ in range(5):
-            _, end = play(playback, told, noise(0.05))
+            _, end = play(playback, events, noise(0.05))
             ahead_s.append(end.at_s - time.monotonic())
     assert max(ahead_s) <= 0
 
 
 def test_another_rate_is_resampled(lab_sound: LabSoundServer) -> None:
     slow = Waveform(np.sin(2 * np.pi * 1000 * np.arange(16000) / 16000).astype(np.float32) * np.float32(0.25), 16000)
-    with recorder() as (_, ring, _), player() as (playback, told):
-        start, end = play(playback, told, slow)
+    with recorder() as (_, ring, _), player() as (playback, events):
+        start, end = play(playback, events, slow)
         assert end.at_s - start.at_s == pytest.approx(1.0, abs=0.001)
         sound, _ = ring.cut(start.at_s + 0.2, start.at_s + 0.8)
     spectrum = np.abs(np.fft.rfft(sound.samples))
@@ -102,34 +102,34 @@ def test_another_rate_is_resampled(lab_sound: LabSoundServer) -> None:
 
 
 def test_stop_is_heard_within_its_time(lab_sound: LabSoundServer) -> None:
-    with recorder() as (_, ring, _), player() as (playback, told):
+    with recorder() as (_, ring, _), player() as (playback, events):
         playback.play("long", noise(20.0))
         playback.play("behind it", noise(1.0))
-        until(lambda: bool(told.started), 20.0, "the start")
+        until(lambda: bool(events.started), 20.0, "the start")
         # 100 ms of noise are as loud as all of it, give or take.
         wanted_dbfs = rms_dbfs(noise(20.0).samples)
         until(lambda: abs((playback.level_dbfs() or -120.0) - wanted_dbfs) < 0.5, 20.0, "the level on the meter")
         stopped_s = time.monotonic()
         playback.stop()
-        until(lambda: len(told.ended) == 2, 20.0, "both ends")
+        until(lambda: len(events.ended) == 2, 20.0, "both ends")
         sound, exact_s = ring.cut(stopped_s - 0.3, stopped_s + 0.2)
         playback.stop()
         playback.play("after", noise(0.1))
-        until(lambda: len(told.ended) == 3, 20.0, "a play after the stop")
-    assert [complete for _, _, complete in told.ended] == [False, False, True]
+        until(lambda: len(events.ended) == 3, 20.0, "a play after the stop")
+    assert [complete for _, _, complete in events.ended] == [False, False, True]
     last_s = exact_s + np.flatnonzero(sound.samples)[-1] / RATE_HZ
     assert last_s - stopped_s < 0.06
     # What the stamp claims, and what a recording's clock may be off by in its first second.
-    end = told.ended[0][1]
+    end = events.ended[0][1]
     assert abs(end.at_s - last_s) < end.error_s + 0.002
 
 
 def test_rooms_set_what_an_ear_hears(lab_sound: LabSoundServer) -> None:
     sent = noise(0.3)
-    with recorder() as (_, ring, _), player() as (playback, told):
+    with recorder() as (_, ring, _), player() as (playback, events):
 
         def heard_dbfs() -> float:
-            at, _ = play(playback, told, sent)
+            at, _ = play(playback, events, sent)
             sound, _ = ring.cut(at.at_s + 0.1, at.at_s + 0.2)
             return rms_dbfs(sound.samples)
 
@@ -148,8 +148,8 @@ def test_rooms_set_what_an_ear_hears(lab_sound: LabSoundServer) -> None:
 
 @pytest.mark.parametrize(("mouth", "ear"), [("harness_monitor", "dut_mic"), ("lab_noise", "harness_mic")])
 def test_what_an_ear_must_not_hear_it_does_not(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
-    with recorder(ear) as (_, ring, _), player(mouth) as (playback, told):
-        at, end = play(playback, told, noise(0.3))
+    with recorder(ear) as (_, ring, _), player(mouth) as (playback, events):
+        at, end = play(playback, events, noise(0.3))
         sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
     assert not sound.samples.any()
 

@@ -253,11 +253,11 @@ def test_an_order_that_is_given_up_returns_at_once(tmp_path: Path) -> None:
 @contextmanager
 def slider(broker: Broker) -> Iterator[list[tuple[str, str]]]:
     """A far end at the broker that reports its place when it is there; what it was told."""
-    told: list[tuple[str, str]] = []
+    orders: list[tuple[str, str]] = []
 
     def message(client: mqtt.Client, _: object, message: mqtt.MQTTMessage) -> None:
         value = message.topic.rsplit("/", 1)[1]
-        told.append((message.topic, message.payload.decode()))
+        orders.append((message.topic, message.payload.decode()))
         time.sleep(TURNS_S)
         client.publish("slider/at", f'{{"at": {value}}}', qos=1, retain=True)
 
@@ -270,7 +270,7 @@ def slider(broker: Broker) -> Iterator[list[tuple[str, str]]]:
     client.loop_start()
     assert ready.wait(20)
     try:
-        yield told
+        yield orders
     finally:
         client.disconnect()
         client.loop_stop()
@@ -278,12 +278,12 @@ def slider(broker: Broker) -> Iterator[list[tuple[str, str]]]:
 
 def test_a_slider_at_a_broker_has_arrived_when_it_publishes_so(tmp_path: Path) -> None:
     stand = Stand("slider", "slider", "distance_m", '{"m": {value:.2f}}', '"at": {value}}', within_s=20)
-    with Broker(tmp_path) as broker, slider(broker) as told:
+    with Broker(tmp_path) as broker, slider(broker) as orders:
         options = MqttCommandOptions(f"127.0.0.1:{broker.port}", "slider/go/{value}", "slider/at")
         with opened(MqttCommands, options) as driver:
             assert carry_out(driver, stand.order("1.5")) >= TURNS_S
             assert carry_out(driver, stand.order("3")) >= TURNS_S
-            assert told == [("slider/go/1.5", '{"m": 1.50}'), ("slider/go/3", '{"m": 3.00}')]
+            assert orders == [("slider/go/1.5", '{"m": 1.50}'), ("slider/go/3", '{"m": 3.00}')]
         with opened(MqttCommands, options) as driver:  # the broker keeps the last place, which is not this order's
             assert carry_out(driver, stand.order("3")) >= TURNS_S
             broker.kill()

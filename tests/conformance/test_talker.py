@@ -29,24 +29,24 @@ def test_what_a_talker_says_is_kept_with_its_end_and_an_early_end_loses_nothing(
     command = [sys.executable, "-c", RECORD, "sound", "record", str(prompts), "-o", str(folder), "--talker", "ann"]
     command += ["--microphone", "harness_mic", "--sound-server", "virtual_lab", "--wait", "20"]
     for number, text in enumerate(("What time is it?", "Set a timer, please."), 1):
-        said = Waveform(speech(text, "flite:slt"), RATE_HZ)
+        sound = Waveform(speech(text, "flite:slt"), RATE_HZ)
         talker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert talker.stdout is not None
         try:
-            with player() as (ours, told):
+            with player() as (ours, events):
                 assert text in known(next((line for line in talker.stdout if "Say:" in line), None))
-                play(ours, told, said)
+                play(ours, events, sound)
             assert f"ann_000{number}.wav" in talker.stdout.readline()
         finally:
             talker.kill()
             talker.communicate()
         path, facts, _ = read_list(folder / "list.csv")[-1]
-        kept = recordings.read(str(folder / path))
+        recording = recordings.read(str(folder / path))
         # The speech in the stimulus ends where it is last loud.
-        loud = np.flatnonzero(np.abs(said.samples) > 0.02 * np.abs(said.samples).max())
+        loud = np.flatnonzero(np.abs(sound.samples) > 0.02 * np.abs(sound.samples).max())
         spoken_s = (loud[-1] - loud[0]) / RATE_HZ
-        assert kept.duration_s == pytest.approx(spoken_s + 0.6, abs=0.25)
-        assert known(facts.phrase_end_s) == pytest.approx(kept.duration_s - 0.3, abs=0.01)
+        assert recording.duration_s == pytest.approx(spoken_s + 0.6, abs=0.25)
+        assert known(facts.phrase_end_s) == pytest.approx(recording.duration_s - 0.3, abs=0.01)
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0
     assert done.stdout.startswith("0 recorded, 0 missing")

@@ -91,9 +91,9 @@ def test_what_a_person_says_is_measured_kept_and_scored(lab: Lab, tmp_path: Path
     runs = LabRuns(tmp_path, lab)
     try:
         folder = runs.prepare(tmp_path / "people.yaml", tmp_path / "bench.yaml")
-        with player() as (ours, told):
+        with player() as (ours, events):
             watcher = runs.start(folder)
-            ann = Ann(watcher, ours, told)
+            ann = Ann(watcher, ours, events)
             ann.start()
             watcher.wait_row(StimulusSpoken)
             assert watcher.ask(Misspoke("m1", "ann", "time.r1", 1)).ok

@@ -116,7 +116,7 @@ def test_two_megabytes_at_once_and_lines_too_long_do_no_harm(profile: DeviceProf
             seen.wait(lambda: seen.of(Wake), 20, "a wake event after the flood")
         finally:
             driver.close()
-        assert any("too long" in one.what for one in seen.of(Unread))
+        assert any("too long" in unread.what for unread in seen.of(Unread))
         assert len(seen.of(LogLine)) < 2_000
 
 

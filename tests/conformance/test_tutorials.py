@@ -37,8 +37,8 @@ class Step:
 def steps(block: str) -> Iterator[Step]:
     for text in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, output = text.replace("\\\n", "").partition("\n")
-        found = re.search(r"\s*# exit status (\d)$", command)
-        yield Step(command[: found.start()] if found else command, output, int(found[1]) if found else 0)
+        match = re.search(r"\s*# exit status (\d)$", command)
+        yield Step(command[: match.start()] if match else command, output, int(match[1]) if match else 0)
 
 
 def expected(output: str) -> re.Pattern[str]:
@@ -72,7 +72,7 @@ def marks(page: Path) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.timeout(LIMIT_S)
-@pytest.mark.parametrize("page", [pytest.param(one, id=one.stem, marks=marks(one)) for one in PAGES])
+@pytest.mark.parametrize("page", [pytest.param(path, id=path.stem, marks=marks(path)) for path in PAGES])
 def test_a_tutorial_does_what_it_says(page: Path, place: tuple[Path, dict[str, str]]) -> None:
     folder, environment = place
     started: list[int] = []
@@ -88,11 +88,11 @@ def test_a_tutorial_does_what_it_says(page: Path, place: tuple[Path, dict[str, s
                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     )  # fmt: skip
                     started.append(done.pid)
-                    said, _ = done.communicate(timeout=LIMIT_S)
-                    said = "\n".join(line.rstrip() for line in said.split("\n"))
-                    assert done.returncode == step.status, f"$ {step.command}\n{said}"
-                    assert expected(step.output).fullmatch(said), (
-                        f"$ {step.command}\n{said}\n--- the page:\n{step.output}"
+                    output, _ = done.communicate(timeout=LIMIT_S)
+                    output = "\n".join(line.rstrip() for line in output.split("\n"))
+                    assert done.returncode == step.status, f"$ {step.command}\n{output}"
+                    assert expected(step.output).fullmatch(output), (
+                        f"$ {step.command}\n{output}\n--- the page:\n{step.output}"
                     )
                     moved = re.fullmatch(r"cd (\S+)", step.command)
                     folder = folder / moved[1] if moved else folder

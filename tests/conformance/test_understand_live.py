@@ -67,14 +67,14 @@ GOLD = {
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    with Broker(tmp_path) as one:
-        yield one
+    with Broker(tmp_path) as own_broker:
+        yield own_broker
 
 
-def right(play_id: str, told: tuple[Told, ...]) -> bool:
+def right(play_id: str, frames: tuple[Told, ...]) -> bool:
     intents, slots = GOLD[play_id.partition(".t1.")[0]]
-    pairs = {pair for one in told for pair in one.slots}
-    return {one.name for one in told if one.name} == intents and pairs == set(slots.items())
+    pairs = {pair for frame in frames for pair in frame.slots}
+    return {frame.name for frame in frames if frame.name} == intents and pairs == set(slots.items())
 
 
 def test_asked_until_understood_killed_and_resumed(runs: Runs, tmp_path: Path, broker: Broker) -> None:
@@ -104,11 +104,11 @@ def test_asked_until_understood_killed_and_resumed(runs: Runs, tmp_path: Path, b
     assert check(folder).damage == ()
     assert isinstance(entries[-1].record, SessionFinished)
     records = [entry.record for entry in entries]
-    started = {f"{one.trial_id}.t1.a{one.attempt}" for one in records if isinstance(one, AttemptStarted)}
+    started = {f"{row.trial_id}.t1.a{row.attempt}" for row in records if isinstance(row, AttemptStarted)}
     assert started == set(device.played)
-    finished = [one for one in records if isinstance(one, TrialFinished)]
-    assert Counter(one.trial_id for one in finished) == Counter(list(GOLD)), "each trial once"
-    verdicts = {f"{one.trial_id}.t1.a{one.attempt}": one for one in records if isinstance(one, AttemptFinished)}
+    finished = [row for row in records if isinstance(row, TrialFinished)]
+    assert Counter(row.trial_id for row in finished) == Counter(list(GOLD)), "each trial once"
+    verdicts = {f"{row.trial_id}.t1.a{row.attempt}": row for row in records if isinstance(row, AttemptFinished)}
     assert set(verdicts) == started
     assert [name for name, row in verdicts.items() if row.cause.startswith(ENGINE_ENDED)] == [cut]
     _recount(device, records, verdicts, cut)
@@ -118,18 +118,18 @@ def test_asked_until_understood_killed_and_resumed(runs: Runs, tmp_path: Path, b
 def _recount(device: HermesDevice, records: Sequence[Record], verdicts: dict[str, AttemptFinished], cut: str) -> None:
     """What the device told is in the log, at the attempt that it was told of; and so is whether it was right."""
     logged: dict[str, list[Told]] = {}
-    for one in records:
-        if isinstance(one, Observed) and isinstance(one.observation, Intent):
-            name = f"{one.trial_id}.t1.a{one.attempt}"
-            logged.setdefault(name, []).append(Told(one.observation.name, one.observation.slots))
+    for record in records:
+        if isinstance(record, Observed) and isinstance(record.observation, Intent):
+            name = f"{record.trial_id}.t1.a{record.attempt}"
+            logged.setdefault(name, []).append(Told(record.observation.name, record.observation.slots))
     for play_id, row in verdicts.items():
         if play_id == cut:
             assert row.outcome is Outcome.INTERRUPTED
             continue
-        told = device.told[play_id]
-        assert tuple(logged[play_id]) == told, play_id
-        assert known(row.understood).right is right(play_id, told), play_id
-        assert row.outcome is (Outcome.UNDERSTOOD if right(play_id, told) else Outcome.MISHEARD)
+        frames = device.told[play_id]
+        assert tuple(logged[play_id]) == frames, play_id
+        assert known(row.understood).right is right(play_id, frames), play_id
+        assert row.outcome is (Outcome.UNDERSTOOD if right(play_id, frames) else Outcome.MISHEARD)
 
 
 def _check_figures(
@@ -139,20 +139,25 @@ def _check_figures(
     for entry in entries:
         figures.add(entry)
     progress = figures.snapshot()
-    found = progress.totals.understood
+    frames = progress.totals.understood
 
-    asked = [play_id for play_id in device.played if verdicts[play_id].outcome is not Outcome.INTERRUPTED]
-    by_trial = {trial_id: [one for one in asked if one.startswith(f"{trial_id}.")] for trial_id in GOLD}
-    goods = {trial_id: [right(one, device.told[one]) for one in plays] for trial_id, plays in by_trial.items()}
-    assert found.right == Share(sum(good[-1] for good in goods.values()), 5) == Share(4, 5)
-    assert found.intents == Share(4, 5)
-    assert found.first_right == Share(sum(good[0] for good in goods.values()), 5)
+    play_ids = [play_id for play_id in device.played if verdicts[play_id].outcome is not Outcome.INTERRUPTED]
+    by_trial = {trial_id: [play_id for play_id in play_ids if play_id.startswith(f"{trial_id}.")] for trial_id in GOLD}
+    goods = {
+        trial_id: [right(play_id, device.told[play_id]) for play_id in plays] for trial_id, plays in by_trial.items()
+    }
+    assert frames.right == Share(sum(good[-1] for good in goods.values()), 5) == Share(4, 5)
+    assert frames.intents == Share(4, 5)
+    assert frames.first_right == Share(sum(good[0] for good in goods.values()), 5)
     needed = Counter(good.index(True) + 1 for good in goods.values() if True in good)
-    assert found.attempts == tuple(sorted(needed.items()))
+    assert frames.attempts == tuple(sorted(needed.items()))
     assert goods["stop.r1"] == [False, False], "said again until the attempts were used up"
-    assert {one.trial_id: one.attempts for one in finished}["stop.r1"] == 2
+    assert {row.trial_id: row.attempts for row in finished}["stop.r1"] == 2
     limits = check_limits(Limits(min_understood_share=0.8, min_intent_share=0.95), progress.totals)
-    assert [(one.name, one.holds) for one in limits] == [("min_understood_share", True), ("min_intent_share", False)]
+    assert [(limit.name, limit.holds) for limit in limits] == [
+        ("min_understood_share", True),
+        ("min_intent_share", False),
+    ]
     assert progress.totals.recognised == progress.totals.answered == Share()
 
     corpora = session_corpora([progress])
@@ -160,11 +165,11 @@ def _check_figures(
     for gold, predicted in zip(corpora.gold.utterances, corpora.predicted.utterances, strict=True):
         last = device.told[by_trial[gold.id][-1]]
         assert set(gold.intents or ()) == GOLD[gold.id][0]
-        assert set(predicted.intents or ()) == {one.name for one in last if one.name}
+        assert set(predicted.intents or ()) == {frame.name for frame in last if frame.name}
         assert dict(gold.groups)["device"] == "kitchen"
     first = session_corpora([progress], Which.FIRST)
-    assert [one.intents for one in first.predicted.utterances][1] == tuple(
-        sorted({one.name for one in device.told[by_trial["timer.r1"][0]] if one.name})
+    assert [utterance.intents for utterance in first.predicted.utterances][1] == tuple(
+        sorted({frame.name for frame in device.told[by_trial["timer.r1"][0]] if frame.name})
     )
     start = entries[0].record
     assert isinstance(start, SessionStarted)

@@ -44,25 +44,28 @@ def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> N
     finished = [entry.record for entry in entries if isinstance(entry.record, AttemptFinished)]
     frames: dict[int, list[Intent]] = {row.attempt: [] for row in finished}
     changed: dict[str, set[int]] = {"timer": set(), "shopping_list": set()}
-    for told in (entry.record for entry in entries if isinstance(entry.record, Observed) and entry.record.attempt):
-        match told.observation:
+    for record in (entry.record for entry in entries if isinstance(entry.record, Observed) and entry.record.attempt):
+        match record.observation:
             case Intent() as intent:
-                frames[known(told.attempt)].append(intent)
+                frames[known(record.attempt)].append(intent)
             case StateTold(name=name, value=value) if value:
-                changed[name].add(known(told.attempt))
+                changed[name].add(known(record.attempt))
     # How often it is asked depends on what it hears. It loses the eggs once, so it is never right at first.
     assert len(finished) > 1
-    slots = {attempt: {pair for one in said for pair in one.slots} for attempt, said in frames.items()}
-    for one in finished:
-        intents = {told.name for told in frames[one.attempt]}
-        right = intents == {"add_to_list#set_timer"} and slots[one.attempt] == SLOTS
-        assert right is (one is finished[-1]), "it is asked until it is right, and no longer"
-        assert (one.outcome is Outcome.RESPONDED) is right
-        assert known(one.understood).right in ((right,) if intents else (None, False))
+    slots = {
+        attempt: {pair for intent in heard_intents for pair in intent.slots}
+        for attempt, heard_intents in frames.items()
+    }
+    for verdict in finished:
+        intents = {intent.name for intent in frames[verdict.attempt]}
+        right = intents == {"add_to_list#set_timer"} and slots[verdict.attempt] == SLOTS
+        assert right is (verdict is finished[-1]), "it is asked until it is right, and no longer"
+        assert (verdict.outcome is Outcome.RESPONDED) is right
+        assert known(verdict.understood).right in ((right,) if intents else (None, False))
     # What it has not understood it has not done.
     for state, concept in (("timer", "duration"), ("shopping_list", "item")):
         assert changed[state]
-        assert changed[state] <= {attempt for attempt, found in slots.items() if concept in dict(found)}
+        assert changed[state] <= {attempt for attempt, pairs in slots.items() if concept in dict(pairs)}
     first, last = known(finished[0].understood), known(finished[-1].understood)
     assert last.source is EvidenceSource.DEVICE
     assert last.slots == tuple(Slot(*pair) for pair in sorted(SLOTS))
@@ -72,12 +75,14 @@ def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> N
     for entry in entries:
         figures.add(entry)
     progress = figures.snapshot()
-    found = progress.totals.understood
-    assert (found.right, found.first_right) == (Share(1, 1), Share(0, 1))
-    assert found.first_intents == Share(int(first.intents_right or False), 1)
+    shares = progress.totals.understood
+    assert (shares.right, shares.first_right) == (Share(1, 1), Share(0, 1))
+    assert shares.first_intents == Share(int(first.intents_right or False), 1)
     assert progress.totals.to_judge == 1  # its first response is for raters, as that of any query
     corpora = session_corpora([progress], Which.FIRST)
-    told_first, meant = ([len(one.slots or ()) for one in of.utterances] for of in (corpora.predicted, corpora.gold))
+    told_first, meant = (
+        [len(utterance.slots or ()) for utterance in of.utterances] for of in (corpora.predicted, corpora.gold)
+    )
     assert (told_first, meant) == ([len(first.slots or ())], [2])
 
     shown = CliRunner().invoke(group, ["show", str(folder)])
@@ -86,5 +91,5 @@ def test_it_is_asked_again_until_both_wishes_are_understood(tmp_path: Path) -> N
     assert "MARGINAL  understood ≥ 100 %: found 100 %, holds, its interval does not" in shown.output
     (row,) = csv.DictReader(io.StringIO(CliRunner().invoke(group, ["show", str(folder), "--csv"]).output))
     assert (row["understood"], row["frame_right"]) == ("add_to_list#set_timer (duration: 5 minutes, item: eggs)", "1")
-    said = "" if first.intents is None else f": {written(first.intents, first.slots)}"
-    assert f"attempt 1: {verdict_in_words(first)}{said}".encode() in junit(folder)
+    detail = "" if first.intents is None else f": {written(first.intents, first.slots)}"
+    assert f"attempt 1: {verdict_in_words(first)}{detail}".encode() in junit(folder)

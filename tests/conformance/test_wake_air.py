@@ -34,12 +34,12 @@ LAB = Path(__file__).parent / "lab"
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     """A lab of this module's own, with an assistant that wakes itself."""
-    with lab_of_its_own(LAB / "wake_air_assistant.yaml") as found:
-        yield found
+    with lab_of_its_own(LAB / "wake_air_assistant.yaml") as own_lab:
+        yield own_lab
 
 
 def observed(entries: list[Entry], kind: type) -> list[Observed]:
-    return [row for one in entries if isinstance(row := one.record, Observed) and isinstance(row.observation, kind)]
+    return [row for entry in entries if isinstance(row := entry.record, Observed) and isinstance(row.observation, kind)]
 
 
 def test_a_session_by_loudspeaker_proves_what_it_counts(lab: Lab, tmp_path: Path) -> None:
@@ -59,16 +59,16 @@ def test_a_session_by_loudspeaker_proves_what_it_counts(lab: Lab, tmp_path: Path
 
     figures = wake_of(entries)
     for name in ("assistant", "taciturn"):
-        found = known(figures.snapshot().device(name))
+        device = known(figures.snapshot().device(name))
         (segment,) = (play for play in figures.plays(name) if play.kind is TrialKind.AMBIENT)
         played_s = segment.end_s - segment.start_s
         assert played_s == pytest.approx(5.04, abs=0.3)
         # Probes prove all of it, also for who says nothing else of itself.
-        assert found.exposure_s == pytest.approx(played_s, abs=0.01), name
-        assert found.unproven_s == pytest.approx(0.0, abs=0.01), name
-        assert found.probes.count == 2, name
-        assert found.false_rejects.share.total == 1
-        assert found.false_accepts.count == 0, "nobody says the phrase in pink noise"
+        assert device.exposure_s == pytest.approx(played_s, abs=0.01), name
+        assert device.unproven_s == pytest.approx(0.0, abs=0.01), name
+        assert device.probes.count == 2, name
+        assert device.false_rejects.share.total == 1
+        assert device.false_accepts.count == 0, "nobody says the phrase in pink noise"
         for play in figures.plays(name):
             if play.reading.delay is not None:
                 assert -0.1 <= play.reading.delay.value_s <= 2.0
@@ -82,12 +82,12 @@ def test_a_session_by_loudspeaker_proves_what_it_counts(lab: Lab, tmp_path: Path
 def _nothing_disturbs_the_next_trial(entries: list[Entry]) -> None:
     """Whoever woke is idle again before the next sound."""
     state, busy = DeviceState.IDLE, 0
-    for one in entries:
-        match one.record:
+    for entry in entries:
+        match entry.record:
             case Observed(observation=Status(source="assistant", state=now)):
                 state = now
             case AttemptStarted():
-                assert state is DeviceState.IDLE, one
+                assert state is DeviceState.IDLE, entry
                 busy += 1
             case _:
                 pass
@@ -122,8 +122,8 @@ def _its_own_voice_is_told_apart(entries: list[Entry], figures: WakeFigures) -> 
     assert "during its own speech" in {event.why for event in by_rule}
     # The assistant is here twice. Right after its speech, only its other half still counts as speaking.
     assert {event.why for event in by_rule} <= {"during its own speech", "during speech of taciturn"}
-    found = known(figures.snapshot().device("assistant"))
-    assert (found.false_accepts.count, found.after_review.count) == (0, 0)
+    device = known(figures.snapshot().device("assistant"))
+    assert (device.false_accepts.count, device.after_review.count) == (0, 0)
 
 
 def test_no_sound_no_heartbeat(lab: Lab) -> None:

@@ -47,7 +47,7 @@ def truth(entries: list[Entry], device: str) -> dict[str, tuple[WakeAt, ...]]:
     started = entries[0].record
     assert isinstance(started, SessionStarted)
     plan = plan_of(entries)
-    found = {}
+    wakes = {}
     for entry in entries:
         row = entry.record
         if not isinstance(row, AttemptStarted):
@@ -58,14 +58,14 @@ def truth(entries: list[Entry], device: str) -> dict[str, tuple[WakeAt, ...]]:
         phrase = ScriptedPhrase(listening.phrase, row.query_end_s) if listening.kind is TrialKind.WAKE else None
         if listening.kind is TrialKind.COMMAND:
             continue  # where the phrase ends in it the log does not say
-        found[row.play_id] = wakes_in(
+        wakes[row.play_id] = wakes_in(
             row.duration_s,
             phrase,
             miss_share=MISSES[device],
             false_per_hour=FALSE_PER_HOUR,
             seed=f"{started.seed}:{device}:{row.play_id}",
         )
-    return found
+    return wakes
 
 
 def figures(entries: list[Entry]) -> WakeProgress:
@@ -117,8 +117,8 @@ def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(whole: tuple[Path
             assert heard.pop(play_id, []) == pytest.approx([event.at_s for event in events], abs=1e-6), play_id
         assert {name.partition(".")[0] for name in heard} <= {"ask"}, "an event that nobody sent"
 
-    found = figures(entries)
-    for device in found.devices:
+    snapshot = figures(entries)
+    for device in snapshot.devices:
         missed = sum(
             not any(event.score >= 0.7 for event in events)
             for play_id, events in truth(entries, device.device).items()
@@ -130,7 +130,7 @@ def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(whole: tuple[Path
         assert device.unproven_s <= 36
         assert missed > 0
         assert device.false_accepts.count > 0, "nothing was tested"
-    assert found.counted == 35
+    assert snapshot.counted == 35
 
 
 def test_the_share_missed_by_opening_is_what_the_device_missed(runs: Runs, host_keeps_time: None) -> None:
@@ -186,10 +186,10 @@ def test_noise_comes_from_its_own_loudspeakers_with_every_phrase(runs: Runs, tmp
 def test_unmatched_events_have_clips_and_stimuli_are_stored_once(whole: tuple[Path, list[Entry]]) -> None:
     folder, entries = whole
     clips = {row.event_seq: row.clip for row in records(entries, EventClipped)}
-    found = figures(entries)
-    assert found.unmatched
+    snapshot = figures(entries)
+    assert snapshot.unmatched
     by_seq = {entry.seq: entry.record for entry in entries}
-    for event in found.unmatched:
+    for event in snapshot.unmatched:
         assert event.seq in clips, event
         clip = clips[event.seq]
         assert 0 < clip.duration_s <= 10.0 + 1e-3

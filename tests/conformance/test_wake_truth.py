@@ -72,14 +72,14 @@ def agree(
     assert check(folder).damage == ()
     assert outcomes(entries) == {Outcome.COUNTED}
     heard = heard or [boards.heard()]
-    found = {}
+    truths = {}
     for device in (WIRED, RADIO):
-        plays = given(entries, [one[device] for one in heard], encoding)
-        found[device] = true = truth(plays, spotted(plays, encoding))
+        plays = given(entries, [counts[device] for counts in heard], encoding)
+        truths[device] = true = truth(plays, spotted(plays, encoding))
         figures_agree(entries, device, true)
         log_agrees(folder, device, true, where)
         json_agrees(folder, device, true)
-    return found
+    return truths
 
 
 def outcomes(entries: list[Entry]) -> set[Outcome]:
@@ -106,13 +106,13 @@ def test_over_200_phrases_and_half_an_hour_on_two_boards(
 ) -> None:
     with start(tmp_path) as boards:
         folder = run_to_its_end(runs, FULL, boards.bench(tmp_path), within_s)
-        found = agree(folder, boards, tmp_path)
-    for true in found.values():
+        truths = agree(folder, boards, tmp_path)
+    for true in truths.values():
         assert len(true.hits) >= 200
         assert sum(true.exposure.values()) >= 30 * 60 * 16_000
         assert true.missed
         assert true.false_accepts()
-    assert found[WIRED].delays() == found[RADIO].delays(), "the same sound is the same for both"
+    assert truths[WIRED].delays() == truths[RADIO].delays(), "the same sound is the same for both"
 
 
 def small(folder: Path, **changes: object) -> Path:
@@ -133,8 +133,8 @@ def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str
         scenario = small(tmp_path, calls=2, in_vocabulary=in_vocabulary)
         folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, encoding), 240)
         cable.corrupt(0)
-        found = agree(folder, boards, tmp_path, encoding)
-    for true in found.values():
+        truths = agree(folder, boards, tmp_path, encoding)
+    for true in truths.values():
         assert true.merged
         assert true.in_ambience()
         assert len(true.extra) > len(true.in_ambience())
@@ -146,8 +146,8 @@ def test_two_cortex_m4_are_counted_as_well(runs: Runs, tmp_path: Path) -> None:
     with two_qemu_boards(tmp_path) as boards:
         scenario = small(tmp_path, refractory_s=2, hours=0.015, segment_s=27)
         folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, "adpcm"), 240)
-        found = agree(folder, boards, tmp_path, "adpcm")
-    for true in found.values():
+        truths = agree(folder, boards, tmp_path, "adpcm")
+    for true in truths.values():
         assert len(true.hits) == 6
         assert true.false_accepts()
 
@@ -189,8 +189,8 @@ def _wait_for_attempt(place: EnginePlace, kind: str, since: int) -> None:
     watcher = Watcher(place, since)
 
     def under_way() -> bool:
-        found = (message.entry.record for message in watcher.messages if isinstance(message, Logged))
-        last = [row for row in found if isinstance(row, AttemptStarted | AttemptFinished)][-1:]
+        log_rows = (message.entry.record for message in watcher.messages if isinstance(message, Logged))
+        last = [row for row in log_rows if isinstance(row, AttemptStarted | AttemptFinished)][-1:]
         return any(isinstance(row, AttemptStarted) and row.trial_id.startswith(kind) for row in last)
 
     wait_for(under_way, 90, f"an attempt of {kind}")

@@ -57,7 +57,7 @@ def test_each_message_is_one_line_however_it_is_written(profile: DeviceProfile, 
             server.say('{\n  "type": "woke",\r\n  "phrase": "alexa"\n}')
             server.say(WOKE.encode())
             seen.wait(lambda: len(seen.of(Wake)) == 3, 30, "three wake events")
-            assert {one.phrase for one in seen.of(Wake)} == {"alexa"}
+            assert {wake.phrase for wake in seen.of(Wake)} == {"alexa"}
         finally:
             driver.close()
 
@@ -76,7 +76,7 @@ def test_two_megabytes_at_once_and_garbage_do_no_harm(profile: DeviceProfile, tm
             seen.wait(lambda: seen.of(Wake), 60, "a wake event after the flood")
         finally:
             driver.close()
-        assert any("too long" in one.what for one in seen.of(Unread))
+        assert any("too long" in unread.what for unread in seen.of(Unread))
         assert len(seen.of(LogLine)) < 2_000
         assert not seen.of(LinkLost)
 
@@ -148,17 +148,17 @@ def test_a_silent_far_end_is_lost_where_a_limit_says_so(tmp_path: Path) -> None:
 
 def test_what_is_sent_on_open_is_sent_after_each_return(tmp_path: Path) -> None:
     with WebServer() as server:
-        asked = ('{"subscribe": "wake"}', '{"subscribe": "words"}')
-        options = WebSocketOptions(url=server.url, send_on_open=asked, restart_line='{"type": "reboot"}')
+        subscriptions = ('{"subscribe": "wake"}', '{"subscribe": "words"}')
+        options = WebSocketOptions(url=server.url, send_on_open=subscriptions, restart_line='{"type": "reboot"}')
         seen = opened(driver := WebSocketLog("it", options, Around(tmp_path)))
         try:
-            seen.wait(lambda: server.heard == [*asked], 30, "the subscriptions")
+            seen.wait(lambda: server.heard == [*subscriptions], 30, "the subscriptions")
             server.lose()
             seen.wait(lambda: seen.of(LinkLost), 30, "the loss")
             with pytest.raises(DeviceError, match="took no command"):
                 driver.restart()
             server.mend()
-            seen.wait(lambda: server.heard == [*asked, *asked], 30, "the subscriptions again")
+            seen.wait(lambda: server.heard == [*subscriptions, *subscriptions], 30, "the subscriptions again")
             driver.restart()
             seen.wait(lambda: server.heard[-1] == '{"type": "reboot"}', 30, "the restart message")
         finally:
@@ -292,7 +292,7 @@ def test_what_the_harness_sent_is_not_something_heard(
         try:
             for message in (returned, WOKE, WOKE, '{"type": "done"}'):
                 server.say(message)
-            seen.wait(lambda: [one for one in seen.of(LogLine) if "done" in one.text], 30, "the last message")
-            assert [one.phrase for one in seen.of(Wake)] == phrases
+            seen.wait(lambda: [line for line in seen.of(LogLine) if "done" in line.text], 30, "the last message")
+            assert [wake.phrase for wake in seen.of(Wake)] == phrases
         finally:
             driver.close()

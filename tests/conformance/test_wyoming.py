@@ -58,13 +58,13 @@ class Proxied:
 def proxied(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxied]:
     """Parameter: after how long a silence is a loss."""
     with ExitStack() as stack:
-        one = Proxied(tmp_path, silence_limit_s=getattr(request, "param", 30.0))
-        stack.enter_context(one.satellite)
-        stack.enter_context(one.client)
-        stack.callback(one.driver.close)
-        one.driver.open(one.seen)
-        until(lambda: one.satellite.heard, 10)
-        yield one
+        proxy = Proxied(tmp_path, silence_limit_s=getattr(request, "param", 30.0))
+        stack.enter_context(proxy.satellite)
+        stack.enter_context(proxy.client)
+        stack.callback(proxy.driver.close)
+        proxy.driver.open(proxy.seen)
+        until(lambda: proxy.satellite.heard, 10)
+        yield proxy
 
 
 def test_a_proxy_sees_the_events_of_both_directions_and_both_ends_receive_them(proxied: Proxied) -> None:
@@ -81,15 +81,15 @@ def test_a_proxy_sees_the_events_of_both_directions_and_both_ends_receive_them(p
     seen.wait(lambda: seen.of(ResponseText), 30, "the answer")
     satellite.say("played")
     seen.wait(lambda: len(seen.of(Status)) == 4, 30, "the end of the answer")
-    assert [one.state.value for one in seen.of(Status)] == ["listening", "thinking", "speaking", "idle"]
-    assert [one.phrase for one in seen.of(Wake)] == ["ok_nabu"]
-    assert [one.text for one in seen.of(Transcript)] == ["what time is it"]
-    assert [one.text for one in seen.of(ResponseText)] == ["It is noon."]
+    assert [status.state.value for status in seen.of(Status)] == ["listening", "thinking", "speaking", "idle"]
+    assert [wake.phrase for wake in seen.of(Wake)] == ["ok_nabu"]
+    assert [transcript.text for transcript in seen.of(Transcript)] == ["what time is it"]
+    assert [response.text for response in seen.of(ResponseText)] == ["It is noon."]
     until(lambda: ("played", 0) in client.heard, 30)
-    heard = [one for one in client.heard if one[0] != "ping"]
+    heard = [event for event in client.heard if event[0] != "ping"]
     assert heard == [("detection", 0), ("run-pipeline", 0), ("audio-chunk", 2048), ("played", 0)]
     until(lambda: ("audio-chunk", 200_000) in satellite.heard, 30)
-    assert not [one for one in seen.of(LogLine) if "audio-chunk" in one.text]
+    assert not [line for line in seen.of(LogLine) if "audio-chunk" in line.text]
 
 
 @pytest.mark.parametrize("proxied", [1.5], indirect=True)
@@ -125,9 +125,9 @@ def test_a_client_that_only_asks_who_is_there_loses_nothing(proxied: Proxied) ->
 
 
 def test_no_client_at_all_is_reported(tmp_path: Path) -> None:
-    one = Proxied(tmp_path, connect_within_s=0.5)
-    with one.satellite, pytest.raises(DeviceError, match=r"no client connected to 127\.0\.0\.1:\d+ within 0\.5 s"):
-        one.driver.open(one.seen)
+    proxy = Proxied(tmp_path, connect_within_s=0.5)
+    with proxy.satellite, pytest.raises(DeviceError, match=r"no client connected to 127\.0\.0\.1:\d+ within 0\.5 s"):
+        proxy.driver.open(proxy.seen)
 
 
 def test_no_satellite_at_all_is_reported(tmp_path: Path) -> None:
@@ -156,15 +156,15 @@ class Piped:
 
     def close(self) -> None:
         self.driver.close()
-        for one in (self.client, self.server, self._listening):
-            one.close()
+        for link in (self.client, self.server, self._listening):
+            link.close()
 
 
 @pytest.fixture
 def piped(tmp_path: Path) -> Iterator[Piped]:
-    one = Piped(tmp_path)
-    yield one
-    one.close()
+    proxy = Piped(tmp_path)
+    yield proxy
+    proxy.close()
 
 
 def connected(port: int) -> socket.socket:
@@ -179,12 +179,12 @@ def connected(port: int) -> socket.socket:
 
 def received(link: socket.socket, count: int) -> bytes:
     link.settimeout(60)
-    found = bytearray()
-    while len(found) < count:
+    buffer = bytearray()
+    while len(buffer) < count:
         piece = link.recv(65_536)
         assert piece, "the connection has ended"
-        found += piece
-    return bytes(found)
+        buffer += piece
+    return bytes(buffer)
 
 
 def test_every_byte_is_passed_on_unchanged_in_both_directions(piped: Piped) -> None:
@@ -193,12 +193,14 @@ def test_every_byte_is_passed_on_unchanged_in_both_directions(piped: Piped) -> N
         threading.Thread(target=link.sendall, args=(data,))
         for link, data in zip((piped.client, piped.server), noise, strict=True)
     ]
-    for one in sending:
-        one.start()
+    for thread in sending:
+        thread.start()
     arrived = [received(piped.server, len(noise[0])), received(piped.client, len(noise[1]))]
-    assert [hashlib.sha256(one).digest() for one in arrived] == [hashlib.sha256(one).digest() for one in noise]
-    for one in sending:
-        one.join()
+    assert [hashlib.sha256(payload).digest() for payload in arrived] == [
+        hashlib.sha256(payload).digest() for payload in noise
+    ]
+    for thread in sending:
+        thread.join()
     piped.seen.wait(lambda: piped.seen.of(LogLine, Unread), 30, "a remark about the garbage")
 
 
@@ -231,7 +233,9 @@ def test_no_header_stops_the_proxy(piped: Piped, header: bytes) -> None:
     with piped.server.makefile("wb") as file:
         write_event(DETECTION, file)
         file.flush()
-    piped.seen.wait(lambda: [one for one in piped.seen.of(Wake) if one.phrase], 30, "an event of the other direction")
+    piped.seen.wait(
+        lambda: [wake for wake in piped.seen.of(Wake) if wake.phrase], 30, "an event of the other direction"
+    )
 
 
 def test_a_receiver_that_does_not_read_slows_its_sender(piped: Piped) -> None:
@@ -253,7 +257,7 @@ def test_sound_for_a_wake_word_service_proves_that_the_satellite_listens(tmp_pat
         with piped.client.makefile("wb") as file:
             write_event(DETECTION, file)
         piped.seen.wait(lambda: piped.seen.of(Wake), 30, "the wake event")
-        assert [type(one) for one in piped.seen.all] == [ListeningProved, Wake]
+        assert [type(observation) for observation in piped.seen.all] == [ListeningProved, Wake]
     finally:
         piped.close()
 
@@ -310,7 +314,7 @@ def test_a_satellite_reports_its_events_and_connects_again(tmp_path: Path) -> No
         report(port, DETECTION, Event("transcript", {"text": "wie spät ist es"}), intent)
         seen.wait(lambda: len(seen.of(LinkLost)) == 2, 30, "the second loss")
         kinds: list[type[Observation]] = [Wake, LinkLost, Wake, Transcript, Intent, LinkBack, LinkLost]
-        assert [type(one) for one in seen.all] == kinds
+        assert [type(observation) for observation in seen.all] == kinds
         assert seen.of(Intent)[0].slots == (("area", "kitchen"),)
         assert "the satellite closed the connection" in seen.of(LinkLost)[0].what
     finally:
@@ -330,7 +334,7 @@ def test_a_monitor_shows_the_events(tmp_path: Path) -> None:
     source = Wyoming.source(WyomingOptions(address=f"127.0.0.1:{port}"), profile, "satellite", ())
     source.open()
     report(port, DETECTION)
-    until(lambda: b"ok_nabu" in b"".join(one.data for one in source.queue.take(10_000)), 30)
+    until(lambda: b"ok_nabu" in b"".join(piece.data for piece in source.queue.take(10_000)), 30)
     source.close()
     until(lambda: source.ended, 30)
 

@@ -65,7 +65,7 @@ class Served:
 
     def heard(self, kind: str) -> list[int]:
         """Sizes of the payloads of these events at the satellite."""
-        return [size for one, size in self.satellite.heard if one == kind]
+        return [size for name, size in self.satellite.heard if name == kind]
 
     def kept(self) -> Waveform:
         return read_clip(self.folder / "clips", self.seen.first(SoundKept).clip)
@@ -79,37 +79,37 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def served(**options: Any) -> Served:
-            one = Served(tmp_path, **options)
-            stack.enter_context(one.satellite)
-            stack.callback(one.driver.close)
-            one.driver.open(one.seen)
-            until(lambda: one.heard("run-satellite"))
-            return one
+            server = Served(tmp_path, **options)
+            stack.enter_context(server.satellite)
+            stack.callback(server.driver.close)
+            server.driver.open(server.seen)
+            until(lambda: server.heard("run-satellite"))
+            return server
 
         yield served
 
 
 def test_a_command_is_kept_recognised_and_answered(serve: Serve) -> None:
-    one = serve(recogniser="moonshine", answer="You said {text}")
+    server = serve(recogniser="moonshine", answer="You said {text}")
     sound, began_s = speech(), time.monotonic()
-    one.hear(sound, speed=1)
-    text = one.seen.first(Transcript, 30).text
+    server.hear(sound, speed=1)
+    text = server.seen.first(Transcript, 30).text
     assert word_error(SAID, text) <= MOST_WRONG
-    assert one.seen.first(ResponseText).text == f"You said {text}"
-    until(lambda: one.heard("audio-stop"), otherwise="no end of the sound")
-    assert sum(one.heard("audio-chunk")) > 22_050  # half a second of speech in 16 bits
-    one.satellite.say("played")
-    one.seen.wait(lambda: len(one.seen.of(Status)) == 4, 30, "thinking, speaking, idle")
-    assert [one.state.value for one in one.seen.of(Status)] == ["listening", "thinking", "speaking", "idle"]
-    order = [kind for kind, _ in one.satellite.heard if kind not in ("ping", "audio-chunk")]
+    assert server.seen.first(ResponseText).text == f"You said {text}"
+    until(lambda: server.heard("audio-stop"), otherwise="no end of the sound")
+    assert sum(server.heard("audio-chunk")) > 22_050  # half a second of speech in 16 bits
+    server.satellite.say("played")
+    server.seen.wait(lambda: len(server.seen.of(Status)) == 4, 30, "thinking, speaking, idle")
+    assert [status.state.value for status in server.seen.of(Status)] == ["listening", "thinking", "speaking", "idle"]
+    order = [kind for kind, _ in server.satellite.heard if kind not in ("ping", "audio-chunk")]
     wanted = ["transcribe", "voice-stopped", "transcript", "synthesize", "audio-start", "audio-stop"]
     assert order == ["run-satellite", *wanted]
-    kept, (row,) = one.kept(), one.seen.of(SoundKept)
-    np.testing.assert_allclose(kept.samples, sound[: len(kept.samples)], atol=1e-4)
-    assert len(sound) > len(kept.samples) > len(sound) - RATE_HZ
-    wake = one.seen.of(Wake)[0].at
+    waveform, (row,) = server.kept(), server.seen.of(SoundKept)
+    np.testing.assert_allclose(waveform.samples, sound[: len(waveform.samples)], atol=1e-4)
+    assert len(sound) > len(waveform.samples) > len(sound) - RATE_HZ
+    wake = server.seen.of(Wake)[0].at
     assert began_s - wake.error_s <= wake.at_s <= row.clip.start_s + 1
-    assert row.at.at_s <= one.seen.of(Transcript)[0].at.at_s
+    assert row.at.at_s <= server.seen.of(Transcript)[0].at.at_s
 
 
 @pytest.mark.usefixtures("host_keeps_time")
@@ -137,39 +137,41 @@ def test_times_hold_against_the_clock_of_the_sender(tmp_path: Path) -> None:
 
 
 def test_without_a_recogniser_the_sound_is_kept_and_nobody_knows_the_words(serve: Serve) -> None:
-    one = serve()
-    one.hear(speech())
-    assert one.seen.first(SoundKept).clip.rate_hz == RATE_HZ
-    one.seen.wait(
-        lambda: [seen.state.value for seen in one.seen.of(Status)] == ["listening", "thinking", "idle"], 10, "the end"
+    server = serve()
+    server.hear(speech())
+    assert server.seen.first(SoundKept).clip.rate_hz == RATE_HZ
+    server.seen.wait(
+        lambda: [seen.state.value for seen in server.seen.of(Status)] == ["listening", "thinking", "idle"],
+        10,
+        "the end",
     )
-    until(lambda: one.heard("transcript"))  # so that the satellite listens for its wake word again
-    assert not one.seen.of(Transcript, ResponseText)
-    assert one.seen.first(DeviceDescribed).firmware == "kitchen 1"
+    until(lambda: server.heard("transcript"))  # so that the satellite listens for its wake word again
+    assert not server.seen.of(Transcript, ResponseText)
+    assert server.seen.first(DeviceDescribed).firmware == "kitchen 1"
 
 
 def test_silence_is_not_understood_when_the_time_is_over(serve: Serve) -> None:
-    one = serve(recogniser="moonshine", listen_limit_s=1)
-    one.hear(speech()[-RATE_HZ:].repeat(3), rate_hz=48_000)
-    until(lambda: one.heard("transcript"), 30)  # version 1.0 goes on after a transcript only, not after an error
-    assert one.heard("error")
-    assert one.kept().duration_s == pytest.approx(1, abs=0.1)
-    assert not one.seen.first(Intent).name
-    assert not one.seen.of(Transcript)
+    server = serve(recogniser="moonshine", listen_limit_s=1)
+    server.hear(speech()[-RATE_HZ:].repeat(3), rate_hz=48_000)
+    until(lambda: server.heard("transcript"), 30)  # version 1.0 goes on after a transcript only, not after an error
+    assert server.heard("error")
+    assert server.kept().duration_s == pytest.approx(1, abs=0.1)
+    assert not server.seen.first(Intent).name
+    assert not server.seen.of(Transcript)
 
 
 def test_a_satellite_that_is_gone_in_a_command_leaves_the_sound_until_then(serve: Serve) -> None:
-    one = serve()
-    one.hear(speech("set a timer for twenty five minutes and remind me of the potatoes"), speed=1)
-    one.seen.first(Wake)
+    server = serve()
+    server.hear(speech("set a timer for twenty five minutes and remind me of the potatoes"), speed=1)
+    server.seen.first(Wake)
     time.sleep(0.3)
-    one.satellite.kill()
-    one.seen.first(LinkLost)
-    assert 0.1 < one.kept().duration_s < 3
-    one.satellite.start()
-    one.seen.first(LinkBack)
-    one.hear(speech())
-    one.seen.wait(lambda: len(one.seen.of(SoundKept)) == 2, 30, "the sound of the second command")
+    server.satellite.kill()
+    server.seen.first(LinkLost)
+    assert 0.1 < server.kept().duration_s < 3
+    server.satellite.start()
+    server.seen.first(LinkBack)
+    server.hear(speech())
+    server.seen.wait(lambda: len(server.seen.of(SoundKept)) == 2, 30, "the sound of the second command")
 
 
 def failing(error: Exception) -> Callable[[Waveform, float], Clip]:
@@ -180,16 +182,16 @@ def failing(error: Exception) -> Callable[[Waveform, float], Clip]:
 
 
 def test_a_full_disk_is_reported(serve: Serve) -> None:
-    one = serve(keep=failing(LogFull("no space is left")))
-    one.hear(speech())
-    assert "no space is left" in one.seen.first(Unread).what
+    server = serve(keep=failing(LogFull("no space is left")))
+    server.hear(speech())
+    assert "no space is left" in server.seen.first(Unread).what
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_error_in_its_thread_is_a_lost_link(serve: Serve) -> None:
-    one = serve(keep=failing(RuntimeError("a bug")))
-    one.hear(speech())
-    assert "ended with an error" in one.seen.first(LinkLost).what
+    server = serve(keep=failing(RuntimeError("a bug")))
+    server.hear(speech())
+    assert "ended with an error" in server.seen.first(LinkLost).what
 
 
 @pytest.mark.parametrize(
@@ -202,44 +204,44 @@ def test_an_error_in_its_thread_is_a_lost_link(serve: Serve) -> None:
     ],
 )
 def test_a_satellite_that_it_cannot_serve_is_a_lost_link(serve: Serve, kind: str, data: object, what: str) -> None:
-    one = serve()
-    one.satellite.say("run-pipeline", RUN)
-    one.satellite.say("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, 64)
-    one.satellite.say(kind, data, 64)  # type: ignore[arg-type]
-    assert what in one.seen.first(LinkLost).what
+    server = serve()
+    server.satellite.say("run-pipeline", RUN)
+    server.satellite.say("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, 64)
+    server.satellite.say(kind, data, 64)  # type: ignore[arg-type]
+    assert what in server.seen.first(LinkLost).what
 
 
 def test_garbage_and_sound_without_a_command_do_no_harm(serve: Serve) -> None:
-    one = serve(silence_limit_s=5)
-    one.satellite.say("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, 2_000_000)
-    one.satellite.say("garbage")
-    one.satellite.say("audio-stop")
-    one.satellite.say("ping", {"text": "are you there?"})
-    until(lambda: one.heard("pong"))
-    one.hear(speech())
-    assert one.seen.first(SoundKept)
-    assert not one.seen.of(LinkLost)
-    assert one.seen.of(LogLine)
+    server = serve(silence_limit_s=5)
+    server.satellite.say("audio-chunk", {"rate": 16000, "width": 2, "channels": 1}, 2_000_000)
+    server.satellite.say("garbage")
+    server.satellite.say("audio-stop")
+    server.satellite.say("ping", {"text": "are you there?"})
+    until(lambda: server.heard("pong"))
+    server.hear(speech())
+    assert server.seen.first(SoundKept)
+    assert not server.seen.of(LinkLost)
+    assert server.seen.of(LogLine)
 
 
 def test_a_frozen_satellite_is_a_lost_link(serve: Serve) -> None:
-    one = serve(silence_limit_s=1)
-    one.satellite.freeze()
+    server = serve(silence_limit_s=1)
+    server.satellite.freeze()
     try:
-        assert "no line came for" in one.seen.first(LinkLost).what
+        assert "no line came for" in server.seen.first(LinkLost).what
     finally:
-        one.satellite.thaw()
+        server.satellite.thaw()
 
 
 def test_who_answers_and_what_if_nobody_does(tmp_path: Path) -> None:
-    one = Served(tmp_path)
-    with one.satellite:
-        assert who_answers(f"127.0.0.1:{one.satellite.port}") == "kitchen 1"
+    server = Served(tmp_path)
+    with server.satellite:
+        assert who_answers(f"127.0.0.1:{server.satellite.port}") == "kitchen 1"
     with pytest.raises(DeviceError, match="cannot be reached"):
-        one.driver.open(one.seen)
-    with socket.create_server(("127.0.0.1", one.satellite.port)):  # as a satellite with another server: silent
+        server.driver.open(server.seen)
+    with socket.create_server(("127.0.0.1", server.satellite.port)):  # as a satellite with another server: silent
         with pytest.raises(DeviceError, match="does not accept the harness as its server: no answer") as refused:
-            one.driver.open(one.seen)
+            server.driver.open(server.seen)
         assert "it accepts one" in refused.value.remedy
 
 
@@ -248,9 +250,9 @@ def test_a_monitor_shows_what_the_satellite_sends(tmp_path: Path) -> None:
         options = WyomingOptions(address=f"127.0.0.1:{satellite.port}", mode=WyomingMode.SERVER)
         source = Wyoming.source(options, load_profile("wyoming_server", beside=tmp_path), "hall", ())
         source.open()
-        until(lambda: [one for one in satellite.heard if one[0] == "run-satellite"])
+        until(lambda: [event for event in satellite.heard if event[0] == "run-satellite"])
         satellite.say("run-pipeline", RUN)
-        until(lambda: b"run-pipeline" in b"".join(one.data for one in source.queue.take(10_000)))
+        until(lambda: b"run-pipeline" in b"".join(piece.data for piece in source.queue.take(10_000)))
         satellite.kill()
         until(lambda: source.ended)
 
@@ -259,9 +261,9 @@ def test_payloads_come_in_order_after_their_events() -> None:
     data = b'{"type": "audio-chunk", "payload_length": 3}\nabc{"type": "audio-stop"}\n'
     for size in (1, 7, len(data)):
         events = WyomingEvents(EVENT_BYTES, payloads=True)
-        found = [one for at in range(0, len(data), size) for one in events.feed(data[at : at + size], 0.0)]
-        assert b"".join(one.data for one in found if one.is_payload) == b"abc"
-        assert [one.is_payload for one in found] in ([False, *[True] * n, False] for n in (1, 2, 3))
+        pieces = [piece for at in range(0, len(data), size) for piece in events.feed(data[at : at + size], 0.0)]
+        assert b"".join(piece.data for piece in pieces if piece.is_payload) == b"abc"
+        assert [piece.is_payload for piece in pieces] in ([False, *[True] * n, False] for n in (1, 2, 3))
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,9 @@ def heard_by_line(port: str) -> int:
     with _free(port, deadline) as line:
         while time.monotonic() < deadline:
             line.write(to_frame(_PROBE) + bytes(14))
-            for one in decoder.feed(line.read(4096)):
-                if isinstance(one, WireFrame) and isinstance(said := decode(one), AudioAck):
-                    return said.next
+            for frame in decoder.feed(line.read(4096)):
+                if isinstance(frame, WireFrame) and isinstance(ack := decode(frame), AudioAck):
+                    return ack.next
     raise AssertionError("the board on the line does not say what it has heard")
 
 

@@ -29,24 +29,24 @@ def figures_agree(entries: Sequence[Entry], device: str, true: Truth) -> None:
     assert set(plays) == {*true.hits, *true.commands, *true.exposure}
 
     hits = figures.hits(device)
-    assert hits == {trial: found is not None for trial, found in true.hits.items()}
+    assert hits == {trial: hit is not None for trial, hit in true.hits.items()}
     delays = {
         trial: _samples(plays[trial].reading.delay.value_s)  # type: ignore[union-attr]
         for trial, woke in hits.items()
         if woke
     }
     assert delays == true.delays()
-    for trial, found in true.hits.items():
+    for trial, hit in true.hits.items():
         heard = plays[trial].reading.hit
-        if found is not None:
+        if hit is not None:
             assert heard is not None
             assert heard.score is not None
-            assert abs(heard.score - found.score) < SCORE_ERROR
+            assert abs(heard.score - hit.score) < SCORE_ERROR
 
     events = figures.unmatched(device)
     counted = [event for event in events if event.exposed]
     assert sorted((event.trial_id or "", _samples(event.offset_s), event.in_vocabulary) for event in counted) == sorted(
-        (one.play.trial.id, one.offset, one.play.listening.kind is not TrialKind.AMBIENT) for one in true.extra
+        (spot.play.trial.id, spot.offset, spot.play.listening.kind is not TrialKind.AMBIENT) for spot in true.extra
     )
     assert all(event.rule is None for event in events), "what is injected has not heard the room"
     exposure = {trial: _samples(plays[trial].reading.exposure_s) for trial in true.exposure}
@@ -84,12 +84,12 @@ def json_agrees(folder: Path, device: str, true: Truth) -> None:
     """`harness export --json`: exact counts for programs."""
     done = harness("export", folder, "--json", "--device", device)
     assert done.exit_code == 0, done.output
-    (found,) = json.loads(done.stdout)["devices"]
-    assert (found["false_rejects"]["count"], found["false_rejects"]["of"]) == (len(true.missed), len(true.hits))
-    assert found["false_accepts_before_review"]["count"] == len(true.false_accepts())
-    assert _samples(found["exposure_s"]) == true.exposed()
-    assert {one["trial"]: one["woke"] for one in found["trials"] if one["kind"] == "wake"} == {
-        trial: one is not None for trial, one in true.hits.items()
+    (report,) = json.loads(done.stdout)["devices"]
+    assert (report["false_rejects"]["count"], report["false_rejects"]["of"]) == (len(true.missed), len(true.hits))
+    assert report["false_accepts_before_review"]["count"] == len(true.false_accepts())
+    assert _samples(report["exposure_s"]) == true.exposed()
+    assert {row["trial"]: row["woke"] for row in report["trials"] if row["kind"] == "wake"} == {
+        trial: hit is not None for trial, hit in true.hits.items()
     }
 
 
@@ -118,20 +118,24 @@ def _plain_totals(text: str, true: Truth) -> None:
 
 def _lines_agree(log: WakeLog, true: Truth) -> None:
     """Every event at its sample, every missed phrase under its name."""
-    spots = [one for one in log.happenings if isinstance(one, Spot)]
-    found = sorted((one.key, dict(one.extras)["x-trial"], round(one.end_ms * _SAMPLES_A_MS)) for one in spots)
-    hits = [("INVTA", *_place(one)) for one in true.hits.values() if one is not None]
-    extra = [("OOVFA" if one in true.in_ambience() else "INVFA", *_place(one)) for one in true.extra]
-    assert found == sorted([*hits, *extra])
-    missed = [one for one in log.happenings if isinstance(one, Missed)]
-    assert sorted(dict(one.extras)["x-trial"] for one in missed) == sorted([*true.missed, *true.commands])
-    many = {dict(one.extras)["x-trial"]: one.count for one in log.happenings if isinstance(one, ManySpots)}
+    spots = [happening for happening in log.happenings if isinstance(happening, Spot)]
+    places = sorted((spot.key, dict(spot.extras)["x-trial"], round(spot.end_ms * _SAMPLES_A_MS)) for spot in spots)
+    hits = [("INVTA", *_place(hit)) for hit in true.hits.values() if hit is not None]
+    extra = [("OOVFA" if event in true.in_ambience() else "INVFA", *_place(event)) for event in true.extra]
+    assert places == sorted([*hits, *extra])
+    missed = [happening for happening in log.happenings if isinstance(happening, Missed)]
+    assert sorted(dict(miss.extras)["x-trial"] for miss in missed) == sorted([*true.missed, *true.commands])
+    many = {
+        dict(happening.extras)["x-trial"]: happening.count
+        for happening in log.happenings
+        if isinstance(happening, ManySpots)
+    }
     counts = Counter(trial for _, trial, _ in [*hits, *extra] if trial in true.hits)
     assert many == {trial: count for trial, count in counts.items() if count > 1}
 
 
-def _place(one: Spotted) -> tuple[str, int]:
-    return one.play.trial.id, one.offset
+def _place(event: Spotted) -> tuple[str, int]:
+    return event.play.trial.id, event.offset
 
 
 def _samples(seconds: float | None) -> int:

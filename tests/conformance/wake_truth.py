@@ -112,17 +112,17 @@ def _on_wire(count: int, encoding: str) -> int:
     return count + count % 2 if encoding == "adpcm" else count
 
 
-def as_heard(one: Given, encoding: str) -> Pcm:
+def as_heard(play: Given, encoding: str) -> Pcm:
     """The samples that reach the spotter."""
-    samples = one.stimulus.waveform.samples.astype(np.float64)
+    samples = play.stimulus.waveform.samples.astype(np.float64)
     pcm = np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
     match encoding:
         case "pcm16":
-            return pcm[: one.count]
+            return pcm[: play.count]
         case "ulaw":
-            return _through_ulaw(pcm)[: one.count]
+            return _through_ulaw(pcm)[: play.count]
         case _:
-            return _through_adpcm(pcm)[: one.count]
+            return _through_adpcm(pcm)[: play.count]
 
 
 def _through_ulaw(pcm: Pcm) -> Pcm:
@@ -160,7 +160,7 @@ def _adpcm_steps() -> npt.NDArray[np.int64]:
     """The table that the firmware is built with."""
     source = (built("posix").parents[1] / "core" / "vh_codecs.c").read_text(encoding="ascii")
     table = source.partition("steps[89] = {")[2].partition("}")[0]
-    return np.array([int(one) for one in table.split(",")], np.int64)
+    return np.array([int(number) for number in table.split(",")], np.int64)
 
 
 # What is true of it
@@ -194,7 +194,7 @@ class Truth:
     count_in_vocabulary: bool = False
 
     def in_ambience(self) -> list[Spotted]:
-        return [one for one in self.extra if one.play.listening.kind is TrialKind.AMBIENT]
+        return [event for event in self.extra if event.play.listening.kind is TrialKind.AMBIENT]
 
     def false_accepts(self) -> list[Spotted]:
         return self.extra if self.count_in_vocabulary else self.in_ambience()
@@ -205,24 +205,24 @@ class Truth:
 
     @property
     def missed(self) -> list[str]:
-        return [trial for trial, found in self.hits.items() if found is None]
+        return [trial for trial, hit in self.hits.items() if hit is None]
 
     def delays(self) -> dict[str, int]:
         """Wake and command trials: samples from the end of the phrase to the event."""
-        return {trial: one.sample - one.play.near for trial, one in self.hits.items() if one is not None}
+        return {trial: hit.sample - hit.play.near for trial, hit in self.hits.items() if hit is not None}
 
 
 def spotted(plays: Sequence[Given], encoding: str = "pcm16") -> list[Spotted]:
     """What the firmware's spotter finds in all that it heard since its boot."""
-    sound = b"".join(as_heard(one, encoding).astype("<i2").tobytes() for one in plays)
+    sound = b"".join(as_heard(play, encoding).astype("<i2").tobytes() for play in plays)
     done = subprocess.run([built("host") / "vh_spot", "-"], input=sound, capture_output=True, check=True)
-    found = []
+    events = []
     for line in done.stdout.decode().splitlines():
         sample, score, phrase = line.split()
         assert phrase == "alexa"
-        play = next(one for one in plays if one.holds(int(sample)))
-        found.append(Spotted(int(sample), int(sample) - play.start, float(score), play))
-    return found
+        play = next(candidate for candidate in plays if candidate.holds(int(sample)))
+        events.append(Spotted(int(sample), int(sample) - play.start, float(score), play))
+    return events
 
 
 def truth(plays: Sequence[Given], events: Sequence[Spotted]) -> Truth:
@@ -230,13 +230,13 @@ def truth(plays: Sequence[Given], events: Sequence[Spotted]) -> Truth:
 
     Events in sound that was cut off are struck out first: they count nowhere and hide none.
     """
-    counting = [one for one in plays if one.counts]
+    counting = [play for play in plays if play.counts]
     for play in counting:  # so that an event can be the stimulus's only in which it lies
         window = play.window
         assert window is None or (play.start <= window[0] and window[1] <= play.end)
     settings = counting[0].listening.settings
-    found = Truth(count_in_vocabulary=settings.count_in_vocabulary)
-    found.outside = [one for one in events if not one.play.counts]
+    result = Truth(count_in_vocabulary=settings.count_in_vocabulary)
+    result.outside = [event for event in events if not event.play.counts]
     refractory = round(settings.refractory_s * RATE_HZ)
     standing: list[Spotted] = []
     for event in events:
@@ -247,25 +247,25 @@ def truth(plays: Sequence[Given], events: Sequence[Spotted]) -> Truth:
         if standing and event.sample - standing[-1].sample < refractory:
             before = window is not None and standing[-1].sample < window[0]
             if not (opens and before):
-                found.merged.append(event)
+                result.merged.append(event)
                 continue
         standing.append(event)
     taken: set[int] = set()
     for play in counting:
         window = play.window
         if window is None:
-            found.exposure[play.trial.id] = play.count
+            result.exposure[play.trial.id] = play.count
             continue
         if play.listening.kind is TrialKind.COMMAND:
-            found.commands.append(play.trial.id)
-        inside = [one for one in standing if window[0] <= one.sample <= window[1]]
-        hit = min(inside, key=lambda one: abs(one.sample - play.near), default=None)
+            result.commands.append(play.trial.id)
+        inside = [event for event in standing if window[0] <= event.sample <= window[1]]
+        hit = min(inside, key=lambda event: abs(event.sample - play.near), default=None)
         if play.listening.kind is TrialKind.WAKE:
-            found.hits[play.trial.id] = hit
+            result.hits[play.trial.id] = hit
         spot = 0
         if hit is not None:
             taken.add(hit.sample)
             spot = max(0, hit.sample - play.phrase)
-        found.rest[play.trial.id] = play.count - spot
-    found.extra = [one for one in standing if one.sample not in taken]
-    return found
+        result.rest[play.trial.id] = play.count - spot
+    result.extra = [event for event in standing if event.sample not in taken]
+    return result

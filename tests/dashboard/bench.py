@@ -121,7 +121,7 @@ def segments(pilot: Pilot[int]) -> list[list[Segment]]:
 
 
 def screen_text(pilot: Pilot[int]) -> str:
-    return "\n".join("".join(one.text for one in row) for row in segments(pilot))
+    return "\n".join("".join(segment.text for segment in row) for row in segments(pilot))
 
 
 def shows(pilot: Pilot[int], text: str) -> Callable[[], bool]:

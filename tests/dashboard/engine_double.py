@@ -75,17 +75,17 @@ class EngineDouble:
 
     def die(self) -> None:
         """The connection ends without a goodbye."""
-        for one in (self._connection, self._listener):
-            if one is not None:
+        for link in (self._connection, self._listener):
+            if link is not None:
                 with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-                one.close()
+                    link.shutdown(socket.SHUT_RDWR)
+                link.close()
 
     def send(self, *messages: Message) -> None:
         assert self._greeted.wait(30)
         assert self._connection is not None
         with self._lock:
-            self._connection.sendall(b"".join(encode(MESSAGES, one) + b"\n" for one in messages))
+            self._connection.sendall(b"".join(encode(MESSAGES, message) + b"\n" for message in messages))
 
     def log(self, *records: Record) -> None:
         """Commits rows and tells the client."""
@@ -97,7 +97,7 @@ class EngineDouble:
         self.send(self.state)
 
     def commands(self, kind: type[C]) -> list[C]:
-        return [one for one in self.received if isinstance(one, kind)]
+        return [message for message in self.received if isinstance(message, kind)]
 
     def _serve(self) -> None:
         try:

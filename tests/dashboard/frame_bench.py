@@ -22,9 +22,9 @@ def wanting(number: int, text: str, name: str, expects: Expected) -> Trial:
 
 def told(intents: str, *slots: str, right: bool, intents_right: bool | None = None) -> Understood:
     """intents: joined with `#`; slots: "concept=value"."""
-    found = tuple(Slot(concept, value) for concept, _, value in (one.partition("=") for one in slots))
+    pairs = tuple(Slot(concept, value) for concept, _, value in (slot.partition("=") for slot in slots))
     names = tuple(filter(None, intents.split("#")))
-    return Understood(names, found, right if intents_right is None else intents_right, right, EvidenceSource.DEVICE)
+    return Understood(names, pairs, right if intents_right is None else intents_right, right, EvidenceSource.DEVICE)
 
 
 def some_frames(folder: Path) -> Rows:

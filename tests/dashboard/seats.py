@@ -59,7 +59,7 @@ async def sitting(
 
 def rows(folder: Path) -> list[Judgment]:
     """Judgments on the disk, oldest first, read anew."""
-    return [one.record.judgment for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
+    return [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
 
 
 async def press(pilot: Pilot[int], *keys: str) -> None:

@@ -26,8 +26,8 @@ sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 def after(expects: Expected, *understood: Understood) -> Rows:
     rows = Rows.of(wanting(1, "set a timer for ten minutes", "timer", expects))
     rows.add(TrialStarted("timer", 1))
-    for number, one in enumerate(understood, start=1):
-        rows.attempt("timer", number, Outcome.MISHEARD, understood=one)
+    for number, frame in enumerate(understood, start=1):
+        rows.attempt("timer", number, Outcome.MISHEARD, understood=frame)
     return rows
 
 

@@ -34,13 +34,13 @@ HOSTILE = "[/red] [wake]\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u200b\r\n\t" + "
 
 def raw(pilot: Pilot[int]) -> list[str]:
     """Characters on the screen that a terminal could obey or that turn the text around."""
-    found: list[str] = []
+    characters: list[str] = []
     rows: list[list[Segment]] = segments(pilot)
     for row in rows:
         for segment in row:
-            found += [c for c in segment.text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+            characters += [c for c in segment.text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
             assert segment.control is None
-    return found
+    return characters
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])

@@ -194,7 +194,7 @@ async def test_the_aid_leads_to_a_category_that_is_saved_with_its_path(session: 
         assert len(rows(session)) == 1
         # What the harness filled in is taken back, and the answer puts the response aside.
         await press(pilot, "question_mark", "backspace", "backspace", "backspace")
-        no = next(one.key for one in app.screen._state.question.answers if one.id == "no")  # type: ignore[attr-defined]
+        no = next(answer.key for answer in app.screen._state.question.answers if answer.id == "no")  # type: ignore[attr-defined]
         await press(pilot, no, "enter")
         assert rows(session)[-1].status is JudgmentStatus.FLAGGED
         assert rows(session)[-1].aid_path == ("recognised=no",)

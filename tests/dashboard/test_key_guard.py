@@ -154,7 +154,7 @@ def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[KeyVerdi
     """Of keys, each when the next one has been heard; the last one when time has passed."""
     guard = KeyGuard()
     guard.drawn_s = drawn_s
-    heard = [key(*one) for one in keys]
+    heard = [key(*stroke) for stroke in keys]
     for event in heard:
         guard.hear(event)
     return [guard.verdict(event) for event in heard]

@@ -50,7 +50,7 @@ def app(folder: Path, source: Bench, profile: str = LAMP) -> MonitorApp:
 
 
 def raw(pilot: Pilot[None]) -> list[str]:
-    text = "".join(one.text for row in segments(pilot) for one in row)  # type: ignore[arg-type]
+    text = "".join(segment.text for row in segments(pilot) for segment in row)  # type: ignore[arg-type]
     return [c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 
 

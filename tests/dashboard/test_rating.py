@@ -22,7 +22,7 @@ from tests.unit.session.figures.rows import judgment_on
 
 
 def judgments(engine: EngineDouble) -> list[Judgment]:
-    return [one.judgment for one in engine.commands(Judge)]
+    return [command.judgment for command in engine.commands(Judge)]
 
 
 @asynccontextmanager

@@ -26,7 +26,10 @@ async def drawn(pilot: Pilot[int], running: str = "kitchen-08") -> None:
     run = pilot.app.screen_stack[1]
     # A screen behind a panel is not laid out again: a list without its scroll bar by then would stay without it.
     await until(
-        pilot, lambda: all(one.vertical_scrollbar.size.height or not one.max_scroll_y for one in run.query(RowList))
+        pilot,
+        lambda: all(
+            row_list.vertical_scrollbar.size.height or not row_list.max_scroll_y for row_list in run.query(RowList)
+        ),
     )
     await until(pilot, lambda: all(log.scroll_offset.y == log.max_scroll_y for log in run.query(EventLog)))
     trials = run.query_one(TrialList)
@@ -35,7 +38,7 @@ async def drawn(pilot: Pilot[int], running: str = "kitchen-08") -> None:
     trials.scroll_home(animate=False, force=True, immediate=True)
     trials.action_follow()
     await until(pilot, lambda: trials.in_sight)
-    await until(pilot, lambda: all(bar_fits(one) for one in run.query(RowList)))
+    await until(pilot, lambda: all(bar_fits(row_list) for row_list in run.query(RowList)))
     await pilot.pause()
 
 

@@ -40,10 +40,10 @@ async def test_the_timeline_has_every_kind_of_mark_and_the_band_narrows(tmp_path
 
         await until(pilot, lambda: marks() == (11, 1))
         await still(pilot)
-        band = [line for line in screen_text(pilot).splitlines() if any("⠀" < one <= "⣿" for one in line)]
+        band = [line for line in screen_text(pilot).splitlines() if any("⠀" < char <= "⣿" for char in line)]
         dots = [sum(bin(ord(line[column]) - 0x2800).count("1") for line in band if "⠀" <= line[column] <= "⣿") for
                 column in range(LARGE[0])]  # fmt: skip
-        drawn = [one for one in dots if one]
+        drawn = [dot for dot in dots if dot]
         assert drawn[0] > drawn[-1] > 0, "the interval after the first trial is wider than after the twelfth"
 
 
@@ -219,7 +219,7 @@ async def test_a_flood_of_events_leaves_the_keys_alive(tmp_path: Path) -> None:
             for n in range(5_000)
         ]
         engine.send(*burst)
-        begun = time.process_time()
+        began_s = time.process_time()
         await press_until(pilot, lambda: engine.commands(Pause), "p")
         await until(pilot, shows(pilot, "4999 ou"))  # …tside; the list may stay where its cursor is
-        assert time.process_time() - begun < 30
+        assert time.process_time() - began_s < 30

@@ -40,12 +40,12 @@ BRAILLE = {chr(0x2800 + bits) for bits in range(1, 256)} | {" "}
 
 @st.composite
 def points(draw: st.DrawFn) -> list[Point]:
-    found, after = [], 0.0
+    series, after = [], 0.0
     for _ in range(draw(st.integers(0, 30))):
         after += draw(st.floats(0.001, 10))
         low, value, high = sorted(draw(st.tuples(*[st.floats(0, 1e4)] * 3)))
-        found.append(Point(after, low, value, high))
-    return found
+        series.append(Point(after, low, value, high))
+    return series
 
 
 @given(points(), st.integers(1, 60), st.integers(1, 8), st.none() | st.floats(0.001, 100))
@@ -108,7 +108,7 @@ def test_what_matters_most_is_seen_where_marks_fall_together() -> None:
 
 def test_errors_of_clocks_and_reaches_in_words() -> None:
     assert (plus_minus(None), plus_minus(0.00042), plus_minus(0.0312)) == ("n/a", "±0.42 ms", "±31 ms")
-    assert [short_span(one) for one in (5, 300, 7200)] == ["5 s", "5 min", "2 h"]
+    assert [short_span(span_s) for span_s in (5, 300, 7200)] == ["5 s", "5 min", "2 h"]
 
 
 def painted(progress: Progress, wake: WakeProgress) -> list[str]:

@@ -164,8 +164,8 @@ async def test_notes_a_rerun_after_the_last_trial_and_the_end(runs: Runs) -> Non
         assert await leave(pilot, app) == 0
     assert [row.text for row in found(folder, NoteWritten)] == ["door"]
     assert [row.label for row in found(folder, MarkSet)] == ["bang"]
-    (asked,) = found(folder, RerunAsked)
-    assert [(row.trial_id, row.take) for row in found(folder, TrialFinished)][-1] == (asked.trial_id, 2)
+    (rerun,) = found(folder, RerunAsked)
+    assert [(row.trial_id, row.take) for row in found(folder, TrialFinished)][-1] == (rerun.trial_id, 2)
     wait_for(lambda: not place.alive)
 
 
@@ -203,15 +203,15 @@ async def test_a_dashboard_killed_right_after_a_key_loses_nothing(runs: Runs) ->
         await until(pilot, lambda: found(folder, TrialFinished))
         await press_until(pilot, shows(pilot, "Judging "), "j")
         judged = [row.judgment for row in found(folder, JudgmentGiven)]
-        assert [one.category for one in judged] in ([], [Category.CORRECT])
+        assert [judgment.category for judgment in judged] in ([], [Category.CORRECT])
         await until(pilot, shows(pilot, f"Judging {len(judged)} of"))
         await leave(pilot, again)
 
 
 async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:
     folder, place = begin(runs, "three.yaml")
-    one, other = dashboard(place), dashboard(place)
-    async with one.run_test(size=SMALL) as first:
+    app, other = dashboard(place), dashboard(place)
+    async with app.run_test(size=SMALL) as first:
         await until(first, shows(first, "all played"))
         async with other.run_test(size=SMALL) as second:
             for pilot in (first, second):
@@ -227,7 +227,7 @@ async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:
             with suppress(AssertionError):
                 await until(second, lambda: other.return_value is not None, within_s=0.5)
             assert find(folder) == place, "somebody is still there"
-        assert await leave(first, one) == 0
+        assert await leave(first, app) == 0
 
 
 def figures(folder: Path) -> WakeFigures:
@@ -251,8 +251,11 @@ async def test_events_are_reviewed_while_the_run_goes_on_and_the_figures_follow(
         await until(pilot, shows(pilot, "same 20: only 1st"))
         progress = app.watch_.view().wake
         assert progress == figures(folder).snapshot(), "the screen and the log say the same"
-        assert {one.device: one.false_rejects.share.total for one in progress.devices} == {"shelf": 20, "wired": 20}
-        reviewed = next(one for one in progress.unmatched if one.seq == first.seq)
+        assert {device.device: device.false_rejects.share.total for device in progress.devices} == {
+            "shelf": 20,
+            "wired": 20,
+        }
+        reviewed = next(event for event in progress.unmatched if event.seq == first.seq)
         assert reviewed.word is ReviewWord.REAL_PERSON
         await press_until(pilot, lambda: len(found(folder, EventReviewed)) == 2, "u")
         assert found(folder, EventReviewed)[-1] == EventReviewed(first.seq, None, "ann")

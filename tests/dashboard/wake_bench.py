@@ -48,11 +48,11 @@ def some_wakes(folder: Path, devices: Sequence[str] = NAMES[:1], ambients: int =
     for trial in wakes:
         if trial.number == 50:
             rows.play(trial, outcome=Outcome.INTERRUPTED, finish=False)
-        heard = [(one, 1.7 + chance.random() / 4) for one in devices if chance.random() > 0.06]
+        heard = [(device, 1.7 + chance.random() / 4) for device in devices if chance.random() > 0.06]
         rows.play(trial, heard, attempt=2 if trial.number == 50 else 1)
     seqs: list[int] = []
     for trial in sounds[:ambients]:
-        seqs += rows.play(trial, [(one, 60 * chance.random()) for one in devices if chance.random() < 0.15])
+        seqs += rows.play(trial, [(device, 60 * chance.random()) for device in devices if chance.random() < 0.15])
     if seqs:
         rows.add(EventClipped(seqs[-1], write_clip(folder, "event.flac", 2.0)))
     if len(seqs) > 1:
@@ -69,7 +69,7 @@ def wake_double(folder: Path, devices: Sequence[str] = NAMES[:1], **more: bool) 
     rows = some_wakes(folder, devices)
     declare(folder)
     engine = EngineDouble(folder, rows, **more)
-    running = next(one for one in reversed(rows.entries) if isinstance(one.record, AttemptStarted)).record
+    running = next(entry for entry in reversed(rows.entries) if isinstance(entry.record, AttemptStarted)).record
     assert isinstance(running, AttemptStarted)
     engine.state = StateChanged(StateWord.PLAYING, START_S, None, running.trial_id, 1)
     return engine

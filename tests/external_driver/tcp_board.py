@@ -22,9 +22,9 @@ class Board:
 
     def say(self, line: str) -> None:
         with self.lock:
-            for one in self.seen_by:
+            for client in self.seen_by:
                 with contextlib.suppress(OSError):
-                    one.wfile.write(f"{line}\n".encode())
+                    client.wfile.write(f"{line}\n".encode())
 
 
 BOARD = Board()

@@ -83,7 +83,7 @@ def reduced(outcome: Outcome) -> tuple[list[int], list[int]]:
     kind = outcome.what[0].partition(":")[0]
 
     def still(without: Collection[int], templates: Collection[int]) -> bool:
-        return any(what.partition(":")[0] == kind for what in play(outcome.seed, without, templates).what)
+        return any(problem.partition(":")[0] == kind for problem in play(outcome.seed, without, templates).what)
 
     templates = list(range(6))
     without: list[int] = []
@@ -95,10 +95,10 @@ def reduced(outcome: Outcome) -> tuple[list[int], list[int]]:
     left = list(range(size))
     while size >= 1:
         for begin in range(0, len(left), size):
-            kept = left[:begin] + left[begin + size :]
-            dropped = [number for number in range(int(str(outcome.settings["faults"]))) if number not in kept]
+            remaining = left[:begin] + left[begin + size :]
+            dropped = [number for number in range(int(str(outcome.settings["faults"]))) if number not in remaining]
             if still(dropped, templates):
-                left, without = kept, dropped
+                left, without = remaining, dropped
                 break
         else:
             size //= 2
@@ -118,17 +118,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--templates", default="", help="numbers of the templates that are played")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--digest", action="store_true", help="print a digest of all rows")
-    asked = parser.parse_args(arguments)
-    first, _, last = asked.seeds.partition(":")
+    options = parser.parse_args(arguments)
+    first, _, last = options.seeds.partition(":")
     seeds = range(int(first), int(last) if last else int(first) + 1)
     gc.freeze()  # what is imported stays: each collection would go through all of it
-    if asked.without or asked.templates:
-        without = [int(number) for number in asked.without.split(",") if number]
-        templates = [int(number) for number in asked.templates.split(",")] if asked.templates else None
+    if options.without or options.templates:
+        without = [int(number) for number in options.without.split(",") if number]
+        templates = [int(number) for number in options.templates.split(",")] if options.templates else None
         outcome = play(seeds[0], without, templates)
         _tell("\n".join(outcome.what) or "nothing is broken")
         return 1 if outcome.what else 0
-    return _report(seeds, asked.first, asked.digest, _outcomes(seeds, asked.processes))
+    return _report(seeds, options.first, options.digest, _outcomes(seeds, options.processes))
 
 
 def _outcomes(seeds: range, processes: int) -> Callable[[], Iterator[Outcome]]:

@@ -31,10 +31,10 @@ UNSEEN_HANG_S = PROOF_S + 4.5
 def broken(night: Any) -> list[str]:
     """What is wrong with a night; empty if nothing is."""
     rows = Rows(night.rows)
-    found: list[str] = []
+    problems: list[str] = []
     for check in CHECKS:
-        found += [f"{check.__name__}: {what}" for what in check(rows, night)]
-    return found
+        problems += [f"{check.__name__}: {problem}" for problem in check(rows, night)]
+    return problems
 
 
 def order_of_rows(rows: Rows, night: Any) -> Iterator[str]:
@@ -61,7 +61,7 @@ def replays(rows: Rows, night: Any) -> Iterator[str]:
 
 def observations_once(rows: Rows, night: Any) -> Iterator[str]:
     """What a driver reports is in the log at most as often."""
-    arrived = Counter(what for life in night.truth.arrived for what in life)
+    arrived = Counter(arrival for life in night.truth.arrived for arrival in life)
     counts: Counter[str] = Counter()
     for row in rows.seen:
         seen = row["body"]["observation"]
@@ -272,9 +272,9 @@ def recounted(rows: Rows, night: Any) -> Iterator[str]:
 
 def query_attempts(rows: Rows, night: Any) -> Iterator[str]:
     """Wake delays and latencies are those of the attempt, within their stated errors."""
-    asked = {trial["id"]: trial for trial in rows.plan if trial["listening"] is None}
+    queries = {trial["id"]: trial for trial in rows.plan if trial["listening"] is None}
     for key, row in rows.ended.items():
-        trial, body, attempt = asked.get(key[0]), row["body"], rows.started[key]["body"]
+        trial, body, attempt = queries.get(key[0]), row["body"], rows.started[key]["body"]
         play = night.truth.plays.get(attempt["play_id"])
         if trial is None or play is None:
             continue

@@ -57,28 +57,28 @@ def verdicts_once(rows: Rows, night: Any) -> Iterator[str]:
 def begun_trials_end(rows: Rows, night: Any) -> Iterator[str]:
     """At the end of a session, however it ends, no trial that was begun is open."""
     if night.reason in ("completed", "aborted"):
-        begun = {(row["body"]["trial_id"], row["body"]["take"]) for row in rows.of["trial_started"]}
+        starts = {(row["body"]["trial_id"], row["body"]["take"]) for row in rows.of["trial_started"]}
         ended = {(row["body"]["trial_id"], row["body"]["take"]) for row in rows.of["trial_finished"]}
-        yield from (f"{take} was begun and never ended" for take in sorted(begun - ended))
+        yield from (f"{take} was begun and never ended" for take in sorted(starts - ended))
 
 
 def restarts_interrupt(rows: Rows, night: Any) -> Iterator[str]:
     """A restart of its device during an attempt interrupts it."""
     open_key: Key | None = None
-    restarted = asked = False
+    restarted = is_asked = False
     for row in rows.all:
         body = row["body"]
         if row["kind"] in ("attempt_started", "engine_started"):
             open_key = key_of(row) if row["kind"] == "attempt_started" else None
-            restarted = asked = False
+            restarted = is_asked = False
         elif row["kind"] == "operator_asked":
-            asked = True
+            is_asked = True
         elif row["kind"] == "observed" and open_key is not None and open_key[0] in rows.trials:
             seen, trial = body["observation"], rows.trials[open_key[0]]
             names = {target["device"] for target in (trial["listening"] or {"targets": [trial]})["targets"]}
             sources = set().union(*(sources_of(trial, name) for name in names))
             if seen["kind"] == "status" and seen["state"] in ("started", "gone") and seen["source"] in sources:
-                restarted |= not asked
+                restarted |= not is_asked
         elif row["kind"] == "attempt_finished" and key_of(row) == open_key:
             if restarted and body["outcome"] not in ("interrupted", "skipped", "aborted"):
                 yield f"{open_key} is {body['outcome']}, although its device restarted meanwhile"
@@ -96,8 +96,8 @@ def flawed_phrases_are_repeated(rows: Rows, night: Any) -> Iterator[str]:
             continue
         if sound["stimulus_started"]["audio_s"] is not None:
             continue  # over a wire, sound takes as long as it takes
-        begun, ended = sound["stimulus_started"]["at"], sound["stimulus_ended"]["at"]
-        over_s = ended["at_s"] - begun["at_s"] - attempt["duration_s"] - begun["error_s"] - ended["error_s"]
+        start, ended = sound["stimulus_started"]["at"], sound["stimulus_ended"]["at"]
+        over_s = ended["at_s"] - start["at_s"] - attempt["duration_s"] - start["error_s"] - ended["error_s"]
         if over_s > 0.11:
             yield f"{key} counts, and its sound took {over_s:.2f} s too long"
         late = [
@@ -158,11 +158,11 @@ def probes_are_heard(rows: Rows, night: Any) -> Iterator[str]:
 def cut_queries_keep_the_wait(rows: Rows, night: Any) -> Iterator[str]:
     """No sound within the context wait after a query that was cut, nor after a last attempt that stayed silent."""
     frozen = {key_of(row) for row in rows.of["response_frozen"]}
-    asked = {key_of(row) for row in rows.of["operator_asked"]}
+    asked_keys = {key_of(row) for row in rows.of["operator_asked"]}
     starts = rows.of["attempt_started"]
     for key, row in rows.first.items():
         trial, body = rows.trials.get(key[0]), row["body"]
-        if trial is None or trial["listening"] is not None or key in frozen | asked:
+        if trial is None or trial["listening"] is not None or key in frozen | asked_keys:
             continue
         following = next((start for start in starts if start["seq"] > row["seq"]), None)
         if following is None or _slow_host(night, row["at_s"]):
@@ -292,14 +292,17 @@ def misses_are_proved(rows: Rows, night: Any) -> Iterator[str]:
             if count.hits.get(trial["id"], 0) is not None or attempt["trial_id"] != trial["id"]:
                 continue
             take = (trial["id"], last["take"])
-            begun, ended = rows.started[(*take, attempt["attempt"])]["seq"], ends[take]
+            start_seq, ended = rows.started[(*take, attempt["attempt"])]["seq"], ends[take]
             origin = rows.sound[attempt["play_id"]].get("stimulus_started")
             if origin is None:
                 continue
             # Over a wire, only the beginning and the end of a sound have times.
             said_s = origin["at"]["at_s"] + (attempt["query_end_s"] if origin["audio_s"] is None else 0.0)
-            if any(begun < sign["seq"] < ended and (sign["what"] in ("wake", "transcript") or sign["at_s"] >= said_s)
-                   for sign in signs if sign["what"] != "started"):  # fmt: skip
+            if any(
+                start_seq < sign["seq"] < ended and (sign["what"] in ("wake", "transcript") or sign["at_s"] >= said_s)
+                for sign in signs
+                if sign["what"] != "started"
+            ):
                 continue
             if why := _unproved(signs, ended, said_s):
                 yield f"{trial['id']} counts as a miss of {device}: {why}"
@@ -339,8 +342,8 @@ def _signs(rows: Rows, device: str) -> Iterator[Row]:
                 state = seen.get("state") if seen["kind"] == "status" else None
                 if state != "gone":
                     beat = seen.get("proof") == "heartbeat"
-                    what = "started" if state == "started" else "beat" if beat else seen["kind"]
-                    yield {"seq": row["seq"], "what": what, "at_s": seen["at"]["at_s"]}
+                    kind = "started" if state == "started" else "beat" if beat else seen["kind"]
+                    yield {"seq": row["seq"], "what": kind, "at_s": seen["at"]["at_s"]}
 
 
 def _said_s(rows: Rows, take: tuple[str, int]) -> float:
@@ -431,11 +434,13 @@ def nothing_is_lost(rows: Rows, night: Any) -> Iterator[str]:
     for row in rows.seen:
         written[_told(row["body"]["observation"])] += 1
     for arrived in night.truth.arrived:
-        known = [what for what in arrived if not what[0].startswith("operator")]
-        last = max((number for number, what in enumerate(known) if written[what]), default=-1)
-        for what in known[: last + 1]:
-            if not written[what] and not (what[1] == "mic" and any(low <= what[2] <= high for low, high in prompts)):
-                yield f"{what} arrived, and is in no row"
+        known = [arrival for arrival in arrived if not arrival[0].startswith("operator")]
+        last = max((number for number, arrival in enumerate(known) if written[arrival]), default=-1)
+        for arrival in known[: last + 1]:
+            if not written[arrival] and not (
+                arrival[1] == "mic" and any(low <= arrival[2] <= high for low, high in prompts)
+            ):
+                yield f"{arrival} arrived, and is in no row"
 
 
 def _prompts(rows: Rows) -> Iterator[tuple[float, float]]:

@@ -415,7 +415,7 @@ class RadioFirmware(MessageFirmware):
 
     def _greet(self) -> None:
         self._peer.hears = self._take
-        self._peer.subscribe(*(f"vh/{self._name}/in/{what}" for what in ("ping", "hello", "audio")))
+        self._peer.subscribe(*(f"vh/{self._name}/in/{topic}" for topic in ("ping", "hello", "audio")))
         self._hello()
 
     def _take(self, topic: str, payload: bytes) -> None:

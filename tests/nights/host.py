@@ -35,15 +35,15 @@ class Renders:
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
         if self._chance.random() < 0.03:
             self._night.is_slow_to_render(self._chance)
-        said: list[tuple[Role, float]] = []
+        timings: list[tuple[Role, float]] = []
         if recipe.opening is not None:
-            said += [(Role.OPENING, 0.6)]
+            timings += [(Role.OPENING, 0.6)]
         if recipe.wake_phrase is not None:
-            said += [(Role.WAKE_PHRASE, 0.6)]
+            timings += [(Role.WAKE_PHRASE, 0.6)]
         length_s = recipe.query.duration_s if isinstance(recipe.query, Ambience) else 0.8 if recipe.wake_phrase else 0.6
-        said += [(Role.QUERY, length_s)]
+        timings += [(Role.QUERY, length_s)]
         at_s, parts = recipe.lead_in_s, []
-        for role, lasts_s in said:
+        for role, lasts_s in timings:
             first, last = round(at_s * RATE_HZ), round((at_s + lasts_s) * RATE_HZ)
             parts.append(Part(role, first, last, role.value))
             at_s += lasts_s + (

@@ -208,7 +208,9 @@ class Recount:
         self._run = {row.seq: bisect_right(begins, row.seq) for row in self.rows}
         self._listening = {trial_id: trial for trial_id, trial in self.plan.items() if trial["listening"]}
         targets = [
-            (target, one["listening"]) for one in self._listening.values() for target in one["listening"]["targets"]
+            (target, trial["listening"])
+            for trial in self._listening.values()
+            for target in trial["listening"]["targets"]
         ]
         self.devices = {target["device"]: DeviceCount() for target, _ in targets}
         for trial in self._listening.values():
@@ -277,12 +279,12 @@ class Recount:
         heard = [seen for seen in in_room if seen["play_id"] == start.body["play_id"]]
         for target in trial["listening"]["targets"]:
             sound = {row.seen["kind"]: row.seen for row in own if row.seen["source"] == target["player"]}
-            said = [row.seen for row in own if row.seen["source"] in _sources(target)]
-            if begun := sound.get("stimulus_started"):
-                words = [word for word in said if word.get("final", word["kind"] == "intent")]
+            reports = [row.seen for row in own if row.seen["source"] in _sources(target)]
+            if beginning := sound.get("stimulus_started"):
+                words = [word for word in reports if word.get("final", word["kind"] == "intent")]
                 row, ended, origin = {**start.body, **times}, sound.get("stimulus_ended"), heard[0] if heard else None
                 running, counts = not ends and last_run, whole and not replaced
-                yield Play(trial, target, row, begun, ended, origin, words, whole, counts, running, stalls)
+                yield Play(trial, target, row, beginning, ended, origin, words, whole, counts, running, stalls)
 
     def _spoken(self, rows: Sequence[Row]) -> Iterator[Span]:
         """When devices spoke in a run, by their reports or a microphone. GAP: what another run heard says nothing."""

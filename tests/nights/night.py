@@ -300,11 +300,11 @@ class Night:
             answer = AnswerOperator(f"c{self.commands}", "ann", state.trial_id, state.attempt, True, "")
             self.room.later(self.room.chance(f"answer:{self.commands}").uniform(0.5, 6.0), lambda: self.tell(answer))
 
-    def asks_a_talker(self, asked: OperatorAsked) -> None:
+    def asks_a_talker(self, question: OperatorAsked) -> None:
         """The person thinks, and says it if the prompt still stands; now and then not at all."""
         spoken = next(trial for trial in self.trials if trial.talker and trial.listening)  # what a life check repeats
-        trial = self.trial_of.get(asked.trial_id, spoken)
-        play_id = f"{asked.trial_id}.t{asked.take}.a{asked.attempt}"
+        trial = self.trial_of.get(question.trial_id, spoken)
+        play_id = f"{question.trial_id}.t{question.take}.a{question.attempt}"
         self.prompted = play_id
         chance = self.room.chance(f"talker:{play_id}:{self.world.monotonic()}")
 
@@ -531,12 +531,12 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     """Rows as they stand."""
     connection = sqlite3.connect(path)
     try:
-        found = connection.execute("SELECT seq, run, at_s, wall_s, kind, body FROM entries ORDER BY seq").fetchall()
+        rows = connection.execute("SELECT seq, run, at_s, wall_s, kind, body FROM entries ORDER BY seq").fetchall()
     finally:
         connection.close()
     return [
         {"seq": seq, "run": run, "at_s": at_s, "wall_s": wall_s, "kind": kind, "body": json.loads(body)}
-        for seq, run, at_s, wall_s, kind, body in found
+        for seq, run, at_s, wall_s, kind, body in rows
     ]
 
 

@@ -78,5 +78,5 @@ def sources_of(trial: Row, device: str) -> set[str]:
     """What reports for a device of a trial."""
     if trial["listening"] is None:
         return {trial["connection"], *trial["also"]} if trial["device"] == device else set()
-    found = [target for target in trial["listening"]["targets"] if target["device"] == device]
-    return {source for target in found for source in (target["connection"], *target["also"])}
+    targets = [target for target in trial["listening"]["targets"] if target["device"] == device]
+    return {source for target in targets for source in (target["connection"], *target["also"])}

@@ -18,8 +18,8 @@ def stated_times_hold(rows: Rows, night: Any) -> Iterator[str]:
         for stated_s, error_s in event["told"]:
             off_s = stated_s - event["at_s"]
             if abs(off_s) > error_s + NEAREST_S and not (event["vague"] and event["wire"] == "messages"):
-                what = f"{event['device']} ({event['wire']}) woke at {event['at_s']:.4f}"
-                yield f"{what}, stated {off_s:+.4f} ± {error_s:.4f} s"
+                subject = f"{event['device']} ({event['wire']}) woke at {event['at_s']:.4f}"
+                yield f"{subject}, stated {off_s:+.4f} ± {error_s:.4f} s"
 
 
 def events_told_once(rows: Rows, night: Any) -> Iterator[str]:

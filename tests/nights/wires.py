@@ -177,8 +177,8 @@ class Reached(Board):
                 event["arrived_s"] = event["arrived_s"] or now_s
             case Status(state=DeviceState.STARTED):
                 self.wire["starts"].append(now_s)
-            case LinkLost(what=what):
-                self.wire["losses"].append({"at_s": now_s, "what": what, "since_s": now_s - self._link_troubled_s})
+            case LinkLost(what=problem):
+                self.wire["losses"].append({"at_s": now_s, "what": problem, "since_s": now_s - self._link_troubled_s})
             case _:
                 pass
         self.room.tell(seen)
@@ -194,8 +194,8 @@ class Reached(Board):
 
     # Its words
 
-    def _say(self, what: Callable[[], Observation], takes_s: float) -> None:
-        now_s, seen = self.room.now_s(), what()
+    def _say(self, observe: Callable[[], Observation], takes_s: float) -> None:
+        now_s, seen = self.room.now_s(), observe()
         delay_s = max(0.0, takes_s - self.like.report_s)
         if self.how == "lines":
             delay_s += self._stalled_s()
@@ -239,7 +239,7 @@ class Reached(Board):
 
     # Faults of the device
 
-    def drop(self, what: str, lasts_s: float) -> None:
+    def drop(self, fault: str, lasts_s: float) -> None:
         """Its port is unplugged, or its broker restarts."""
         now_s = self.room.now_s()
         gap = {"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "link"}
@@ -303,10 +303,10 @@ class Reached(Board):
     def hung(self, hung: bool) -> None:
         self.firmware.hung = hung
 
-    def lose(self, what: str) -> None:
+    def lose(self, fault: str) -> None:
         """That it is hung is for its driver to notice."""
 
-    def mend(self, what: str) -> None:
+    def mend(self, fault: str) -> None:
         """As `lose`."""
 
     def _is_calm(self) -> bool:

@@ -34,8 +34,8 @@ def test_intervals_keep_the_true_agreement(rights: tuple[float, ...], items: int
     truth = true_raw_and_alpha(matrices, prevalences())
     held = np.zeros(2)
     for _ in range(RUNS):
-        found = agreement(said(truths(items, random), matrices, random), CATEGORIES, resamples=1000)
-        for at, (figure, known) in enumerate(zip((found.raw, found.alpha), truth, strict=True)):
+        estimate = agreement(said(truths(items, random), matrices, random), CATEGORIES, resamples=1000)
+        for at, (figure, known) in enumerate(zip((estimate.raw, estimate.alpha), truth, strict=True)):
             assert figure.interval is not None
             held[at] += figure.interval[0] <= known <= figure.interval[1]
     assert (held >= least * RUNS).all(), f"raw {held[0] / RUNS:.1%}, alpha {held[1] / RUNS:.1%}"

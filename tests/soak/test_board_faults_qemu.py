@@ -55,8 +55,8 @@ def test_a_cortex_m4_on_a_port_and_one_on_a_broker(short: Path) -> None:
             mended_s = strike(broker.start)
             session.back("radio", mended_s, 60)
             assert session.finish(LONG_S * 2) == 0
-        found = [cause.partition(":")[0] for cause in causes(rows(session.folder))]
-        assert found[:3] == ["link_lost", "device_restarted", "link_lost"]
-        assert found[3] in ("device_gone", "device_restarted")
-        assert found[4:] == ["link_lost", "link_lost"]
+        kinds = [cause.partition(":")[0] for cause in causes(rows(session.folder))]
+        assert kinds[:3] == ["link_lost", "device_restarted", "link_lost"]
+        assert kinds[3] in ("device_gone", "device_restarted")
+        assert kinds[4:] == ["link_lost", "link_lost"]
         assert_whole(session.folder)

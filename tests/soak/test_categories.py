@@ -48,9 +48,9 @@ def test_wilson_on_responses_would_not() -> None:
 @pytest.mark.parametrize("fleet", SPREAD_OUT, ids=str)
 def test_equally_good_devices_are_seldom_told_apart(fleet: Fleet) -> None:
     rng = np.random.default_rng(6)
-    found = [compare_categories(simulated(rng, fleet), "a", "b", Category.CORRECT) for _ in range(RUNS)]
+    comparisons = [compare_categories(simulated(rng, fleet), "a", "b", Category.CORRECT) for _ in range(RUNS)]
     for which in ("swap", "all_swap"):
-        called = sum(p is not None and p.p <= 0.05 for p in (getattr(one, which) for one in found))
+        called = sum(p is not None and p.p <= 0.05 for p in (getattr(comparison, which) for comparison in comparisons))
         assert called <= 0.065 * RUNS, (which, called / RUNS)
 
 
@@ -70,9 +70,9 @@ def test_intervals_of_differences_hold_them(fleet: Fleet) -> None:
     rng = np.random.default_rng(7)
     held = 0
     for _ in range(RUNS):
-        found = compare_categories(simulated(rng, fleet), "a", "b", Category.CORRECT).difference
-        assert found is not None
-        low, high = found.interval or (1.0, 0.0)
+        difference = compare_categories(simulated(rng, fleet), "a", "b", Category.CORRECT).difference
+        assert difference is not None
+        low, high = difference.interval or (1.0, 0.0)
         held += low <= fleet.first - fleet.second <= high
     assert held >= 0.93 * RUNS, held / RUNS
 

@@ -17,16 +17,16 @@ from tests.conformance.engine_runs import rows
 from tests.unit.scenario.test_docs import EXAMPLES, ROOT
 
 LAB = "scenarios/benches/virtual_lab.yaml"
-IN_THE_LAB = [one for one in EXAMPLES if LAB in one.read_text(encoding="utf-8") and one.stem != "over_night"]
+IN_THE_LAB = [path for path in EXAMPLES if LAB in path.read_text(encoding="utf-8") and path.stem != "over_night"]
 
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
     folder = Path(tempfile.mkdtemp(prefix="vh-"))  # a socket's path has 107 bytes at most
-    found = {**os.environ, "HARNESS_LAB": str(folder / "lab"), "HARNESS_RUNTIME": str(folder / "run")}
-    harness("lab", "up", environment=found)
-    yield found
-    harness("lab", "down", environment=found)
+    variables = {**os.environ, "HARNESS_LAB": str(folder / "lab"), "HARNESS_RUNTIME": str(folder / "run")}
+    harness("lab", "up", environment=variables)
+    yield variables
+    harness("lab", "down", environment=variables)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -38,7 +38,7 @@ def harness(*arguments: str, environment: dict[str, str]) -> int:
 @pytest.mark.soak
 @pytest.mark.sound
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("example", IN_THE_LAB, ids=[one.stem for one in IN_THE_LAB])
+@pytest.mark.parametrize("example", IN_THE_LAB, ids=[path.stem for path in IN_THE_LAB])
 def test_an_example_runs_to_its_end(example: Path, environment: dict[str, str], tmp_path: Path) -> None:
     status = harness(
         "run", str(example), "--bench", LAB, "--plain", "--unattended", "--sessions", str(tmp_path),
@@ -46,6 +46,8 @@ def test_an_example_runs_to_its_end(example: Path, environment: dict[str, str], 
     )  # fmt: skip
     assert status in (0, 1), "a limit may fail, since the lab's assistant is not perfect"
     (folder,) = tmp_path.iterdir()
-    found = [entry.record for entry in rows(folder)]
-    planned = next(one for one in found if isinstance(one, SessionStarted)).trials
-    assert {one.id for one in planned} == {one.trial_id for one in found if isinstance(one, TrialFinished)}
+    records = [entry.record for entry in rows(folder)]
+    planned = next(record for record in records if isinstance(record, SessionStarted)).trials
+    assert {trial.id for trial in planned} == {
+        record.trial_id for record in records if isinstance(record, TrialFinished)
+    }

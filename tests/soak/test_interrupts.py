@@ -42,10 +42,10 @@ def _command(pid: int) -> str:
 @pytest.mark.parametrize(("group", "word"), MOMENTS)
 def test_nothing_is_left_of_an_interrupted_run(tmp_path: Path, group: str, word: str, number: signal.Signals) -> None:
     run = "/".join(filter(None, (os.environ.get(MARK), uuid.uuid4().hex)))
-    with (tmp_path / "said").open("w+b") as said:
+    with (tmp_path / "said").open("w+b") as output:
         started = subprocess.Popen(
             [sys.executable, "setup/test.py", group], cwd=ROOT, env=os.environ | {MARK: run},
-            stdout=said, stderr=said, start_new_session=True,
+            stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
         try:
             until(lambda: runs(run, word) and started.poll() is None, 240, f"{word} did not start")
@@ -54,8 +54,8 @@ def test_nothing_is_left_of_an_interrupted_run(tmp_path: Path, group: str, word:
             until(lambda: not left(run), 10, "processes are left")
         finally:
             end_all(run)
-        said.seek(0)
-        text = said.read().decode(errors="replace")
+        output.seek(0)
+        text = output.read().decode(errors="replace")
     assert "Traceback" not in text
     if number != signal.SIGKILL:
         assert started.returncode == 128 + number
@@ -66,9 +66,9 @@ def test_nothing_is_left_of_an_interrupted_run(tmp_path: Path, group: str, word:
 
 def test_nothing_is_left_of_a_pytest_that_is_killed(tmp_path: Path) -> None:
     run = "/".join(filter(None, (os.environ.get(MARK), uuid.uuid4().hex)))
-    with (tmp_path / "said").open("w+b") as said:
+    with (tmp_path / "said").open("w+b") as output:
         command = [sys.executable, "-m", "pytest", "-n2", "tests/conformance/test_lab.py", "tests/unit/lab"]
-        started = subprocess.Popen(command, cwd=ROOT, env=os.environ | {MARK: run}, stdout=said, stderr=said)
+        started = subprocess.Popen(command, cwd=ROOT, env=os.environ | {MARK: run}, stdout=output, stderr=output)
         try:
             until(lambda: runs(run, "harness.lab.assistant"), 240, "the lab did not start")
             started.kill()

@@ -46,9 +46,9 @@ def test_hours_in_one_stream(model: str) -> None:
             for level, stream in enumerate(streams):
                 kernel.vh_limit(level)
                 stream.feed(sound)
-                (found,) = stream.take(flush=False)
-                np.testing.assert_array_equal(found.scores, expected.scores)
-                assert found.first_end == expected.first_end
+                (actual,) = stream.take(flush=False)
+                np.testing.assert_array_equal(actual.scores, expected.scores)
+                assert actual.first_end == expected.first_end
             scored += len(expected.scores)
     finally:
         kernel.vh_limit(2)

@@ -106,12 +106,12 @@ trials: [{id: ask, query: time, repeat: 30, device: assistant}]
     covered = 0
     median_s = 1.1  # uniform from 0.6 to 1.6
     for seed in range(NIGHTS):
-        found = played(tmp_path, scenario, character(wakes=1.0, latency_s=1.0), seed).totals.latency
-        assert found.total == 30
-        assert found.p50 is not None
-        assert found.p50.low_s is not None
-        assert found.p50.high_s is not None
-        covered += found.p50.low_s <= median_s <= found.p50.high_s
+        latency = played(tmp_path, scenario, character(wakes=1.0, latency_s=1.0), seed).totals.latency
+        assert latency.total == 30
+        assert latency.p50 is not None
+        assert latency.p50.low_s is not None
+        assert latency.p50.high_s is not None
+        covered += latency.p50.low_s <= median_s <= latency.p50.high_s
     sys.stdout.write(f"median latency: {covered} of {NIGHTS} intervals cover the truth" + "\n")
     assert covered / NIGHTS >= least(0.95, NIGHTS)
 

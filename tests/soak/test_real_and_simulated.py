@@ -89,7 +89,7 @@ class ScriptedDevice:
         self._loud_until_s: float | None = None
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
-        self._capture = Capture("dut_mic", "virtual_lab", on_block=self._hear, on_fault=lambda at, what: None)
+        self._capture = Capture("dut_mic", "virtual_lab", on_block=self._hear, on_fault=lambda at, problem: None)
         self._capture.open()
         self._at(time.monotonic(), "heartbeat")
 
@@ -110,9 +110,9 @@ class ScriptedDevice:
             for delay_s in next(self._script, Reaction(())).delays_s:
                 self._at(ended_s + delay_s, "wake")
 
-    def _at(self, due_s: float, what: str) -> None:
+    def _at(self, due_s: float, topic: str) -> None:
         with self._lock:
-            heapq.heappush(self._due, (due_s, what))
+            heapq.heappush(self._due, (due_s, topic))
             self._lock.notify()
 
     def _work(self) -> None:
@@ -122,14 +122,14 @@ class ScriptedDevice:
                     self._lock.wait(None if not self._due else max(0.0, self._due[0][0] - time.monotonic()))
                 if self._over:
                     return
-                due_s, what = heapq.heappop(self._due)
+                due_s, topic = heapq.heappop(self._due)
             message: dict[str, object] = {"boot": "0f3a5c7e9b1d", "time": round(due_s, 4)}
-            if what == "wake":
+            if topic == "wake":
                 self._sequence += 1
                 message |= {"seq": self._sequence, "phrase": "alexa", "score": 0.9}
             else:
-                self._at(due_s + 4.0, what)
-            self._client.publish(f"vh/scripted/{what}", json.dumps(message), qos=1)
+                self._at(due_s + 4.0, topic)
+            self._client.publish(f"vh/scripted/{topic}", json.dumps(message), qos=1)
 
 
 class ScriptedTwin(Board):

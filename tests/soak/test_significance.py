@@ -19,16 +19,16 @@ def test_false_alarms_are_as_rare_as_p_says() -> None:
     random = np.random.default_rng(3)
     shown = np.zeros(4)
     for _ in range(400):
-        times = [[Measured(float(one)) for one in random.lognormal(-1, 0.4, 25)] for _ in range(2)]
-        apart = [Measured(one.value_s - other.value_s) for one, other in zip(*times, strict=True)]
-        clusters = [[Share(int(one), 4) for one in random.binomial(4, random.beta(2, 6, 15))] for _ in range(2)]
+        times = [[Measured(float(time_s)) for time_s in random.lognormal(-1, 0.4, 25)] for _ in range(2)]
+        apart = [Measured(first.value_s - other.value_s) for first, other in zip(*times, strict=True)]
+        clusters = [[Share(int(count), 4) for count in random.binomial(4, random.beta(2, 6, 15))] for _ in range(2)]
         wrong = [random.binomial(8, random.beta(1, 8, 25)) for _ in range(2)]
         words, names = [8] * 25, [str(at) for at in range(25)]
-        found = (
+        tests = (
             unpaired_shift(*times), paired_shift(apart), shares_apart(*clusters),
-            wers_apart(*((one, words, names) for one in wrong)),
+            wers_apart(*((errors, words, names) for errors in wrong)),
         )  # fmt: skip
-        shown += [one is not None and one.p < 0.05 for one in found]
+        shown += [test is not None and test.p < 0.05 for test in tests]
     assert all(shown <= 33), shown  # 20 expected; 33 is three standard errors more
 
 
@@ -37,18 +37,18 @@ def test_interval_covers_as_often_as_it_says() -> None:
     true_median = np.log(2.0)
     covered = 0
     for _ in range(400):
-        found = known(latency_figures([Measured(float(v)) for v in random.exponential(size=40)]).p50)
-        assert found.low_s is not None
-        assert found.high_s is not None
-        covered += found.low_s <= true_median <= found.high_s
+        median = known(latency_figures([Measured(float(v)) for v in random.exponential(size=40)]).p50)
+        assert median.low_s is not None
+        assert median.high_s is not None
+        covered += median.low_s <= true_median <= median.high_s
     assert covered / 400 > 0.93
 
 
 def test_equal_rates_are_told_apart_no_more_often_than_they_may() -> None:
     random = np.random.default_rng(1)
     pairs = random.poisson((5.0, 20.0), (1000, 2))
-    found = [poisson_rates(int(a), 10.0, int(b), 40.0) for a, b in pairs]
-    assert sum(p is not None and p < 0.05 for p in found) <= 50
+    p_values = [poisson_rates(int(a), 10.0, int(b), 40.0) for a, b in pairs]
+    assert sum(p is not None and p < 0.05 for p in p_values) <= 50
 
 
 def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
@@ -56,8 +56,8 @@ def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
     shares = (0.70, 0.12, 0.05, 0.13)
     covered = 0
     for counts in chance.multinomial(80, shares, size=2000):
-        found = known(Discordance(*map(int, counts)).apart)
-        covered += found.interval[0] <= shares[1] - shares[2] <= found.interval[1]
+        difference = known(Discordance(*map(int, counts)).apart)
+        covered += difference.interval[0] <= shares[1] - shares[2] <= difference.interval[1]
     assert 0.93 <= covered / 2000 <= 0.975
 
 
@@ -67,8 +67,8 @@ def test_the_bootstrap_covers_a_clustered_rate_where_independence_would_not() ->
     runs = 20
     for _ in range(runs):
         counts = 5 * random.poisson(0.2, 200)  # a mean of 1
-        found, alone = known(clustering(counts, np.ones(200))), known(garwood(int(counts.sum()), 200.0))
-        by_file += found.interval[0] <= 1 <= found.interval[1]
+        estimate, alone = known(clustering(counts, np.ones(200))), known(garwood(int(counts.sum()), 200.0))
+        by_file += estimate.interval[0] <= 1 <= estimate.interval[1]
         by_events += alone[0] <= 1 <= alone[1]
     assert by_file / runs > 0.8
     assert by_events / runs < 0.8
@@ -77,8 +77,8 @@ def test_the_bootstrap_covers_a_clustered_rate_where_independence_would_not() ->
 def test_independent_events_are_seldom_called_clustered() -> None:
     random = np.random.default_rng(11)
     lengths = random.uniform(0.01, 2.0, 60)
-    found = [clustering(random.poisson(lengths * 0.7), lengths) for _ in range(20)]
-    called = sum(one is not None and one.p < 0.05 for one in found)
+    estimates = [clustering(random.poisson(lengths * 0.7), lengths) for _ in range(20)]
+    called = sum(estimate is not None and estimate.p < 0.05 for estimate in estimates)
     assert called <= 5  # 1 expected; more than 5 have a chance of 1 in 3000
 
 
@@ -87,9 +87,9 @@ def test_rare_events_are_told_apart_as_seldom_as_promised(first: float, second: 
     random, runs = np.random.default_rng(4), 400
     significant = held = 0
     for _ in range(runs):
-        found = known(wer_difference(random.poisson(first, 50), random.poisson(second, 50), [1] * 50))
-        significant += found.p < 0.05
-        held += found.interval[0] <= first - second <= found.interval[1]
+        difference = known(wer_difference(random.poisson(first, 50), random.poisson(second, 50), [1] * 50))
+        significant += difference.p < 0.05
+        held += difference.interval[0] <= first - second <= difference.interval[1]
     assert held >= 0.95 * runs
     if first == second:
         assert significant <= 0.05 * runs

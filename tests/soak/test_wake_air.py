@@ -53,19 +53,19 @@ def offline(sound: Waveform, first_s: float, last_s: float) -> Offline:
         before = chance.normal(0, 1e-4, round(QUIET_S * RATE_HZ) + shift).astype(np.float32)
         after = chance.normal(0, 1e-4, RATE_HZ).astype(np.float32)
         pcm = np.clip(np.rint(np.concatenate([before, samples, after]) * 32768), -32768, 32767).astype(np.int16)
-        found = [(hit.sample - len(before)) / RATE_HZ for hit in MicroWakeWord().feed(pcm)]
-        hits += any(first_s <= at_s <= last_s for at_s in found)
+        times_s = [(hit.sample - len(before)) / RATE_HZ for hit in MicroWakeWord().feed(pcm)]
+        hits += any(first_s <= at_s <= last_s for at_s in times_s)
     return Offline(hits, len(ways))
 
 
 def compared(folder: Path, entries: list[Entry]) -> tuple[list[str], int, int]:
     """Lines on every trial that came out otherwise than offline; how many those are, and of how many."""
     figures = wake_of(entries)
-    clips = {one.record.sha256: one.record.clip for one in entries if isinstance(one.record, StimulusStored)}
+    clips = {entry.record.sha256: entry.record.clip for entry in entries if isinstance(entry.record, StimulusStored)}
     overruns = Counter(
         row.trial_id
-        for one in entries
-        if isinstance(row := one.record, Observed) and isinstance(row.observation, Overrun)
+        for entry in entries
+        if isinstance(row := entry.record, Observed) and isinstance(row.observation, Overrun)
     )
     offline_by_sha256: dict[str, Offline] = {}
     lines: list[str] = []
@@ -91,14 +91,14 @@ def compared(folder: Path, entries: list[Entry]) -> tuple[list[str], int, int]:
                 f"{'' if sure else ' (it depends on the frames)'}{'; unmatched ' + ', '.join(after) if after else ''}"
                 f"; sound lost {overruns[play.trial.id]} times"
             )
-    found = known(figures.snapshot().device(DEVICE))
-    share = found.false_rejects.share
+    wake = known(figures.snapshot().device(DEVICE))
+    share = wake.false_rejects.share
     outcomes = Counter(play.kind.value for play in figures.plays(DEVICE))
     head = [
         f"counted: {dict(outcomes)}",
-        f"false rejects {share.count} of {share.total}; false accepts {found.after_review.count}",
-        f"exposure {found.exposure_s:.1f} s, unproven {found.unproven_s:.1f} s",
-        f"delays: {found.delays}",
+        f"false rejects {share.count} of {share.total}; false accepts {wake.after_review.count}",
+        f"exposure {wake.exposure_s:.1f} s, unproven {wake.unproven_s:.1f} s",
+        f"delays: {wake.delays}",
         f"offline says the same however the frames fall for {certain} of {total}; of those {differs} differ:",
     ]
     return [*head, *lines], differs, certain
@@ -114,15 +114,15 @@ def test_the_boards_scenario_through_the_air(tmp_path: Path) -> None:
     entries = rows(folder)
     assert check(folder).damage == ()
     lines, differs, certain = compared(folder, entries)
-    if told := os.environ.get("HARNESS_AIR_RESULT"):
-        Path(told).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if result_path := os.environ.get("HARNESS_AIR_RESULT"):
+        Path(result_path).write_text("\n".join(lines) + "\n", encoding="utf-8")
     figures = wake_of(entries)
     progress = figures.snapshot()
-    found = known(progress.device(DEVICE))
+    wake = known(progress.device(DEVICE))
     assert progress.counted == progress.planned == 246
-    assert found.false_rejects.share.total == 216
-    assert found.exposure_s + found.unproven_s == pytest.approx(1800.0, abs=30.0)
-    assert found.exposure_s >= 0.95 * 1800.0
+    assert wake.false_rejects.share.total == 216
+    assert wake.exposure_s + wake.unproven_s == pytest.approx(1800.0, abs=30.0)
+    assert wake.exposure_s >= 0.95 * 1800.0
     assert certain >= 150
     assert differs <= DIFFERS_AT_MOST * certain, "\n".join(lines)
 

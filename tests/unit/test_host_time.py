@@ -59,8 +59,10 @@ def run(folder: Path, *names: str, more: tuple[str, ...] = ()) -> tuple[dict[str
     ]
     around = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=folder, env=around, capture_output=True, text=True, check=False)
-    told = json.loads(outcomes.read_text(encoding="utf-8"))
-    ended = {name.partition("::")[2] or name: (one["word"], one["why"]) for name, one in told.items()}
+    outcome_by_name = json.loads(outcomes.read_text(encoding="utf-8"))
+    ended = {
+        name.partition("::")[2] or name: (outcome["word"], outcome["why"]) for name, outcome in outcome_by_name.items()
+    }
     return ended, done.returncode, done.stdout
 
 
@@ -73,13 +75,13 @@ def test_a_wrong_result_on_a_quiet_host_is_a_failure(tmp_path: Path, host_keeps_
 
 
 def test_a_stall_by_others_is_undecided_after_one_repetition(tmp_path: Path) -> None:
-    ended, status, said = run(tmp_path, "test_stalled_by_others")
+    ended, status, output = run(tmp_path, "test_stalled_by_others")
     word, why = ended["test_stalled_by_others"]
-    assert (word, status) == ("undecided", 0), said
+    assert (word, status) == ("undecided", 0), output
     assert why.startswith(("the host stood still for", "others held")), why
-    assert f"UNDECIDED test_inner.py::test_stalled_by_others: {why}" in said
-    assert said.count("collected 1 item") == 2
-    assert "1 undecided in" in said.splitlines()[-1]
+    assert f"UNDECIDED test_inner.py::test_stalled_by_others: {why}" in output
+    assert output.count("collected 1 item") == 2
+    assert "1 undecided in" in output.splitlines()[-1]
 
 
 def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
@@ -91,15 +93,15 @@ def test_a_file_that_cannot_be_imported_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_the_same_stall_by_the_test_itself_is_a_failure(tmp_path: Path, host_keeps_time: None) -> None:
-    ended, status, said = run(tmp_path, "test_stalled_by_itself")
-    assert (ended["test_stalled_by_itself"][0], status) == ("failed", 1), said
-    assert said.count("collected 1 item") == 1
+    ended, status, output = run(tmp_path, "test_stalled_by_itself")
+    assert (ended["test_stalled_by_itself"][0], status) == ("failed", 1), output
+    assert output.count("collected 1 item") == 1
 
 
 def test_what_holds_when_it_is_repeated_alone_has_passed(tmp_path: Path) -> None:
-    ended, status, said = run(tmp_path, "test_stalled_once")
-    assert (ended, status) == ({"test_stalled_once": ("passed", "")}, 0), said
-    assert "1 passed in" in said.splitlines()[-1]
+    ended, status, output = run(tmp_path, "test_stalled_once")
+    assert (ended, status) == ({"test_stalled_once": ("passed", "")}, 0), output
+    assert "1 passed in" in output.splitlines()[-1]
 
 
 def test_a_stall_changes_nothing_for_a_test_that_passes_or_is_about_a_rule(tmp_path: Path) -> None:

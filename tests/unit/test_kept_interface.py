@@ -27,10 +27,12 @@ def test_commands_take_what_they_took() -> None:
         assert name in now, f"{name} is missing"
         for parameter, facts in was.items():
             for each in parameter.split():
-                found = now[name].get(each)
-                if found is not None and facts.get("choices"):  # further ones harm nobody
-                    found = found | {"choices": [one for one in found["choices"] if one in facts["choices"]]}
-                assert found == facts, f"{name}: {each}"
+                facts_now = now[name].get(each)
+                if facts_now is not None and facts.get("choices"):  # further ones harm nobody
+                    facts_now = facts_now | {
+                        "choices": [choice for choice in facts_now["choices"] if choice in facts["choices"]]
+                    }
+                assert facts_now == facts, f"{name}: {each}"
 
 
 def test_files_have_the_keys_they_had() -> None:
@@ -42,10 +44,14 @@ def test_files_have_the_keys_they_had() -> None:
 def described() -> Iterator[tuple[str, dict[str, Any]]]:
     """Each command, its parameters by each of their names (also former names), and what they take."""
     for name, command in commands(group):
-        facts = {each: facts_of(one) for one in command.params for each in (*one.opts, *one.secondary_opts)}
-        for one in command.params:
-            for old, value in one.former.items() if isinstance(one, Option) else ():
-                facts[old] = facts_of(one) | ({"flag": True, "choices": None} if value else {})
+        facts = {
+            each: facts_of(parameter)
+            for parameter in command.params
+            for each in (*parameter.opts, *parameter.secondary_opts)
+        }
+        for parameter in command.params:
+            for old, value in parameter.former.items() if isinstance(parameter, Option) else ():
+                facts[old] = facts_of(parameter) | ({"flag": True, "choices": None} if value else {})
         yield name, facts
 
 
@@ -58,7 +64,7 @@ def facts_of(parameter: click.Parameter) -> dict[str, Any]:
         "repeatable": parameter.multiple if isinstance(parameter, click.Option) else parameter.nargs == -1,
         "values": parameter.nargs,
         "flag": isinstance(parameter, click.Option) and parameter.is_flag,
-        "choices": [str(one) for one in kind.choices] if isinstance(kind, click.Choice) else None,
+        "choices": [str(choice) for choice in kind.choices] if isinstance(kind, click.Choice) else None,
         "default": str(default) if plain else None,
     }
 
@@ -69,8 +75,8 @@ def paths(schema: dict[str, Any]) -> Iterator[str]:
 
     def walk(part: Any, above: tuple[str, ...], within: frozenset[str]) -> Iterator[str]:
         if isinstance(part, list):
-            for one in part:
-                yield from walk(one, above, within)
+            for subschema in part:
+                yield from walk(subschema, above, within)
         elif isinstance(part, dict):
             name = str(part.get("$ref", "")).removeprefix("#/$defs/")
             if name and name not in within:

@@ -49,8 +49,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copytree(KEPT, tmp_path_factory.mktemp("kept") / "kept")
 
 
-def said(kept: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(kept)
+def said(folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(folder)
     result = CliRunner().invoke(group, arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
@@ -83,8 +83,8 @@ def assert_holds(was: Any, now: Any, where: str) -> None:
             assert_holds(value, now[key], f"{where}.{key}")
     elif isinstance(was, list):
         assert len(was) == len(now), where
-        for number, (one, other) in enumerate(zip(was, now, strict=True)):
-            assert_holds(one, other, f"{where}[{number}]")
+        for number, (entry, other) in enumerate(zip(was, now, strict=True)):
+            assert_holds(entry, other, f"{where}[{number}]")
     elif isinstance(was, float):
         assert now == pytest.approx(was, rel=1e-9, abs=1e-12), where
     else:

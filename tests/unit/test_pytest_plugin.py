@@ -121,10 +121,10 @@ def test_an_interrupted_run_leaves_a_valid_session_and_prints_its_folder(lab: Pa
         cwd=lab, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     assert run.stdout is not None
-    said = ""
+    output = ""
     try:
         for line in run.stdout:
-            said += line
+            output += line
             if "soak" in line:  # the first trial has begun
                 run.send_signal(signal.SIGINT)
                 break
@@ -132,7 +132,7 @@ def test_an_interrupted_run_leaves_a_valid_session_and_prints_its_folder(lab: Pa
     finally:
         run.kill()
     (folder,) = sessions(lab)
-    assert f"harness session: sessions/{folder.name}" in rest, said + rest
+    assert f"harness session: sessions/{folder.name}" in rest, output + rest
     assert f"harness run resume sessions/{folder.name}" in rest
     assert run.returncode == pytest.ExitCode.INTERRUPTED
     deadline = time.monotonic() + 60

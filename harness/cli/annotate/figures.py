@@ -46,13 +46,13 @@ def status(
     if checking:
         sys.exit(print_findings(check_annotation(project)))
     with closing(open_project(project)) as room:
-        found = outcome(room.utterances, room.shares, room.ledger)
+        progress = outcome(room.utterances, room.shares, room.ledger)
         guessed = None
         if room.project.order is WorkOrder.DOUBT:
             from harness.annotation.doubts import of_project
 
             guessed = of_project(room.utterances, room.shares, room.ledger, room.label_set, room.project.seed)
-        about = room.project, room.label_set.id, found, guessed
+        about = room.project, room.label_set.id, progress, guessed
     print_lines([json.dumps(outcome_object(*about))] if as_json else outcome_lines(*about))
 
 
@@ -73,13 +73,17 @@ def report(
 
     with closing(open_project(project)) as room:
         standing = outcome(room.utterances, room.shares, room.ledger).standing
-        final = {id_: one.intents for id_, one in standing.items() if one.state.is_final and one.intents is not None}
-        found = annotation_report(room.utterances, room.rows, final)
+        final = {
+            id_: status.intents
+            for id_, status in standing.items()
+            if status.state.is_final and status.intents is not None
+        }
+        counts = annotation_report(room.utterances, room.rows, final)
         labels = room.label_set.ids
     if printed.as_csv:
-        standard_output().write(safe_csv(as_table(found, labels)))
+        standard_output().write(safe_csv(as_table(counts, labels)))
     else:
-        print_lines([json.dumps(as_json(found, labels))] if printed.as_json else lines(found, labels))
+        print_lines([json.dumps(as_json(counts, labels))] if printed.as_json else lines(counts, labels))
 
 
 @verb("agreement")
@@ -114,23 +118,25 @@ def agreement(
         only = tuple(known_name(name, ledger.annotators) for name in only)
         unknown = next((name for name in only if name not in ledger.annotators), None)
         if unknown is not None:
-            known = ", ".join(plain_text(one, 64) for one in ledger.annotators)
+            known = ", ".join(plain_text(annotator, 64) for annotator in ledger.annotators)
             raise InputError(f"{unknown!r} has labelled nothing here", remedy=f"Annotators: {known or 'none'}")
-        found = of_annotators.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
+        pairs = of_annotators.pairs_of_annotators(room.utterances, room.label_set, ledger, only)
         together = None if differing else of_annotators.all_annotators(room.utterances, ledger, only)
         if spans:
             standard_output().write(safe_csv(of_annotators.span_rows(room.utterances, ledger)))
         elif as_json:
-            told = {"project": room.project.id, **of_annotators.agreement_object(found, together)}
-            print_lines([json.dumps(told)])
+            output = {"project": room.project.id, **of_annotators.agreement_object(pairs, together)}
+            print_lines([json.dumps(output)])
         elif differing:
-            print_lines(of_annotators.differing_lines(found, room.utterances, ledger))
+            print_lines(of_annotators.differing_lines(pairs, room.utterances, ledger))
         else:
-            print_lines(of_annotators.agreement_lines(found, together))
+            print_lines(of_annotators.agreement_lines(pairs, together))
     if min_alpha is not None:
         from harness.statistics.agreement import Figure
         from harness.statistics.verdict import alpha_limit
 
-        alphas = {f"{plain_text(one.first, 64)} and {plain_text(one.second, 64)}": one.figures.masi for one in found}
+        alphas = {
+            f"{plain_text(pair.first, 64)} and {plain_text(pair.second, 64)}": pair.figures.masi for pair in pairs
+        }
         alphas = alphas or {"annotators": Figure(None, why_not="no utterance was labelled by two annotators")}
         demand_limits(alpha_limit(f"alpha of {names}", min_alpha, alpha) for names, alpha in alphas.items())

@@ -113,7 +113,7 @@ def new(
     from harness.understanding.files.label_set_file import load_label_map
 
     wanted["order"] = _order(wanted["order"])
-    names = tuple(person_name(one, "annotator name") for one in wanted.pop("annotators"))
+    names = tuple(person_name(name, "annotator name") for name in wanted.pop("annotators"))
     refuse_same_names(names, "annotator")
     mapping = wanted.pop("mapping")
     if len(set(names)) < len(names):
@@ -129,18 +129,18 @@ def new(
     if label_set.concepts:
         labelled += f", {counted(len(label_set.concepts), 'concept')}"
     click.echo(f"made {shown}: {labelled}")
-    for one in imported:
-        _say_imported(one)
+    for import_result in imported:
+        _say_imported(import_result)
     click.echo(f"next: harness understand annotate review {shown}")
 
 
-def _order(asked: WorkOrder | None) -> WorkOrder:
+def _order(order: WorkOrder | None) -> WorkOrder:
     """The order asked for; by default the one by doubt, which needs scikit-learn."""
     installed = find_spec("sklearn") is not None
-    if asked is WorkOrder.DOUBT and not installed:
+    if order is WorkOrder.DOUBT and not installed:
         remedy = f"Install it: {pip_install('understanding')}, or use --order random"
         raise InputError("--order doubt needs scikit-learn", remedy=remedy)
-    return asked or (WorkOrder.DOUBT if installed else WorkOrder.RANDOM)
+    return order or (WorkOrder.DOUBT if installed else WorkOrder.RANDOM)
 
 
 @verb("import")
@@ -164,17 +164,17 @@ def import_intents(
         _say_imported(import_file(room, file, names))
 
 
-def _say_imported(found: Import) -> None:
+def _say_imported(import_result: Import) -> None:
     """Prints what was imported, and what did not match."""
-    same = f", {found.same} already had the same labels" if found.same else ""
-    click.echo(f"labelled {counted(len(found.rows), 'utterance')}{same}")
-    for ids, one, how in (
-        (found.without_text, "id", "in the file without an utterance here"),
-        (found.without_labels, "utterance", "without labels in the file"),
+    same = f", {import_result.same} already had the same labels" if import_result.same else ""
+    click.echo(f"labelled {counted(len(import_result.rows), 'utterance')}{same}")
+    for ids, noun, how in (
+        (import_result.without_text, "id", "in the file without an utterance here"),
+        (import_result.without_labels, "utterance", "without labels in the file"),
     ):
         if ids:
             such = ", ".join(plain_text(id_, 60) for id_ in ids[:LISTED]) + ", …" * (len(ids) > LISTED)
-            click.echo(f"{counted(len(ids), one)} {how}: {such}")
+            click.echo(f"{counted(len(ids), noun)} {how}: {such}")
 
 
 @verb("export")
@@ -217,23 +217,29 @@ def export(
                 place=Place(str(out)),
                 remedy="Name a file outside of the project",
             )
-        found = outcome(room.utterances, room.shares, room.ledger)
+        progress = outcome(room.utterances, room.shares, room.ledger)
         by_machine = frozenset[str]()
         if proposed:
-            found, by_machine = with_proposals(found, room.ledger)
-        wanted = [one for one in room.utterances if not splits or dict(one.groups).get(SPLIT) in splits]
+            progress, by_machine = with_proposals(progress, room.ledger)
+        wanted = [
+            utterance for utterance in room.utterances if not splits or dict(utterance.groups).get(SPLIT) in splits
+        ]
         if not wanted:
-            known = sorted({split for one in room.utterances if (split := dict(one.groups).get(SPLIT))})
+            known = sorted({split for utterance in room.utterances if (split := dict(utterance.groups).get(SPLIT))})
             listed = f"Splits: {', '.join(known)}" if known else "The data has no splits: omit --split"
             raise InputError("no utterance belongs to that split", remedy=listed)
-        left = [one for one in wanted if not (found.standing[one.id].state.is_final or one.id in by_machine)]
+        left = [
+            utterance
+            for utterance in wanted
+            if not (progress.standing[utterance.id].state.is_final or utterance.id in by_machine)
+        ]
         if left and not (final_only or mark):
             first = plain_text(left[0].id, 60)
             raise InputError(
                 f"{len(left)} of {counted(len(wanted), 'utterance')} have no final labels, such as {first}",
                 remedy="Continue with harness understand annotate review, or add --final-only, --proposed or --mark",
             )
-        corpus = Corpus(str(project), with_labels(wanted, found, by_machine, marked=mark))
+        corpus = Corpus(str(project), with_labels(wanted, progress, by_machine, marked=mark))
         if not corpus.utterances:
             raise InputError(
                 "no utterance has final labels", remedy="Continue with: harness understand annotate review"
@@ -247,7 +253,7 @@ def export(
                 write_bio(corpus, out)
     click.echo(f"wrote {plain_text(str(out), 300)}: {counted(len(corpus.utterances), 'utterance')}")
     if by_machine:
-        many = counted(sum(one.id in by_machine for one in corpus.utterances), "utterance")
+        many = counted(sum(utterance.id in by_machine for utterance in corpus.utterances), "utterance")
         click.echo(f"harness: {many} with unreviewed labels", err=True)
     if left:
         how = "marked" if mark else "left out"

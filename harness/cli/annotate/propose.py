@@ -65,13 +65,13 @@ def command(
     if method is ProposalMethod.CLASSIFIER:
         _by_one(project, seed)
         return
-    make = classifier_maker(classifier, [_setting(one) for one in given])
+    make = classifier_maker(classifier, [_setting(setting) for setting in given])
     with closing(open_project(project)) as room:
         now = outcome(room.utterances, room.shares, room.ledger).standing
         used = material(
             room.utterances,
-            {id_: one.intents for id_, one in now.items() if one.intents is not None},  # also of one of two
-            frozenset(id_ for id_, one in now.items() if one.state in (State.OPEN, State.PROPOSED, State.STRUCK)),
+            {id_: status.intents for id_, status in now.items() if status.intents is not None},  # also of one of two
+            frozenset(id_ for id_, status in now.items() if status.state in (State.OPEN, State.PROPOSED, State.STRUCK)),
             room.label_set,
             seed=seed,
             share=held_out,
@@ -79,7 +79,7 @@ def command(
         )
         for line in material_lines(used, classifier):
             click.echo(line)
-        found = tri_train(
+        training = tri_train(
             used.train,
             used.held_out,
             used.unlabelled,
@@ -87,11 +87,11 @@ def command(
             room.label_set.ids,
             rule=TriRule(seed, triads, sample, episodes),
             refusal=room.label_set.refusal,
-            tell=lambda one: click.echo(episode_line(one, triads)),
+            tell=lambda episode: click.echo(episode_line(episode, triads)),
         )
-        row = batch(found, used, id_=secrets.token_hex(8), classifier=classifier, wall_s=time.time())
+        row = batch(training, used, id_=secrets.token_hex(8), classifier=classifier, wall_s=time.time())
         _keep(room, row)
-    for line in training_lines(found):
+    for line in training_lines(training):
         click.echo(line)
     click.echo(f"next: harness understand annotate review {plain_text(str(project), 300)}")
 
@@ -107,14 +107,18 @@ def _by_one(project: Path, seed: int) -> None:
             option = f"--{name.replace('_', '-')}" if name != "given" else "-s"
             raise InputError(f"{option} applies to tri-training only", remedy="Leave it out")
     with closing(open_project(project)) as room:
-        found = of_project(room.utterances, room.shares, room.ledger, room.label_set, seed)
-        if not found.guesses:
+        project_guesses = of_project(room.utterances, room.shares, room.ledger, room.label_set, seed)
+        if not project_guesses.guesses:
             remedy = "Label some first: harness understand annotate review PROJECT"
             raise InputError("there is nothing to propose, or too few labels to learn from", remedy=remedy)
-        _keep(room, batch_of_guesses(found, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time()))
+        _keep(
+            room, batch_of_guesses(project_guesses, room.label_set, seed, id_=secrets.token_hex(8), wall_s=time.time())
+        )
         target = room.project.target_error
-    click.echo(f"learnt from {found.learned}, proposed for {counted(len(found.guesses), 'utterance')}")
-    click.echo(f"estimated error of these: {percent(found.error, 2)} (target {percent(target, 2)})")
+    click.echo(
+        f"learnt from {project_guesses.learned}, proposed for {counted(len(project_guesses.guesses), 'utterance')}"
+    )
+    click.echo(f"estimated error of these: {percent(project_guesses.error, 2)} (target {percent(target, 2)})")
     shown = plain_text(str(project), 300)
     click.echo(
         f"next: harness understand annotate review {shown}, "

@@ -72,15 +72,15 @@ def command(
         )
     if send_test and (bench is None or not bench.notify):
         raise InputError("--send-test needs a bench with `notify`", remedy="Add --bench BENCH, and `notify` to it")
-    found: list[Check] = []
+    checks: list[Check] = []
     for check in _checks(bench, scenario_file, folder, send_test):
-        found.append(check)
+        checks.append(check)
         if not as_json:
             _print(check)
-    worst = max((check.level for check in found), key=lambda level: _EXIT[level])
-    counts = Counter(check.level for check in found)
+    worst = max((check.level for check in checks), key=lambda level: _EXIT[level])
+    counts = Counter(check.level for check in checks)
     if as_json:
-        rows = [check.as_json() for check in found]
+        rows = [check.as_json() for check in checks]
         click.echo(json.dumps({"ok": worst is Level.OK, "checks": rows}, ensure_ascii=False, indent=2))
     else:
         click.echo(", ".join(f"{counts[level]} {level.value}" for level in Level))
@@ -91,10 +91,10 @@ def _checks(bench: Bench | None, scenario: Path | None, folder: Path, send_test:
     from harness.cli.doctor import checks
     from harness.devices.declared import host_checks
 
-    reached = [one for device in bench.devices for one, _ in device.equipment] if bench is not None else []
+    reached = [equipment for device in bench.devices for equipment, _ in device.equipment] if bench is not None else []
     reached += bench.actuators if bench is not None else ()
     parts: tuple[Callable[[], Iterator[Check]], ...] = (
-        lambda: host_checks([(one.id, one.driver, one.options) for one in reached]),
+        lambda: host_checks([(equipment.id, equipment.driver, equipment.options) for equipment in reached]),
         lambda: checks.sound(bench),
         lambda: checks.disk(folder, bench),
         lambda: checks.notify(bench, send=send_test),

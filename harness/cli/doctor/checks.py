@@ -21,8 +21,8 @@ from harness.model.bench import Bench, Equipment
 from harness.model.errors import HarnessError, PluginError
 from harness.model.numbers import counted, fixed, percent, seconds
 from harness.model.trial import Trial
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario
-from harness.scenario.together import check_together
 from harness.session.bench_checks import BenchCheck
 from harness.session.engine.assemble import assemble, clock_of
 from harness.session.engine.notify import deliver, demand_ready, name_of, trial_message
@@ -33,7 +33,7 @@ from harness.sound.sound_devices import NO_SERVER, sound_devices
 def sound(bench: Bench | None) -> Iterator[Check]:
     """Whether PortAudio finds devices, and those that the bench names."""
     server = bench.sound_server if bench is not None else "system"
-    parts = [one for one in _sound_parts(bench) if hasattr(one.options, "sound_device")]
+    parts = [part for part in _sound_parts(bench) if hasattr(part.options, "sound_device")]
     if bench is not None and not parts:
         yield Check("sound", Level.OK, "the bench needs no sound device")
         return
@@ -46,12 +46,12 @@ def sound(bench: Bench | None) -> Iterator[Check]:
     if not devices:
         yield Check("sound", needed, "PortAudio finds no sound device", NO_SERVER)
         return
-    inputs, outputs = sum(one.inputs > 0 for one in devices), sum(one.outputs > 0 for one in devices)
+    inputs, outputs = sum(device.inputs > 0 for device in devices), sum(device.outputs > 0 for device in devices)
     yield Check("sound", Level.OK, f"{counted(len(devices), 'device')}: {inputs} record, {outputs} play")
     for part in parts:
         wanted = str(getattr(part.options, "sound_device", ""))
-        match = [one.name for one in devices if wanted == one.name] or [
-            one.name for one in devices if wanted in one.name
+        match = [device.name for device in devices if wanted == device.name] or [
+            device.name for device in devices if wanted in device.name
         ]
         if len(match) == 1:
             yield Check("sound", Level.OK, f"{part.id}: {match[0]}")
@@ -64,7 +64,7 @@ def _sound_parts(bench: Bench | None) -> list[Equipment]:
     if bench is None:
         return []
     parts = [*bench.loudspeakers, bench.microphone, bench.monitor]
-    return list({one.id: one for one in parts if one is not None}.values())
+    return list({part.id: part for part in parts if part is not None}.values())
 
 
 def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[Check]:
@@ -78,7 +78,7 @@ def live(bench: Bench | None, scenario: Path | None, folder: Path) -> Iterator[C
         loaded = load_scenario(scenario)
         check_together(loaded, bench)
         trials = planned(loaded, bench).trials
-    clock, actuators = clock_of(bench), {one.id for one in bench.actuators}
+    clock, actuators = clock_of(bench), {actuator.id for actuator in bench.actuators}
     with tempfile.TemporaryDirectory(prefix="voice-harness-") as scratch, ExitStack() as stack:
         drivers = assemble(bench, clock, 0, Path(scratch))
         checking = BenchCheck(bench, bench.checks, drivers, clock, folder.absolute())
@@ -253,17 +253,18 @@ _LIBRARIES = (
 
 def libraries() -> Iterator[Check]:
     """Versions of the packages through which drivers reach devices."""
-    found: list[str] = []
+    versions: list[str] = []
     for name in _LIBRARIES:
         with suppress(metadata.PackageNotFoundError):
-            found.append(f"{name} {metadata.version(name)}")
-    yield Check("libraries", Level.OK, ", ".join(found))
+            versions.append(f"{name} {metadata.version(name)}")
+    yield Check("libraries", Level.OK, ", ".join(versions))
 
 
 def extras() -> Iterator[Check]:
     """Which extras are whole."""
     missing = {
-        extra: [one for one in modules if importlib.util.find_spec(one) is None] for extra, modules in EXTRAS.items()
+        extra: [module for module in modules if importlib.util.find_spec(module) is None]
+        for extra, modules in EXTRAS.items()
     }
     here = [extra for extra, modules in missing.items() if not modules]
     yield Check("extras", Level.OK, ", ".join(here) or "none is installed")

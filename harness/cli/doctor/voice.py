@@ -23,39 +23,39 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
     _, phrase = listener(bench, device)
     rows: list[VoiceTried] = []
 
-    def tried(one: VoiceTried) -> None:
-        rows.append(one)
+    def tried(attempt: VoiceTried) -> None:
+        rows.append(attempt)
         if not as_json:
-            click.echo(_line(one))
+            click.echo(_line(attempt))
 
     if not as_json:
-        said = f"Saying {plain_text(phrase)!r} to {device}: at most {at_most} voices, {TIMES} times each"
-        click.echo(f"{said}, for at most {exact(minutes)} min.\n{'voice':{WIDTH}}  {'heard':8}  delay")
+        heading = f"Saying {plain_text(phrase)!r} to {device}: at most {at_most} voices, {TIMES} times each"
+        click.echo(f"{heading}, for at most {exact(minutes)} min.\n{'voice':{WIDTH}}  {'heard':8}  delay")
     until_s = time.monotonic() + minutes * 60
-    found = find_voice(bench, device, at_most=at_most, within_s=minutes * 60, tried=tried)
-    probe = _probe(found.voice) if found else ""
+    match = find_voice(bench, device, at_most=at_most, within_s=minutes * 60, tried=tried)
+    probe = _probe(match.voice) if match else ""
     if as_json:
-        told = {"device": device, "phrase": phrase, "found": found is not None, "probe": probe}
-        click.echo(json.dumps({**told, "voices": [_row(one) for one in rows]}, ensure_ascii=False, indent=2))
-    elif found:
-        click.echo(f"\n{plain_text(found.voice.label())} wakes {device}. In an ambient trial write:\n    {probe}")
+        fields = {"device": device, "phrase": phrase, "found": match is not None, "probe": probe}
+        click.echo(json.dumps({**fields, "voices": [_row(attempt) for attempt in rows]}, ensure_ascii=False, indent=2))
+    elif match:
+        click.echo(f"\n{plain_text(match.voice.label())} wakes {device}. In an ambient trial write:\n    {probe}")
     else:
         over = "The time is over. " if time.monotonic() >= until_s else ""
         click.echo(
             f"\n{over}None of these voices woke {device} {TIMES} times of {TIMES}. Bring the loudspeaker nearer, "
             f"try more --voices, or record a person:\n    probe: {{every_s: {EVERY_S}, recording: said.wav}}"
         )
-    return 0 if found else 1
+    return 0 if match else 1
 
 
-def _line(one: VoiceTried) -> str:
-    delay = "n/a" if one.delay_s is None else seconds(one.delay_s)
-    cells = f"{plain_text(one.voice.label()):{WIDTH}}  {f'{one.heard} of {one.said}':8}  {delay}"
-    return f"{cells}  ({plain_text(one.trouble, 200)})" if one.trouble else cells
+def _line(attempt: VoiceTried) -> str:
+    delay = "n/a" if attempt.delay_s is None else seconds(attempt.delay_s)
+    cells = f"{plain_text(attempt.voice.label()):{WIDTH}}  {f'{attempt.heard} of {attempt.said}':8}  {delay}"
+    return f"{cells}  ({plain_text(attempt.trouble, 200)})" if attempt.trouble else cells
 
 
-def _row(one: VoiceTried) -> dict[str, object]:
-    return picked(one.voice, "engine", "name") | picked(one, "heard", "said", "delay_s", "trouble")
+def _row(attempt: VoiceTried) -> dict[str, object]:
+    return picked(attempt.voice, "engine", "name") | picked(attempt, "heard", "said", "delay_s", "trouble")
 
 
 def _probe(voice: VoiceSpec) -> str:

@@ -58,11 +58,11 @@ class Sources:
 
     def __post_init__(self) -> None:
         if bool(self.sessions) == bool(self.heard):
-            what = (
+            problem = (
                 "transcripts come either from a session or from --heard" if self.heard else "there are no transcripts"
             )
             raise InputError(
-                what,
+                problem,
                 remedy="Name a session, or give --heard FILE, not both"
                 if self.heard
                 else "Name a session, or give --heard FILE",
@@ -77,7 +77,7 @@ class Sources:
 
     @property
     def files(self) -> list[str]:
-        return [one for one in (self.gold, self.heard, self.pred_reference, self.pred_heard) if one]
+        return [file for file in (self.gold, self.heard, self.pred_reference, self.pred_heard) if file]
 
 
 @verb(
@@ -122,13 +122,13 @@ def command(
     targets.refuse(sources.files)
     declared = asked.declared
     with ExitStack() as stack:
-        found = _inputs(sources, stack)
-    asked.demand_groups(found.pairs.gold)
+        inputs = _inputs(sources, stack)
+    asked.demand_groups(inputs.pairs.gold)
     scored = cascade(
-        found.pairs,
-        found.on_reference,
-        found.on_transcript,
-        asked.rule(ordered=found.ordered, places=found.placed),
+        inputs.pairs,
+        inputs.on_reference,
+        inputs.on_transcript,
+        asked.rule(ordered=inputs.ordered, places=inputs.placed),
         Wording(normalise, marks=Marks.NONE),
         zero=asked.zero,
         labels=declared,
@@ -139,8 +139,8 @@ def command(
     if targets.html_target is not None:
         from harness.understanding.reports.cascade import page
 
-        html = page(scored, found.notes).encode()
-    targets.put(as_json, html, lines(scored, width(), notes=found.notes, most=listed))
+        html = page(scored, inputs.notes).encode()
+    targets.put(as_json, html, lines(scored, width(), notes=inputs.notes, most=listed))
     if max_sfa_loss is not None:
         from harness.statistics.verdict import SHARE, DeclaredLimit
 
@@ -174,11 +174,11 @@ def _inputs(sources: Sources, stack: ExitStack) -> _Inputs:
         raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
     pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
     _demand_pairs(gold, heard, pairs)
-    listed_only = all(one.tags is None for one in pairs.gold.utterances)
+    listed_only = all(utterance.tags is None for utterance in pairs.gold.utterances)
     ordered = not (sources.sessions and listed_only)
     if sources.model is None:
-        predictions = (_read(one or "", stack) for one in (sources.pred_reference, sources.pred_heard))
-        before, after = (_known(one, pairs) for one in predictions)
+        predictions = (_read(path or "", stack) for path in (sources.pred_reference, sources.pred_heard))
+        before, after = (_known(corpus, pairs) for corpus in predictions)
         return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
     from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
 
@@ -187,7 +187,7 @@ def _inputs(sources: Sources, stack: ExitStack) -> _Inputs:
     given, how = _given(pairs, sources.reads)
     notes.append(("model reads", how))
     understand: Understand = model.understander.predict
-    before, after = (understood(one, understand, str(sources.model)) for one in (pairs.gold, given))
+    before, after = (understood(corpus, understand, str(sources.model)) for corpus in (pairs.gold, given))
     return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
 
 
@@ -195,7 +195,7 @@ def _gold(sources: Sources, stack: ExitStack) -> Corpus:
     from harness.cli.understanding.score import read_gold
 
     gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)
-    if not any(one.words for one in gold.utterances):
+    if not any(utterance.words for utterance in gold.utterances):
         remedy = "Name a BIO folder or a JSONL file; a CSV file of intents has no text"
         raise InputError("gold has no text to predict from", place=Place(gold.path), remedy=remedy)
     return gold
@@ -210,12 +210,12 @@ def _read(named: str, stack: ExitStack) -> Corpus:
 
 def _known(predicted: Corpus, pairs: HeardCorpus) -> Corpus:
     """The predictions for the compared utterances; InputError when there are none."""
-    ids = {one.id for one in pairs.gold.utterances}
-    kept = tuple(one for one in predicted.utterances if one.id in ids)
-    if not kept:
-        what = "no prediction has the id of a gold utterance with a transcript"
-        raise InputError(what, place=Place(predicted.path), remedy="Use the ids of gold")
-    return Corpus(predicted.path, kept)
+    ids = {utterance.id for utterance in pairs.gold.utterances}
+    utterances = tuple(utterance for utterance in predicted.utterances if utterance.id in ids)
+    if not utterances:
+        problem = "no prediction has the id of a gold utterance with a transcript"
+        raise InputError(problem, place=Place(predicted.path), remedy="Use the ids of gold")
+    return Corpus(predicted.path, utterances)
 
 
 def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
@@ -223,28 +223,31 @@ def _demand_pairs(gold: Corpus, heard: Corpus, pairs: HeardCorpus) -> None:
         return
     first = heard.utterances[0].id if heard.utterances else ""
     like = gold.utterances[0].id if gold.utterances else ""
-    what = f"no transcript has the id of a gold utterance: the first id is {plain_text(first, 60)!r}"
+    problem = f"no transcript has the id of a gold utterance: the first id is {plain_text(first, 60)!r}"
     remedy = f"Use the ids of {plain_text(gold.path, 200)}, such as {plain_text(like, 60)!r}"
-    raise InputError(what, place=Place(heard.path), remedy=remedy)
+    raise InputError(problem, place=Place(heard.path), remedy=remedy)
 
 
 def _given(pairs: HeardCorpus, reads: Reads) -> tuple[Corpus, str]:
     """The transcripts as the model reads them, and a phrase for it."""
     if reads is Reads.HEARD:
         return pairs.heard, "transcripts as heard"
-    words = [word for one in pairs.gold.utterances for word in one.words]
+    words = [word for utterance in pairs.gold.utterances for word in utterance.words]
     lower = not any(word != word.lower() for word in words)
     bare = not any(word.strip(MARKS) != word for word in words)
     if not (lower or bare):
         return pairs.heard, "transcripts as heard: gold has capitals and punctuation too"
-    said = tuple(replace(one, words=_written(one.words, lower=lower, bare=bare)) for one in pairs.heard.utterances)
+    utterances = tuple(
+        replace(utterance, words=_written(utterance.words, lower=lower, bare=bare))
+        for utterance in pairs.heard.utterances
+    )
     how = " and ".join(["without capitals"] * lower + ["without punctuation"] * bare)
-    return Corpus(pairs.heard.path, said), f"transcripts {how}, as gold is written"
+    return Corpus(pairs.heard.path, utterances), f"transcripts {how}, as gold is written"
 
 
 def _written(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
-    found = (word.strip(MARKS) if bare else word for word in words)
-    return tuple(word.lower() if lower else word for word in found if word)
+    bare_words = (word.strip(MARKS) if bare else word for word in words)
+    return tuple(word.lower() if lower else word for word in bare_words if word)
 
 
 def _session_texts(
@@ -257,23 +260,23 @@ def _session_texts(
     from harness.cli.sessions import figures_of, session_folder  # here, since they take long to import
     from harness.session.figures.trials import group_of, heard_in
 
-    folders = [session_folder(one) for one in named]
-    by_query = {one.id: one for one in gold.utterances} if gold else {}
+    folders = [session_folder(session) for session in named]
+    by_query = {utterance.id: utterance for utterance in gold.utterances} if gold else {}
     of, heard, foreign = [], [], 0
     for folder in folders:
         progress, wake = figures_of(folder)
         prefix = f"{folder.name}/" if len(folders) > 1 else ""
-        for one in heard_in(progress.trials, wake):
-            id_ = f"{prefix}{one.trial.id}/{one.device}"
-            meant = by_query.get(one.trial.query_id) if gold else _expected(one)
+        for trial in heard_in(progress.trials, wake):
+            id_ = f"{prefix}{trial.trial.id}/{trial.device}"
+            meant = by_query.get(trial.trial.query_id) if gold else _expected(trial)
             if meant is None:
                 foreign += 1
                 continue
-            groups = tuple((column.value, label) for column in COLUMNS if (label := group_of(one, column)))
+            groups = tuple((column.value, label) for column in COLUMNS if (label := group_of(trial, column)))
             of.append(replace(meant, id=id_, groups=(*meant.groups, *groups)))
-            said = one.first if attempt is Which.FIRST else one.final
-            if said is not None and said.heard is not None:
-                words = without_wake_phrase(tuple(said.heard.split()), one.trial.wake_phrases)
+            heard_attempt = trial.first if attempt is Which.FIRST else trial.final
+            if heard_attempt is not None and heard_attempt.heard is not None:
+                words = without_wake_phrase(tuple(heard_attempt.heard.split()), trial.trial.wake_phrases)
                 heard.append(Utterance(id_, words))
     names = " ".join(map(str, folders))
     if not of:
@@ -285,12 +288,12 @@ def _session_texts(
     return Corpus(gold.path if gold else names, tuple(of)), Corpus(names, tuple(heard)), notes
 
 
-def _expected(one: HeardTrial) -> Utterance | None:
+def _expected(trial: HeardTrial) -> Utterance | None:
     """The intents and slots that an understanding trial expects; None for other trials."""
-    expected = one.trial.expects
+    expected = trial.trial.expects
     if expected is None:
         return None
-    return Utterance(one.trial.id, tuple(one.trial.reference.split()), expected.intents, slots=expected.slots)
+    return Utterance(trial.trial.id, tuple(trial.trial.reference.split()), expected.intents, slots=expected.slots)
 
 
 def without_wake_phrase(words: tuple[str, ...], phrases: Sequence[str]) -> tuple[str, ...]:

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 def _parts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[tuple[str, float], ...]:
     """The parts written as NAME=SHARE,…."""
-    found: dict[str, float] = {}
-    for one in value.split(","):
-        name, sign, share = (part.strip() for part in one.partition("="))
+    shares: dict[str, float] = {}
+    for text in value.split(","):
+        name, sign, share = (part.strip() for part in text.partition("="))
         try:
             number = float(share)
         except ValueError:
             number = math.nan
-        if not name or not sign or not 0 < number < math.inf or name in found:
-            raise click.BadParameter(f"{one!r} is not NAME=SHARE. Write train=80,dev=10,test=10", ctx, param)
-        found[name] = number
-    return tuple(found.items())
+        if not name or not sign or not 0 < number < math.inf or name in shares:
+            raise click.BadParameter(f"{text!r} is not NAME=SHARE. Write train=80,dev=10,test=10", ctx, param)
+        shares[name] = number
+    return tuple(shares.items())
 
 
 MOST_ROWS = 20
@@ -77,7 +77,7 @@ def distribution(
     from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
 
     declared = declared_labels(labels) if labels else None
-    wanted = [_named_file(one) for one in files]
+    wanted = [_named_file(named_file) for named_file in files]
     for target in filter(None, (json_target, csv_target)):
         refuse_overwriting(target, [path for _, path in wanted])
     refuse_stdin_twice([path for _, path in wanted])
@@ -89,24 +89,24 @@ def distribution(
     for split, path in wanted:
         for name, corpus in _read(split, path, form, by).items():
             if name in splits:
-                what = f"two splits are called {name!r}"
-                raise InputError(what, place=Place(path), remedy="Rename one: other=FILE")
+                problem = f"two splits are called {name!r}"
+                raise InputError(problem, place=Place(path), remedy="Rename one: other=FILE")
             splits[name] = count_labels(corpus.utterances, chunking), corpus.path
             notes += _twice(name, corpus, first_in)
-    found = Distribution(
+    label_distribution = Distribution(
         tuple((name, counts) for name, (counts, _) in splits.items()),
         () if declared is None else declared.ids,
         separator,
     )
     if json_target is not None:
-        text = json.dumps(as_json(found, [file for _, file in splits.values()]), indent=1) + "\n"
+        text = json.dumps(as_json(label_distribution, [file for _, file in splits.values()]), indent=1) + "\n"
         put(json_target, [text])
     if csv_target is not None:
-        put(csv_target, [as_csv(found)])
+        put(csv_target, [as_csv(label_distribution)])
     if STDIN not in (json_target, csv_target):
-        print_lines([*lines(found, width(), most, shares=shares), *notes])
+        print_lines([*lines(label_distribution, width(), most, shares=shares), *notes])
     if declared is not None:
-        _demand_declared(declared, found.total)
+        _demand_declared(declared, label_distribution.total)
 
 
 def _named_file(written: str) -> tuple[str, str]:
@@ -123,11 +123,11 @@ def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str
     with readable(path) as file:
         if split:
             return {split: read_corpus(file.path, form, name=file.name)}
-        found = read_splits(file.path, form, name=file.name)
-    if list(found) != [""]:
-        return found
-    corpus = found[""]
-    parted = gathered((dict(one.groups).get(by, ""), at) for at, one in enumerate(corpus.utterances))
+        splits = read_splits(file.path, form, name=file.name)
+    if list(splits) != [""]:
+        return splits
+    corpus = splits[""]
+    parted = gathered((dict(utterance.groups).get(by, ""), at) for at, utterance in enumerate(corpus.utterances))
     if list(parted) == [""]:
         return {Path(file.name).stem or file.name: corpus}
     return {
@@ -138,8 +138,8 @@ def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str
 
 def _twice(name: str, corpus: Corpus, first_in: dict[str, str]) -> list[str]:
     """A note when ids occur in two splits: a model would be tested on its own training data."""
-    shared = [one.id for one in corpus.utterances if first_in.setdefault(one.id, name) != name]
-    if not shared or all(one.isdigit() for one in shared):  # BIO folders have no ids but lines
+    shared = [utterance.id for utterance in corpus.utterances if first_in.setdefault(utterance.id, name) != name]
+    if not shared or all(id_.isdigit() for id_ in shared):  # BIO folders have no ids but lines
         return []
     other, such = shown(first_in[shared[0]], 40), shown(shared[0], 40)
     return [f"{len(shared):,} ids of {shown(name, 40)} are also in {other}, such as {such}"]
@@ -147,16 +147,16 @@ def _twice(name: str, corpus: Corpus, first_in: dict[str, str]) -> list[str]:
 
 def _demand_declared(declared: LabelSet, counts: LabelCounts) -> None:
     """Ends with status 1 when labels are not as declared, after printing why and how often."""
-    found = [
+    problems = [
         f"{utterances:,} × {shown(joined(together) or '(none)', 80)}: {shown(why, 80)}"
-        for together, utterances in sorted(counts.sets.items(), key=lambda one: (-one[1], one[0]))
+        for together, utterances in sorted(counts.sets.items(), key=lambda entry: (-entry[1], entry[0]))
         if (why := declared.refusal(together))
     ]
-    for one in found[:MOST_TOLD]:
-        click.echo(f"harness: {one}", err=True)
-    if len(found) > MOST_TOLD:
-        click.echo(f"harness: and {len(found) - MOST_TOLD:,} more", err=True)
-    if found:
+    for problem in problems[:MOST_TOLD]:
+        click.echo(f"harness: {problem}", err=True)
+    if len(problems) > MOST_TOLD:
+        click.echo(f"harness: and {len(problems) - MOST_TOLD:,} more", err=True)
+    if problems:
         sys.exit(LIMIT_FAILED)
 
 
@@ -234,33 +234,33 @@ def split(
     _demand_new(out)
     with readable(corpus) as file:
         whole = read_corpus(file.path, form, name=file.name)
-    found = stratified(whole, [share for _, share in parts], seed)
+    corpora = stratified(whole, [share for _, share in parts], seed)
     named = [
-        replace(one, groups=((SPLIT, name), *(group for group in one.groups if group[0] != SPLIT)))
-        for (name, _), part in zip(parts, found, strict=True)
-        for one in part.utterances
+        replace(utterance, groups=((SPLIT, name), *(group for group in utterance.groups if group[0] != SPLIT)))
+        for (name, _), part in zip(parts, corpora, strict=True)
+        for utterance in part.utterances
     ]
     (write_bio if written == BIO else write_jsonl_folder)(Corpus(whole.path, tuple(named)), out)
-    made = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, found, strict=True))
+    made = ", ".join(f"{len(part.utterances):,} {name}" for (name, _), part in zip(parts, corpora, strict=True))
     click.echo(f"{shown(str(out))}: {made} (seed {seed})", err=True)
 
 
 def _files(named: tuple[Path, ...]) -> list[Path]:
     """The named files; those of a folder in the order of their names."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in named:
         inside = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not inside:
             raise InputError(
                 "there is no .yaml file in this folder", place=Place(str(path)), remedy="Name another folder"
             )
-        found += inside
-    return found
+        files += inside
+    return files
 
 
 def _demand_new(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new or an empty folder")
     if not folder.absolute().parent.is_dir():
-        what = "the parent folder does not exist"
-        raise InputError(what, place=Place(str(folder)), remedy="Make it, or name another")
+        problem = "the parent folder does not exist"
+        raise InputError(problem, place=Place(str(folder)), remedy="Make it, or name another")

@@ -140,15 +140,15 @@ def predict(
     if written == BIO:
         from harness.understanding.files.corpus_writing import write_bio
 
-        understood = tuple(one for one, _ in _understood(loaded, corpus.utterances))
+        understood = tuple(utterance for utterance, _ in _understood(loaded, corpus.utterances))
         write_bio(Corpus(corpus.path, understood), Path(out))
     elif out == STDIN:
-        for one, pairs in _understood(loaded, corpus.utterances):
-            click.echo(_line(one, pairs if scores else None))
+        for utterance, pairs in _understood(loaded, corpus.utterances):
+            click.echo(_line(utterance, pairs if scores else None))
     else:
         with WholeFile(out) as target:
-            for one, pairs in _understood(loaded, corpus.utterances):
-                target.write((_line(one, pairs if scores else None) + "\n").encode())
+            for utterance, pairs in _understood(loaded, corpus.utterances):
+                target.write((_line(utterance, pairs if scores else None) + "\n").encode())
             target.keep()
     _tell(f"{len(corpus.utterances):,} utterances")
 
@@ -203,9 +203,9 @@ def bench(
         for folder, splits in corpora:
             assert splits.test is not None
             rows = []
-            for one in contenders:
-                _tell(f"{folder}: {one.name}")
-                rows.append(bench_one(one, (splits.train, splits.held_out, splits.test), seed, _tell))
+            for contender in contenders:
+                _tell(f"{folder}: {contender.name}")
+                rows.append(bench_one(contender, (splits.train, splits.held_out, splits.test), seed, _tell))
             rows += _yardsticks(folder, yardstick)
             yield folder, {"seed": seed}, f"{len(splits.test.utterances):,} test utterances, seed {seed}", rows
 
@@ -219,17 +219,17 @@ def _cross_validated(data: Sequence[Path], contenders: Sequence[Contender], seed
     for folder in data:
         corpus = _tagged(read_corpus(folder))
         rows = []
-        for one in contenders:
-            _tell(f"{folder}: {one.name}")
-            rows.append(cross_validated(one, corpus, folds, seed, _tell))
+        for contender in contenders:
+            _tell(f"{folder}: {contender.name}")
+            rows.append(cross_validated(contender, corpus, folds, seed, _tell))
         title = f"{len(corpus.utterances):,} utterances in {folds} folds, seed {seed}; mean ± standard deviation"
         yield folder, {"seed": seed, "folds": folds}, title, rows
 
 
-def _print_benches(found: Iterable[_Bench], json_target: str | None) -> None:
+def _print_benches(benches: Iterable[_Bench], json_target: str | None) -> None:
     """A table for each corpus as soon as it is done, or one JSON list of all at the end."""
     documents = []
-    for folder, facts, title, rows in found:
+    for folder, facts, title, rows in benches:
         documents.append({"data": str(folder), **facts, "rows": [_as_json(row) for row in rows]})
         if json_target != STDIN:
             click.echo(plain_text(f"{folder}: {title}"))
@@ -254,13 +254,13 @@ def _tell(line: str) -> None:
 
 def _settings_of(written: Sequence[str]) -> list[tuple[str, str]]:
     """The settings written as `name=value`; InputError for other texts."""
-    found = []
-    for one in written:
-        name, sign, value = one.partition("=")
+    settings = []
+    for text in written:
+        name, sign, value = text.partition("=")
         if not sign or not name.strip():
-            raise InputError(f"-s {one}: there is no value", remedy="Write -s name=value")
-        found.append((name.strip(), value.strip()))
-    return found
+            raise InputError(f"-s {text}: there is no value", remedy="Write -s name=value")
+        settings.append((name.strip(), value.strip()))
+    return settings
 
 
 def _splits_of(folder: Path, form: str | None = None) -> _Splits:
@@ -268,19 +268,21 @@ def _splits_of(folder: Path, form: str | None = None) -> _Splits:
     from harness.model.choices import CorpusFormat
     from harness.understanding.files.corpus_file import read_splits
 
-    found = read_splits(folder, CorpusFormat(form) if form else None)
-    train = found.get("train", found.get(""))
+    splits = read_splits(folder, CorpusFormat(form) if form else None)
+    train = splits.get("train", splits.get(""))
     if train is None:
-        what = f"there is no split train (splits: {', '.join(found)})"
-        raise InputError(what, place=Place(str(folder)), remedy="Name the split for training `train`")
-    held_out = next((found[name] for name in HELD_OUT if name in found), None)
-    return _Splits(_tagged(train), held_out and _tagged(held_out), found.get("test"))
+        problem = f"there is no split train (splits: {', '.join(splits)})"
+        raise InputError(problem, place=Place(str(folder)), remedy="Name the split for training `train`")
+    held_out = next((splits[name] for name in HELD_OUT if name in splits), None)
+    return _Splits(_tagged(train), held_out and _tagged(held_out), splits.get("test"))
 
 
 def _tagged(corpus: Corpus) -> Corpus:
     from harness.understanding.files.corpus_writing import tags_of
 
-    return replace(corpus, utterances=tuple(replace(one, tags=tags_of(one)) for one in corpus.utterances))
+    return replace(
+        corpus, utterances=tuple(replace(utterance, tags=tags_of(utterance)) for utterance in corpus.utterances)
+    )
 
 
 def _answer_lines(model: Understander, scores: bool) -> None:
@@ -293,23 +295,23 @@ def _answer_lines(model: Understander, scores: bool) -> None:
         except UnicodeDecodeError as error:
             place = Place("<stdin>", at)
             raise InputError("the line is not UTF-8", place=place, remedy="Convert it to UTF-8") from error
-        asked = Utterance(str(at), tuple(split_words(text.rstrip("\r\n"))))
-        for one, pairs in _understood(model, (asked,)):
-            click.echo(_line(one, pairs if scores else None))
+        utterance = Utterance(str(at), tuple(split_words(text.rstrip("\r\n"))))
+        for answer, pairs in _understood(model, (utterance,)):
+            click.echo(_line(answer, pairs if scores else None))
 
 
 def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterator[tuple[Utterance, Scores]]:
     """The utterances with the model's predictions, in their order; the model gets `AT_ONCE` at a time."""
     left = iter(utterances)
     while part := list(islice(left, AT_ONCE)):
-        for one, said in zip(part, model.predict([one.words for one in part]), strict=True):
-            yield replace(one, intents=said.intents, tags=said.tags, slots=None), said.scores
+        for utterance, prediction in zip(part, model.predict([utterance.words for utterance in part]), strict=True):
+            yield replace(utterance, intents=prediction.intents, tags=prediction.tags, slots=None), prediction.scores
 
 
-def _line(one: Utterance, scores: Scores | None) -> str:
+def _line(utterance: Utterance, scores: Scores | None) -> str:
     from harness.understanding.files.corpus_writing import jsonl_line, slots_of
 
-    line = jsonl_line(replace(one, slots=slots_of(one)))
+    line = jsonl_line(replace(utterance, slots=slots_of(utterance)))
     if scores is None:
         return line
     return json.dumps({**json.loads(line), "scores": {label: round(score, 6) for label, score in scores}})
@@ -340,17 +342,17 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
 
     from harness.understanding.models.training import make_understander
 
-    found: list[Contender] = []
-    for one in contenders:
+    usable: list[Contender] = []
+    for contender in contenders:
         try:
-            make_understander(one.name, one.settings, seed)
+            make_understander(contender.name, contender.settings, seed)
         except PluginError as error:
-            if all_wanted or (one is contenders[-1] and not found):
+            if all_wanted or (contender is contenders[-1] and not usable):
                 raise
-            _tell(f"{one.name} is skipped: {error.what}. {error.remedy}")
+            _tell(f"{contender.name} is skipped: {error.what}. {error.remedy}")
         else:
-            found.append(one)
-    return found
+            usable.append(contender)
+    return usable
 
 
 def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
@@ -368,11 +370,11 @@ def _table(rows: Sequence[BenchRow]) -> Iterator[str]:
     cells: list[tuple[str, ...]] = []
     for row in rows:
         spreads = row.deviations or (None,) * len(row.figures)
-        found = {
+        texts_by_figure = {
             figure: (percent(value, 2), percent_interval(interval, 1) if spread is None else f"± {percent(spread, 2)}")
             for (figure, value, interval), spread in zip(row.figures, spreads, strict=True)
         }
-        values = [found.get(figure, (percent(None), "")) for figure in FIGURES]
+        values = [texts_by_figure.get(figure, (percent(None), "")) for figure in FIGURES]
         name = f"{row.name} *" if row.from_elsewhere else row.name
         cells.append((name, *(value for value, _ in values), number(row.train_cpu_s), number(row.predict_cpu_s)))
         if not row.from_elsewhere:

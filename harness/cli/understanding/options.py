@@ -76,7 +76,7 @@ class FramesAsked:
 
     def demand_groups(self, gold: Corpus) -> None:
         """Raises InputError for a column that gold does not have."""
-        columns = {name for one in gold.utterances for name, _ in one.groups}
+        columns = {name for utterance in gold.utterances for name, _ in utterance.groups}
         for column in self.by:
             if column not in columns:
                 remedy = nearest(column, sorted(columns), listed="Groups") if columns else "Omit --by"
@@ -85,7 +85,7 @@ class FramesAsked:
 
 def frames_options(values: ValueRule, *, of_files: bool) -> Any:
     """Options that become `FramesAsked`. values: the default of --values. of_files: with the options for files."""
-    details = [*(one.value for one in Detail), *([BOTH] if of_files else [])]
+    details = [*(detail.value for detail in Detail), *([BOTH] if of_files else [])]
     of_slots = {
         "spoken": flag("Take the words of a tagged slot as its value."),
         "without_places": flag(
@@ -177,7 +177,7 @@ class FrameLimits:
 
     def demand(self, systems: Sequence[Reported]) -> None:
         """Ends with status 1 when a limit does not hold, after printing why. A result of n/a holds no limit."""
-        demand_limits(limit for one in systems for limit in self.limits(one))
+        demand_limits(limit for system in systems for limit in self.limits(system))
 
     def limits(self, system: Reported) -> Iterator[DeclaredLimit]:
         """Each limit, for every detail."""

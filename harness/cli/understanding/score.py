@@ -109,15 +109,17 @@ def score(
         for gold, _ in corpora[:1]:
             asked.demand_groups(gold)
             _demand_intent(choices[2], gold)
-        rules = [replace(rule, detail=one) for one in asked.details]
-        scorings = [[scoring_of(gold, said, one, by) for one in rules] for gold, said in corpora]
+        rules = [replace(rule, detail=detail) for detail in asked.details]
+        scorings = [
+            [scoring_of(gold, predicted, frame_rule, by) for frame_rule in rules] for gold, predicted in corpora
+        ]
     reported = [Reported(counted(of_one), *choices, intent_confidences(of_one[0])) for of_one in scorings]
     first = [of_one[0] for of_one in scorings]
     comparisons: list[FrameComparison] = []
     if len(first) > 1:
         from harness.understanding.comparison import compare  # here, since one system needs no arrays
 
-        comparisons = [compare(one, other, *choices[:2]) for one, other in combinations(first, 2)]
+        comparisons = [compare(scoring, other, *choices[:2]) for scoring, other in combinations(first, 2)]
     _write(targets, reported, first, comparisons, confusions, notes)
     limits.demand(reported)
 
@@ -141,11 +143,11 @@ def merge(
 
     targets.refuse(files)
     parts = []
-    for one in files:
-        with readable(one) as file:
+    for name in files:
+        with readable(name) as file:
             parts.append(read_score_json(file.path, file.name))
     first = parts[0]
-    systems = [Reported(one, first.zero, first.labels, first.outside) for one in _merged(parts)]
+    systems = [Reported(counts, first.zero, first.labels, first.outside) for counts in _merged(parts)]
     _write(targets, systems)
     limits.demand(systems)
 
@@ -155,25 +157,25 @@ def _merged(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
 
     first = parts[0]
 
-    def refuse(one: ScoreFile, what: str) -> InputError:
-        return InputError(what, place=Place(one.name), remedy="Score all shards with the same options")
+    def refuse(part: ScoreFile, problem: str) -> InputError:
+        return InputError(problem, place=Place(part.name), remedy="Score all shards with the same options")
 
-    for one in parts[1:]:
-        if len(one.systems) != len(first.systems):
-            raise refuse(one, f"there are {len(one.systems)} systems here, but {len(first.systems)} in {first.name}")
-        if one.zero != first.zero:
-            raise refuse(one, f"0/0 is {one.zero.name} here, but {first.zero.name} in {first.name}")
-        if one.labels != first.labels:
-            raise refuse(one, f"the declared labels differ from those in {first.name}")
-        if one.outside != first.outside:
-            raise refuse(one, f"--out-of-scope differs from that of {first.name}")
+    for part in parts[1:]:
+        if len(part.systems) != len(first.systems):
+            raise refuse(part, f"there are {len(part.systems)} systems here, but {len(first.systems)} in {first.name}")
+        if part.zero != first.zero:
+            raise refuse(part, f"0/0 is {part.zero.name} here, but {first.zero.name} in {first.name}")
+        if part.labels != first.labels:
+            raise refuse(part, f"the declared labels differ from those in {first.name}")
+        if part.outside != first.outside:
+            raise refuse(part, f"--out-of-scope differs from that of {first.name}")
     for at in range(len(first.systems)):
-        for one in parts[1:]:
+        for part in parts[1:]:
             try:
-                added([first.systems[at], one.systems[at]])
+                added([first.systems[at], part.systems[at]])
             except ValueError as error:
-                raise refuse(one, f"{error}: it cannot be added to {first.name}") from error
-        yield added([one.systems[at] for one in parts])
+                raise refuse(part, f"{error}: it cannot be added to {first.name}") from error
+        yield added([part.systems[at] for part in parts])
 
 
 def _write(
@@ -191,7 +193,7 @@ def _write(
     if targets.json_target is not None:
         from harness.understanding.reports.score_json import score_json
 
-        as_json = score_json(systems, [comparison_json(one) for one in comparisons])
+        as_json = score_json(systems, [comparison_json(comparison) for comparison in comparisons])
     if targets.html_target is not None:
         from harness.understanding.reports import score_html  # here, since few want a page
 
@@ -199,11 +201,11 @@ def _write(
     columns = width()
 
     def lines() -> Iterator[str]:
-        for number, one in enumerate(systems):
+        for number, system in enumerate(systems):
             if len(systems) > 1:
                 yield from ([""] if number else [])
-                yield heading(one.counts.predicted, columns, in_colour(sys.stdout))
-            yield from system_lines(one, columns, confusions=confusions)
+                yield heading(system.counts.predicted, columns, in_colour(sys.stdout))
+            yield from system_lines(system, columns, confusions=confusions)
         yield from comparison_lines(comparisons, columns)
         yield from notes
 
@@ -214,13 +216,13 @@ def _corpora(wanted: ScoreSources, stack: ExitStack) -> tuple[list[tuple[Corpus,
     """Gold paired with each prediction, and lines to print."""
     listed = stack.enter_context(readable(wanted.groups)) if wanted.groups else None
     if wanted.sessions:
-        of, said, notes = _session_pair(wanted.sessions, wanted.attempt)
-        return [(_grouped(of, listed), said)], notes
+        of, predicted, notes = _session_pair(wanted.sessions, wanted.attempt)
+        return [(_grouped(of, listed), predicted)], notes
     gold_file = stack.enter_context(readable(wanted.gold or ""))
-    files = [stack.enter_context(readable(one)) for one in wanted.predicted]
+    files = [stack.enter_context(readable(path)) for path in wanted.predicted]
     gold, split = read_gold(gold_file, wanted.gold_format, wanted.split)
     gold = _grouped(gold, listed)
-    return [(gold, _read_predicted(one, wanted.pred_format, split, gold)) for one in files], []
+    return [(gold, _read_predicted(file, wanted.pred_format, split, gold)) for file in files], []
 
 
 def _session_pair(sessions: Sequence[str], attempt: Which) -> tuple[Corpus, Corpus, list[str]]:
@@ -229,17 +231,17 @@ def _session_pair(sessions: Sequence[str], attempt: Which) -> tuple[Corpus, Corp
     from harness.session.figures.frames_of_session import session_corpora
     from harness.understanding.reports.score_text import listed
 
-    folders = [session_folder(one) for one in sessions]
-    found = session_corpora([progress_of(one) for one in folders], attempt)
-    if not found.gold.utterances:
-        why = f": no report says what was understood in {listed(found.unknown)}" if found.unknown else ""
+    folders = [session_folder(session) for session in sessions]
+    corpora = session_corpora([progress_of(folder) for folder in folders], attempt)
+    if not corpora.gold.utterances:
+        why = f": no report says what was understood in {listed(corpora.unknown)}" if corpora.unknown else ""
         remedy = "Name a session with trials of kind understand (docs/explanation/trials.md)"
         raise InputError(f"no trial has an intent to score{why}", remedy=remedy)
     names = " ".join(map(str, folders))
     notes = [f"attempt       {attempt} of each trial"]
-    if found.unknown:
-        notes.append(f"unknown       {listed(found.unknown)}: no report of what was understood; not counted")
-    return Corpus(names, found.gold.utterances), Corpus(f"devices in {names}", found.predicted.utterances), notes
+    if corpora.unknown:
+        notes.append(f"unknown       {listed(corpora.unknown)}: no report of what was understood; not counted")
+    return Corpus(names, corpora.gold.utterances), Corpus(f"devices in {names}", corpora.predicted.utterances), notes
 
 
 def read_gold(file: Readable, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
@@ -248,7 +250,10 @@ def read_gold(file: Readable, form: CorpusFormat | None, split: str | None) -> t
     from harness.understanding.files.corpus_formats import SPLIT
 
     gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
-    if not any(one.intents is not None or one.tags is not None or one.slots is not None for one in gold.utterances):
+    if not any(
+        utterance.intents is not None or utterance.tags is not None or utterance.slots is not None
+        for utterance in gold.utterances
+    ):
         raise InputError("nothing in this is annotated", place=Place(file.name), remedy="Name annotated utterances")
     return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
 
@@ -266,29 +271,29 @@ def _read_predicted(file: Readable, form: CorpusFormat | None, split: str | None
     whole = of_split or not file.path.is_dir()
     predicted = read_corpus(file.path, form, None if whole else split, name=file.name)
     if of_split and split is not None:
-        renamed = (replace(one, id=f"{split}/{one.id}") for one in predicted.utterances)
+        renamed = (replace(utterance, id=f"{split}/{utterance.id}") for utterance in predicted.utterances)
         predicted = Corpus(predicted.path, tuple(renamed))
-    ids = [one.id for one in predicted.utterances]
+    ids = [utterance.id for utterance in predicted.utterances]
     _demand_an_id(ids, gold, "these predictions", file.name)
     return predicted
 
 
 def _demand_intent(label: str | None, gold: Corpus) -> None:
     """InputError for an intent out of scope that no utterance of gold has."""
-    known = {name for one in gold.utterances for name in one.intents or ("",)}
+    known = {name for utterance in gold.utterances for name in utterance.intents or ("",)}
     if label is not None and label not in known:
-        what = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
+        problem = f"--out-of-scope: no utterance of gold has the intent {plain_text(label or 'none', 60)!r}"
         remedy = nearest(label, sorted(filter(None, known)), listed="Intents")
-        raise InputError(what, place=Place(gold.path), remedy=plain_text(remedy, 300))
+        raise InputError(problem, place=Place(gold.path), remedy=plain_text(remedy, 300))
 
 
 def _demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:
-    known = {one.id for one in gold.utterances}
+    known = {utterance.id for utterance in gold.utterances}
     if ids and known.isdisjoint(ids):
-        what = f"no id of {of} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
+        problem = f"no id of {of} occurs in gold: the first is {plain_text(ids[0], 60)!r}"
         like = plain_text(gold.utterances[0].id, 60)
         remedy = f"Use the ids of {plain_text(gold.path)}, such as {like!r}"
-        raise InputError(what, place=Place(name), remedy=remedy)
+        raise InputError(problem, place=Place(name), remedy=remedy)
 
 
 def _grouped(gold: Corpus, file: Readable | None) -> Corpus:
@@ -304,13 +309,13 @@ def _grouped(gold: Corpus, file: Readable | None) -> Corpus:
         raise as_utf_8(error) from error
     _demand_an_id(listed.ids, gold, "this list", file.name)
     rows = {id_: at for at, id_ in enumerate(listed.ids)}
-    taken = {column for one in gold.utterances for column, _ in one.groups}
-    if twice := next((one.name for one in listed.groupings if one.name in taken), None):
-        what = f"gold already has a group {plain_text(twice, 60)!r}"
-        raise InputError(what, place=Place(file.name), remedy="Rename the column")
-    found = []
-    for one in gold.utterances:
-        at = rows.get(one.id)
+    taken = {column for utterance in gold.utterances for column, _ in utterance.groups}
+    if twice := next((grouping.name for grouping in listed.groupings if grouping.name in taken), None):
+        problem = f"gold already has a group {plain_text(twice, 60)!r}"
+        raise InputError(problem, place=Place(file.name), remedy="Rename the column")
+    utterances = []
+    for utterance in gold.utterances:
+        at = rows.get(utterance.id)
         more = tuple((column.name, "" if at is None else column.labels[at]) for column in listed.groupings)
-        found.append(replace(one, groups=(*one.groups, *more)))
-    return Corpus(gold.path, tuple(found))
+        utterances.append(replace(utterance, groups=(*utterance.groups, *more)))
+    return Corpus(gold.path, tuple(utterances))

@@ -152,11 +152,11 @@ class AskingPanel(QuestionPanel):
 
     def show(self, view: View) -> None:
         trial_id, attempt, _ = self.question
-        found = view.progress.trial(trial_id)
+        trial = view.progress.trial(trial_id)
         about = Text("\n")
-        if found is not None:
-            self._about(about, found.trial)
-            response = found.latest_response
+        if trial is not None:
+            self._about(about, trial.trial)
+            response = trial.latest_response
             if response is not None and response.attempt == attempt:
                 about.append("it said  ", style=palette.QUIET)
                 about.append(transcription(response, 120), style=palette.TEXT)
@@ -185,7 +185,7 @@ class AskingPanel(QuestionPanel):
         answer = self._wording.answers.get(event.key)
         if answer is None and event.key != "escape":
             return
-        counts = guarded(self).counts(event, lambda _: None, lambda said: self._tell(said))
+        counts = guarded(self).counts(event, lambda _: None, lambda message: self._tell(message))
         if counts and answer is None:
             return  # its binding acts
         event.stop()
@@ -198,8 +198,8 @@ class AskingPanel(QuestionPanel):
             else:
                 self._send("")
 
-    def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
-        self.query_one("#said", Static).update(Text(said, style=colour))
+    def _tell(self, message: str, colour: str = palette.YELLOW) -> None:
+        self.query_one("#said", Static).update(Text(message, style=colour))
 
     def action_send(self) -> None:
         try:

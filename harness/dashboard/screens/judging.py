@@ -223,13 +223,13 @@ class JudgingScreen(Screen[None]):
             self._take_up(view.item)
         self._offer(view)
 
-    def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
-        self._said, self._colour = said, colour
+    def _tell(self, message: str, colour: str = palette.YELLOW) -> None:
+        self._said, self._colour = message, colour
 
     def _show_message(self, view: SittingView) -> None:
         """The answer to the last key, else the desk's message."""
-        said, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
-        self.query_one(MessageLine).show(said, colour, break_due=view.break_due)
+        message, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
+        self.query_one(MessageLine).show(message, colour, break_due=view.break_due)
 
     def _take_up(self, item: Item | None) -> None:
         self._hush()
@@ -338,13 +338,13 @@ class JudgingScreen(Screen[None]):
 
     def _ask(self, panel: Panel, take: Callable[[Any], object]) -> None:
         """Applies a panel's answer only to the item that it was opened on."""
-        asked = self._desk.view.item
+        panel_item = self._desk.view.item
 
         def answered(answer: object) -> None:
             self._said = ""
             now = self._desk.view.item
             if answer is not None:
-                if asked is not None and now is not None and asked.id == now.id:
+                if panel_item is not None and now is not None and panel_item.id == now.id:
                     try:
                         take(answer)
                     except InputError as error:
@@ -358,13 +358,13 @@ class JudgingScreen(Screen[None]):
     def _flag(self) -> None:
         flags = tuple(Flag)
         self._ask(
-            ChoicePanel("Put this response aside. Why?", tuple(FLAG_TEXTS[one] for one in flags)),
+            ChoicePanel("Put this response aside. Why?", tuple(FLAG_TEXTS[flag] for flag in flags)),
             lambda index: self._write(lambda: self._desk.flag(flags[index])),
         )
 
     def _sub_flag(self) -> None:
         flags, chosen = tuple(SubFlag), self._desk.view.draft.sub_flags
-        words = tuple(f"{'✓' if one in chosen else ' '} {SUB_FLAG_TEXTS[one]}" for one in flags)
+        words = tuple(f"{'✓' if sub_flag in chosen else ' '} {SUB_FLAG_TEXTS[sub_flag]}" for sub_flag in flags)
         self._ask(
             ChoicePanel("Which note do you want to add? Choose it again to remove it.", words),
             lambda i: self._desk.toggle(flags[i]),
@@ -375,23 +375,23 @@ class JudgingScreen(Screen[None]):
         self._ask(prompt, self._desk.comment)
 
     def _aid(self) -> None:
-        if self._item is not None and (begun := self._desk.begin_aid()) is not None:
-            self._ask(AidPanel(begun, self._item.query), lambda state: self._write(lambda: self._desk.conclude(state)))
+        if self._item is not None and (aid := self._desk.begin_aid()) is not None:
+            self._ask(AidPanel(aid, self._item.query), lambda state: self._write(lambda: self._desk.conclude(state)))
 
     def _find(self) -> None:
         """Asks for words, then which of the responses with them to open again."""
 
         def worded(words: str | None) -> None:
-            found = self._desk.given(words or "")
+            responses = self._desk.given(words or "")
             if words is None:
                 return
-            if not found:
+            if not responses:
                 self._tell("none of your responses has these words")
                 self.show()
                 return
-            offered = found[:MOST_FOUND]
-            more = f" ({len(found) - len(offered)} more: give more words)" if len(found) > len(offered) else ""
-            lines = tuple(found_words(one) for one in offered)
+            offered = responses[:MOST_FOUND]
+            more = f" ({len(responses) - len(offered)} more: give more words)" if len(responses) > len(offered) else ""
+            lines = tuple(found_words(response) for response in offered)
             self.app.push_screen(ChoicePanel(f"Which one do you want to open again?{more}", lines), chosen(offered))
 
         def chosen(offered: Sequence[Given]) -> Callable[[int | None], None]:
@@ -465,11 +465,11 @@ class JudgingScreen(Screen[None]):
         message.stop()
         self._heard(self._listening.ended(SoundEnded(message.number, "")))
         if self._item is not None and message.item_id == self._item.id:
-            said = f"{message.what}. {message.remedy}".rstrip(". ")
+            problem = f"{message.what}. {message.remedy}".rstrip(". ")
             wave = self.query_one(MovingWave)
             if not wave.drawn:
                 wave.clear("no sound to draw")
-            self._tell(f"no sound: {said}")
+            self._tell(f"no sound: {problem}")
             self._redraw()
 
     def _redraw(self) -> None:

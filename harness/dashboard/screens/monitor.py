@@ -119,12 +119,12 @@ class MonitorRows(RowList):
         text.stylize(palette.QUIET)
         # Foreign text may hold wide characters: cut it to its column here.
         text.append(_cut(row.said, left), palette.TEXT)
-        sign, what, colour = " > ", row.made, palette.GREEN
+        sign, outcome, colour = " > ", row.made, palette.GREEN
         if not row.mapped:
-            sign, what = " - ", row.why or "not mapped"
+            sign, outcome = " - ", row.why or "not mapped"
             colour = palette.YELLOW if row.why else palette.QUIET
         text.append(sign, palette.RULE)
-        return text.append(_cut(f"({row.times}) {what}" if row.times else what, room - left), colour)
+        return text.append(_cut(f"({row.times}) {outcome}" if row.times else outcome, room - left), colour)
 
 
 class MonitorApp(App[None]):
@@ -197,12 +197,12 @@ class MonitorApp(App[None]):
             shown = self.query_one("#picture", TextBlock)
             shown.write(picture_text(source.picture(PICTURE_COLUMNS, 2 * PICTURE_ROWS), monitor.latest))
             shown.display = True
-        head, problem, told = (self.query_one(f"#{name}", TextBlock) for name in ("head", "problem", "told"))
+        head, problem, notice = (self.query_one(f"#{name}", TextBlock) for name in ("head", "problem", "told"))
         head.write(Text(plain_text("  ".join(words for shown, words in parts if shown)), style=palette.TEXT))
         wrong = "\n".join(text for text in (monitor.problem, monitor.noise, plain_text(source.trouble)) if text)
         problem.write(Text(wrong, style=palette.RED))
         problem.display = bool(wrong)
-        told.write(Text(plain_text(self._told), style=palette.CYAN))
+        notice.write(Text(plain_text(self._told), style=palette.CYAN))
 
     def action_pause(self) -> None:
         if self._rows.following:
@@ -243,8 +243,8 @@ def picture_text(picture: Picture, latest: str) -> Text:
     """A camera's picture beside its rectangle, two pixels per character, and the current numbers below."""
     text = Text()
     for row in range(0, len(picture[0]), 2):
-        for one in picture:
-            for upper, lower in zip(one[row], one[row + 1], strict=True):
+        for image in picture:
+            for upper, lower in zip(image[row], image[row + 1], strict=True):
                 colours = (f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in (upper, lower))
                 text.append("▀", " on ".join(colours))
             text.append("  ")

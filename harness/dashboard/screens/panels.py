@@ -60,9 +60,9 @@ class Sheet(Screen[None]):
 
     def show_lines(self, view: View) -> None:
         """Draws the lines about the session, and the answer to the last command."""
-        for one in self.query(Painted):
-            if isinstance(one, ViewWidget):
-                one.show_view(view)
+        for widget in self.query(Painted):
+            if isinstance(widget, ViewWidget):
+                widget.show_view(view)
         self.query_one(NoticeLine).show(view.notice)
 
 
@@ -172,11 +172,13 @@ class LinePrompt(Panel):
         event.stop()
         self._tell("")
 
-    def _tell(self, said: str) -> None:
+    def _tell(self, message: str) -> None:
         """Shows why the text was not taken, or what the keys do."""
         ends = self.query_one(WrittenLine).value.count("\n")
         keys = (f"{counted(ends + 1, 'line')}   " if ends else "") + "enter send   escape leave"
-        self.query_one("#said", Static).update(Text(said or keys, style=palette.YELLOW if said else palette.QUIET))
+        self.query_one("#said", Static).update(
+            Text(message or keys, style=palette.YELLOW if message else palette.QUIET)
+        )
 
     def action_send(self) -> None:
         line = self.query_one(WrittenLine).value

@@ -33,7 +33,9 @@ from harness.statistics.text import measured
 
 
 def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
-    return next((one for one in reversed(item.judgments) if name_key(one.rater) == name_key(rater)), None)
+    return next(
+        (judgment for judgment in reversed(item.judgments) if name_key(judgment.rater) == name_key(rater)), None
+    )
 
 
 def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
@@ -57,7 +59,7 @@ def in_log(progress: Progress, judgment: Judgment) -> bool:
     trial = progress.trial(judgment.trial_id)
     if trial is None:
         return True
-    ids = {one.id for one in trial.judgments}
+    ids = {row.id for row in trial.judgments}
     return judgment.replaces not in ids if judgment.status is JudgmentStatus.WITHDRAWN else judgment.id in ids
 
 
@@ -92,12 +94,12 @@ class ItemText(Showing[tuple[FirstResponse | None, int, str]]):
     def paint(self, width: int, height: int) -> Text:
         item, responses, comment = self.shown or (None, 0, "")
         if item is None:
-            said = (
+            message = (
                 "Every response is judged. New ones appear here automatically."
                 if responses
                 else ("No response to judge yet. They appear here automatically.")
             )
-            return Text(said, style=palette.GREEN if responses else palette.QUIET)
+            return Text(message, style=palette.GREEN if responses else palette.QUIET)
         times = f"attempt {item.attempt} · after {measured(item.latency)} · {seconds(item.clip.duration_s)} long"
         return Text.assemble(
             "asked  ",
@@ -195,7 +197,7 @@ class RatingScreen(Sheet):
 
     def _next(self, view: View) -> None:
         waiting = queue(view.progress, self._rater)
-        same = next((one for one in waiting if _key(one) == self._item_key), None)
+        same = next((response for response in waiting if _key(response) == self._item_key), None)
         item = same or (waiting[0] if waiting else None)
         if _key(item) != _key(self._item):
             self._shown_at_s, self._plays, self._comment = time.monotonic(), 0, ""
@@ -217,7 +219,7 @@ class RatingScreen(Sheet):
         )
         self.query_one("#rated", TextLine).write(text)
 
-    def _give(self, said: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
+    def _give(self, label: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
         """Saves a row, unless there is nothing to judge or the last key is not saved yet."""
         if self._item is None or self._saving is not None:
             return
@@ -233,7 +235,7 @@ class RatingScreen(Sheet):
             time_to_answer_s=round(time.monotonic() - self._shown_at_s, 3),
             **more,
         )
-        self._save(row, said)
+        self._save(row, label)
 
     def on_key(self, event: events.Key) -> None:
         """Handles the labelling keys. A binding would act later, when another response may be on screen."""
@@ -259,36 +261,36 @@ class RatingScreen(Sheet):
             does = {"x": self.action_skip, "f": self.action_flag, "c": self.action_comment, "u": self.action_undo}
             does[key]()
 
-    def _tell(self, said: str) -> None:
-        self.post_message(NoticeWanted(said))
+    def _tell(self, message: str) -> None:
+        self.post_message(NoticeWanted(message))
 
     def action_skip(self) -> None:
         self._give("left for later", JudgmentStatus.SKIPPED)
 
     def action_flag(self) -> None:
-        asked = _key(self._item)
+        item_key = _key(self._item)
 
         def chosen(index: int | None) -> None:
             if index is None or self._item is None or self._saving is not None:
                 return
-            if _key(self._item) == asked:
+            if _key(self._item) == item_key:
                 self._give("put aside", JudgmentStatus.FLAGGED, flags=(FLAGS[index][0].value,))
             else:
                 self._tell("that response is no longer on screen; nothing was done")
 
-        if asked is not None:
+        if item_key is not None:
             self.app.push_screen(ChoicePanel("Put this response aside. Why?", tuple(text for _, text in FLAGS)), chosen)
 
     def action_comment(self) -> None:
-        asked = _key(self._item)
+        item_key = _key(self._item)
 
         def written(line: str | None) -> None:
-            if line is not None and _key(self._item) == asked:
+            if line is not None and _key(self._item) == item_key:
                 self._comment = line
                 if self._view is not None:
                     self.show(self._view)
 
-        if asked is not None:
+        if item_key is not None:
             self.app.push_screen(LinePrompt("Comment, saved with the next judgment", needed=False), written)
 
     def action_undo(self) -> None:
@@ -314,7 +316,7 @@ class RatingScreen(Sheet):
                 self._saving = None
                 return
             self._saved = True
-            self._given = [one for one in self._given if one.id != judgment.replaces]
+            self._given = [row for row in self._given if row.id != judgment.replaces]
             self._item, self._item_key = None, None
             if judgment.status is JudgmentStatus.WITHDRAWN:
                 self._item_key = (judgment.trial_id, judgment.clip_sha256)

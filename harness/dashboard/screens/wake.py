@@ -67,7 +67,7 @@ class UnmatchedList(RowList):
 
     @property
     def selected(self) -> UnmatchedWake | None:
-        return next((one for one in self._events if one.seq == self._seq), None)
+        return next((event for event in self._events if event.seq == self._seq), None)
 
     def show(self, wake: WakeProgress, caught_up: bool = True) -> None:
         """caught_up: whether further events are new. Before that the selection follows the latest."""
@@ -75,7 +75,7 @@ class UnmatchedList(RowList):
             return
         grown = len(wake.unmatched) != len(self._events)
         self._events = wake.unmatched
-        waiting = sum(one.word is None for one in self._events)
+        waiting = sum(event.word is None for event in self._events)
         words = (
             f"Unmatched wake events: {len(self._events)}, {waiting} to review"
             if self._events
@@ -83,7 +83,7 @@ class UnmatchedList(RowList):
         )
         self.border_title = Content(words)
         if self.selected is None or not caught_up:
-            self._seq = next((one.seq for one in self._events if one.word is None), None)
+            self._seq = next((event.seq for event in self._events if event.word is None), None)
             if self._seq is None and self._events:
                 self._seq = self._events[0].seq
         if grown:
@@ -101,14 +101,14 @@ class UnmatchedList(RowList):
 
     def select_next(self, after: int) -> None:
         """The next older event without a review, else the latest one without, else this one."""
-        at = next((n for n, one in enumerate(self._events) if one.seq == after), 0)
-        waiting = [one for one in (*self._events[at + 1 :], *self._events[:at]) if one.word is None]
+        at = next((n for n, event in enumerate(self._events) if event.seq == after), 0)
+        waiting = [event for event in (*self._events[at + 1 :], *self._events[:at]) if event.word is None]
         if waiting:
             self.select(waiting[0].seq)
 
     @property
     def _index(self) -> int:
-        return next((n for n, one in enumerate(self._events) if one.seq == self._seq), 0)
+        return next((n for n, event in enumerate(self._events) if event.seq == self._seq), 0)
 
     def on_resize(self) -> None:
         self._keep_in_sight()
@@ -139,7 +139,7 @@ class UnmatchedList(RowList):
         text.append(f"{phrase}{score:<5} ", style=palette.TEXT)
         word, colour = word_of(event)
         text.append(word, style=colour)
-        for shown, what in (
+        for shown, note in (
             (bool(event.inferred), weakness(plain_text(event.inferred, 40))),
             (not event.exposed, "not exposed"),
             (event.in_vocabulary, "in a wake trial"),
@@ -148,7 +148,7 @@ class UnmatchedList(RowList):
             (wide and bool(event.why), plain_text(event.why, 60)),
         ):
             if shown:
-                text.append(f" · {what}", style=palette.QUIET)
+                text.append(f" · {note}", style=palette.QUIET)
         return highlighted(text, width) if chosen else text
 
 
@@ -217,8 +217,12 @@ class WakeScreen(Sheet):
 
     def _room(self) -> int:
         """Lines for the devices: the screen less the least lines of the list."""
-        others = (one for one in self.children if not isinstance(one, DeviceBlocks | UnmatchedList) and one.display)
-        return max(4, self.size.height - sum(one.outer_size.height for one in others) - 2 - LEAST_EVENTS)
+        others = (
+            widget
+            for widget in self.children
+            if not isinstance(widget, DeviceBlocks | UnmatchedList) and widget.display
+        )
+        return max(4, self.size.height - sum(widget.outer_size.height for widget in others) - 2 - LEAST_EVENTS)
 
     def _selected(self, seq: int | None) -> None:
         guarded(self).in_sight(self, (WakeScreen, seq))
@@ -230,7 +234,7 @@ class WakeScreen(Sheet):
             return
         event.stop()
         event.prevent_default()
-        if guarded(self).counts(event, self.on_key, lambda said: self.post_message(NoticeWanted(said))):
+        if guarded(self).counts(event, self.on_key, lambda message: self.post_message(NoticeWanted(message))):
             if word is not None:
                 self.action_review(word.value)
             else:
@@ -275,7 +279,7 @@ class WakeScreen(Sheet):
             self._saving = False
             if not answer.ok or not self.is_attached:
                 return
-            self._given = [one for one in self._given if one != seq]
+            self._given = [event_seq for event_seq in self._given if event_seq != seq]
             events = self.query_one(UnmatchedList)
             if word is None:
                 events.select(seq)

@@ -74,9 +74,9 @@ def progress_bar(share: float, width: int) -> Text:
 def key_words(keys: Sequence[tuple[str, str]], gap: str = "  ") -> Text:
     """Keys with what they do, on one line."""
     text = Text()
-    for key, what in keys:
+    for key, meaning in keys:
         text.append(key, style=f"bold {palette.BLUE}")
-        text.append(f" {what}{gap}", style=palette.TEXT)
+        text.append(f" {meaning}{gap}", style=palette.TEXT)
     return text
 
 
@@ -91,8 +91,8 @@ def move_keys(before: str, after: str, first: str, end: tuple[str, str]) -> list
     """Keys that move the selection of a list. end: action and meaning of the end key."""
     moves = (("up", -1, before), ("down", 1, after), ("pageup", -10, "Ten back"), ("pagedown", 10, "Ten on"),
              ("home", -1000000, first))  # fmt: skip
-    found = [Binding(key, f"move({by})", what, show=False) for key, by, what in moves]
-    return [*found, Binding("end", *end, show=False)]
+    bindings = [Binding(key, f"move({by})", meaning, show=False) for key, by, meaning in moves]
+    return [*bindings, Binding("end", *end, show=False)]
 
 
 class RowList(ScrollView, can_focus=True):
@@ -172,7 +172,7 @@ class LargeText(Showing[tuple[str, str, str]]):
     """Where to stand, what to do, and what to say: the last in the largest letters for which there is room."""
 
     def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
-        place, say, text = (plain_text(one, 300) for one in value)
+        place, say, text = (plain_text(part, 300) for part in value)
         for of_text, of_place in ((large, small), (small, small), (small, None), (None, None)):
             drawn, exact = _in_letters(text, of_text, width)
             above = _in_letters(place, of_place, width)[0] if place else []
@@ -187,24 +187,24 @@ def _in_letters(line: str, draw: Callable[[str], list[str]] | None, width: int) 
 
     As plain text if `draw` is None, and in a script without large letters.
     """
-    found = [(one, _letter(one)) for one in line]
-    if draw is None or not all(letter for _, letter in found):
+    letters = [(character, _letter(character)) for character in line]
+    if draw is None or not all(letter for _, letter in letters):
         return textwrap.wrap(line, width), True
     drawn: list[str] = []
-    for word in "".join(letter for _, letter in found).split():
+    for word in "".join(letter for _, letter in letters).split():
         longer = f"{drawn[-1]} {word}" if drawn else word
         if drawn and len(draw(longer)[0]) <= width:
             drawn[-1] = longer
         else:
             drawn.append(word)
-    rows = [row for one in drawn for row in (*draw(one), "")]
-    return rows[:-1], all(letter == written.upper() for written, letter in found)
+    rows = [row for drawn_line in drawn for row in (*draw(drawn_line), "")]
+    return rows[:-1], all(letter == written.upper() for written, letter in letters)
 
 
 def _letter(character: str) -> str:
     """The large letter for a character, without its accents; "" without one."""
     plain = unicodedata.normalize("NFKD", character)[:1].upper()
-    return next((one for one in (character.upper(), plain) if one in _GLYPHS), "")
+    return next((letter for letter in (character.upper(), plain) if letter in _GLYPHS), "")
 
 
 COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
@@ -243,8 +243,8 @@ def state_line(view: View) -> str:
             parts.append(listening.kind.value)
         elif listening is None and state.attempt is not None:
             parts.append(f"attempt {state.attempt} of {trial.trial.reprompt.max_attempts}")
-        said = query_text(trial.trial)
-        parts.append(said if listening is not None and listening.kind is TrialKind.AMBIENT else f"“{said}”")
+        query = query_text(trial.trial)
+        parts.append(query if listening is not None and listening.kind is TrialKind.AMBIENT else f"“{query}”")
     if view.remaining_s is not None and state.word in COUNTED:
         parts.append(f"{fixed(view.remaining_s, 0)} s left")
     if state.reason and not waits and state.word not in (StateWord.ASKING, StateWord.PAUSED):
@@ -414,9 +414,9 @@ class GoneBanner(Showing[tuple[str, str, str]]):
         self.show(lines)
 
     def draw(self, value: tuple[str, str, str], width: int, height: int) -> Text:
-        what, then, command = value
+        headline, then, command = value
         rest = (f"{then}\n", palette.TEXT), (command, f"bold {palette.YELLOW}")
-        return Text.assemble(f"{what}\n", *rest, style=f"bold {palette.TEXT}")
+        return Text.assemble(f"{headline}\n", *rest, style=f"bold {palette.TEXT}")
 
 
 ViewWidget = TitleLine | StateLine | StateWordBanner | ProgressLine | StateStrip | GoneBanner

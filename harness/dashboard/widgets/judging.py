@@ -82,12 +82,12 @@ class JudgedItem(Showing[SittingView]):
 
 
 def _facts(item: Item) -> Text:
-    asked = "asked once" if item.exercise is None else ""
+    attempts_text = "asked once" if item.exercise is None else ""
     if item.attempts > 1:
         waits = ", ".join(seconds(wait_s) for wait_s in item.waits_s)
-        asked = f"asked {item.attempts} times" + (f", after waits of {waits}" if waits else "")
+        attempts_text = f"asked {item.attempts} times" + (f", after waits of {waits}" if waits else "")
     parts = (
-        asked,
+        attempts_text,
         "" if item.latency is None else f"answered after {measured(item.latency)}",
         "" if item.length is None else f"{seconds(item.length.value_s)} long",
     )
@@ -106,8 +106,8 @@ def _facts(item: Item) -> Text:
 def folded(rows: list[Row], console: Console, width: int, height: int) -> Text:
     """Rows on at most `height` lines: the longest lose lines first, then the last rows go."""
     room = max(1, width - _LABEL_WIDTH)
-    kept = [(label, text.wrap(console, room)) for label, text in rows[:height]]
-    lines = [list(wrapped) for _, wrapped in kept]
+    visible_rows = [(label, text.wrap(console, room)) for label, text in rows[:height]]
+    lines = [list(wrapped) for _, wrapped in visible_rows]
     while sum(map(len, lines)) > height:
         longest = max(range(len(lines)), key=lambda index: (len(lines[index]), index))
         del lines[longest][-1]
@@ -116,7 +116,7 @@ def folded(rows: list[Row], console: Console, width: int, height: int) -> Text:
         last.truncate(room - 1)
         last.append("…", style=palette.QUIET)
     whole = Text()
-    for (label, _), parts in zip(kept, lines, strict=True):
+    for (label, _), parts in zip(visible_rows, lines, strict=True):
         for number, part in enumerate(parts):
             head = f"{label if number == 0 else '':<{_LABEL_WIDTH}}"
             whole.append_text(Text.assemble((head, palette.QUIET), part, "\n"))
@@ -141,13 +141,13 @@ class GuideKeys(Painted):
         lines = self._lines(width, height)[:height]
         if height < len(Category):
             # Names a key that is off screen.
-            keys = " ".join(self._keys.categories[one] for one in list(Category)[height - 1 :])
+            keys = " ".join(self._keys.categories[category] for category in list(Category)[height - 1 :])
             lines[height - 1 :] = [self._cut(Text(f"{keys} … 24 lines show all keys", palette.YELLOW), width)]
         return Text("\n").join(lines)
 
     def _lines(self, width: int, height: int) -> list[Text]:
         """The fullest that fits: tests below the names, short texts below them, or short texts beside them."""
-        heads, short = self._heads(), [GUIDE[one].short for one in Category]
+        heads, short = self._heads(), [GUIDE[category].short for category in Category]
         lines = [
             self._cut(Text.assemble(head, "  ", (text, palette.QUIET)), width)
             for head, text in zip(heads, short, strict=True)
@@ -158,7 +158,7 @@ class GuideKeys(Painted):
             or max(head.cell_len + 2 + len(text) for head, text in zip(heads, short, strict=True)) <= width
         ):
             return lines
-        for texts in ([GUIDE[one].test for one in Category], short):
+        for texts in ([GUIDE[category].test for category in Category], short):
             below = [self._folded(text, width, "  ") for text in texts]
             if len(heads) + sum(map(len, below)) <= height:
                 lines = [line for head, parts in zip(heads, below, strict=True) for line in (head, *parts)]
@@ -171,11 +171,11 @@ class GuideKeys(Painted):
         name_width = max(len(name) for name in LABELS.values())
         return [
             Text.assemble(
-                (f"{self._keys.categories[one]:>{key_width}} ", f"bold {palette.BLUE}"),
-                (f"{letters.get(one, ' ')} " if letters else "", palette.BLUE),
-                (f"{LABELS[one]:<{name_width}}", f"bold {palette.TEXT}"),
+                (f"{self._keys.categories[category]:>{key_width}} ", f"bold {palette.BLUE}"),
+                (f"{letters.get(category, ' ')} " if letters else "", palette.BLUE),
+                (f"{LABELS[category]:<{name_width}}", f"bold {palette.TEXT}"),
             )
-            for one in Category
+            for category in Category
         ]
 
     def _cut(self, line: Text, width: int) -> Text:
@@ -208,8 +208,8 @@ class MovingWave(Painted):
     def drawn(self) -> bool:
         return self._peaks is not None
 
-    def clear(self, said: str) -> None:
-        self._peaks, self._length_s, self._said = None, None, said
+    def clear(self, message: str) -> None:
+        self._peaks, self._length_s, self._said = None, None, message
         self._what, self._at_s = "", None
         self.refresh()
 
@@ -217,10 +217,10 @@ class MovingWave(Painted):
         self._peaks, self._length_s = peaks, length_s
         self.refresh()
 
-    def move(self, what: str, at_s: float | None) -> None:
-        """what: the sound that plays, or "". at_s: position in the response; None for other sounds."""
-        if (what, at_s) != (self._what, self._at_s):
-            self._what, self._at_s = what, at_s
+    def move(self, sound: str, at_s: float | None) -> None:
+        """sound: the sound that plays, or "". at_s: position in the response; None for other sounds."""
+        if (sound, at_s) != (self._what, self._at_s):
+            self._what, self._at_s = sound, at_s
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
@@ -269,17 +269,17 @@ class Explanation(Showing[Explained]):
         self.display = value is not None
         super().show(value)
 
-    def draw(self, one: Explained, width: int, height: int) -> Text:
-        wanted = LABELS[one.exercise.category]
-        verdict = f"{LABELS[one.given]} can be defended; {wanted} is better"
-        if one.given is one.exercise.category:
+    def draw(self, explained: Explained, width: int, height: int) -> Text:
+        wanted = LABELS[explained.exercise.category]
+        verdict = f"{LABELS[explained.given]} can be defended; {wanted} is better"
+        if explained.given is explained.exercise.category:
             verdict = f"Right: {wanted}"
-        elif not one.right:
-            verdict = f"Not {LABELS[one.given]}, but {wanted}"
+        elif not explained.right:
+            verdict = f"Not {LABELS[explained.given]}, but {wanted}"
         text = Text.assemble(
-            (verdict, f"bold {palette.GREEN if one.right else palette.ORANGE}"),
-            (f"\n\n{plain_text(one.exercise.why, 600)}\n\n", palette.TEXT),
-            (f"{wanted}: {GUIDE[one.exercise.category].test}\n", palette.QUIET),
+            (verdict, f"bold {palette.GREEN if explained.right else palette.ORANGE}"),
+            (f"\n\n{plain_text(explained.exercise.why, 600)}\n\n", palette.TEXT),
+            (f"{wanted}: {GUIDE[explained.exercise.category].test}\n", palette.QUIET),
         )
         lines = list(text.wrap(self.app.console, width))[: max(1, height - 1)]
         return Text("\n").join([*lines, Text("any key continues", style=f"bold {palette.BLUE}")])
@@ -292,7 +292,7 @@ class SittingEnd(Showing[tuple[SittingView, tuple[str, ...]]]):
 
     def __init__(self, sessions: tuple[str, ...], release_key: str) -> None:
         super().__init__()
-        self._sessions = " ".join(shlex.quote(plain_text(_short(one), 300)) for one in sessions)
+        self._sessions = " ".join(shlex.quote(plain_text(_short(session), 300)) for session in sessions)
         self._release_key = release_key
 
     def draw(self, value: tuple[SittingView, tuple[str, ...]], width: int, height: int) -> Text:
@@ -348,8 +348,11 @@ def guide_text(keys: RaterKeys) -> Text:
                 (f"  {guide.short}\n", palette.QUIET),
                 (f"{guide.test}\n", palette.TEXT),
                 *(
-                    (f"  “{one.query}” “{one.response}”{f' ({one.seen})' if one.seen else ''}\n", palette.QUIET)
-                    for one in guide.examples
+                    (
+                        f"  “{example.query}” “{example.response}”{f' ({example.seen})' if example.seen else ''}\n",
+                        palette.QUIET,
+                    )
+                    for example in guide.examples
                 ),
                 (f"  beside it: {flags}\n" if flags else "", palette.VIOLET),
             )

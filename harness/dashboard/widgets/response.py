@@ -45,8 +45,8 @@ def slices(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float3
     if len(values) <= count:
         return values
     edges = np.linspace(0, len(values), count, endpoint=False).astype(int)
-    found: npt.NDArray[np.float32] = np.maximum.reduceat(values, edges)
-    return found
+    maxima: npt.NDArray[np.float32] = np.maximum.reduceat(values, edges)
+    return maxima
 
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -88,10 +88,10 @@ class ClipShape(Painted):
 
     @work(thread=True, exclusive=True, group="clip")
     def _read_clip(self, clip: Clip, folder: Path) -> None:
-        found = peaks(SessionFolder(folder).clips, clip)
-        gone = removals(folder).get(clip.name, "") if found is None else ""
+        clip_peaks = peaks(SessionFolder(folder).clips, clip)
+        gone = removals(folder).get(clip.name, "") if clip_peaks is None else ""
         if not get_current_worker().is_cancelled:
-            self.post_message(ClipRead(clip, found, gone))
+            self.post_message(ClipRead(clip, clip_peaks, gone))
 
     def on_clip_read(self, message: ClipRead) -> None:
         message.stop()
@@ -124,16 +124,16 @@ class ResponseTimes(Showing[FirstResponse]):
 
     DEFAULT_CSS = "ResponseTimes { height: 1fr; text-wrap: wrap; }"
 
-    def draw(self, found: FirstResponse, width: int, height: int) -> Text:
+    def draw(self, response: FirstResponse, width: int, height: int) -> Text:
         return Text.assemble(
             "after ",
-            (measured(found.latency), palette.TEXT),
+            (measured(response.latency), palette.TEXT),
             (" · ", palette.QUIET),
-            (seconds(found.clip.duration_s), palette.TEXT),
+            (seconds(response.clip.duration_s), palette.TEXT),
             (" long", palette.QUIET),
-            ("  cut" if found.truncated else "", palette.ORANGE),
+            ("  cut" if response.truncated else "", palette.ORANGE),
             ("\nour transcription: ", palette.QUIET),
-            (transcription(found), palette.TEXT),
+            (transcription(response), palette.TEXT),
             style=palette.QUIET,
         )
 

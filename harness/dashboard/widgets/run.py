@@ -113,14 +113,16 @@ class FramePanel(Painted):
         if progress.last_frame is None:
             return
         trial_id, take_number, number = progress.last_frame
-        found = progress.trial(trial_id)
-        take = next((one for one in found.takes if one.take == take_number), None) if found else None
-        if found is None or take is None:
+        trial = progress.trial(trial_id)
+        take = next((candidate for candidate in trial.takes if candidate.take == take_number), None) if trial else None
+        if trial is None or take is None:
             return
-        attempts = tuple(one for one in take.attempts if one.attempt <= number and _told_frame(one) is not None)
-        if (found.trial, attempts) == (self._trial, self._attempts):
+        attempts = tuple(
+            attempt for attempt in take.attempts if attempt.attempt <= number and _told_frame(attempt) is not None
+        )
+        if (trial.trial, attempts) == (self._trial, self._attempts):
             return
-        self._trial, self._attempts = found.trial, attempts
+        self._trial, self._attempts = trial.trial, attempts
         self.border_title = Content(f"{FRAME_TITLE}, ×{number}: {plain_text(trial_id, 80)}")
         self.refresh()
 
@@ -128,12 +130,15 @@ class FramePanel(Painted):
         if self._trial is None or not self._attempts:
             return Text("none yet", style=palette.QUIET)
         *before, last = self._attempts
-        head, *found = _last_frame(self._trial, last)
-        if 1 + len(found) > height:
-            found = _packed(found, width)
-        lines = [head, *found, *(_frame_before(self._trial, one) for one in reversed(before))]
-        if 1 + len(found) > height:
-            lines = [*lines[: height - 1], Text(f"… {1 + len(found) - height + 1} more lines", style=palette.QUIET)]
+        head, *part_lines = _last_frame(self._trial, last)
+        if 1 + len(part_lines) > height:
+            part_lines = _packed(part_lines, width)
+        lines = [head, *part_lines, *(_frame_before(self._trial, attempt) for attempt in reversed(before))]
+        if 1 + len(part_lines) > height:
+            lines = [
+                *lines[: height - 1],
+                Text(f"… {1 + len(part_lines) - height + 1} more lines", style=palette.QUIET),
+            ]
         return Text("\n").join(lines[:height])
 
 
@@ -152,17 +157,17 @@ def _packed(parts: Sequence[Text], width: int) -> list[Text]:
 
 
 def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
-    told, row = _told_frame(attempt), attempt.verdict
-    if told is None or row is None:
+    frame, row = _told_frame(attempt), attempt.verdict
+    if frame is None or row is None:
         return [Text()]
-    colour = palette.CYAN if told.right is None else palette.GREEN if told.right else palette.RED
-    head = Text(verdict_in_words(told), style=colour)
-    if told.source is EvidenceSource.OPERATOR:
+    colour = palette.CYAN if frame.right is None else palette.GREEN if frame.right else palette.RED
+    head = Text(verdict_in_words(frame), style=colour)
+    if frame.source is EvidenceSource.OPERATOR:
         head.append(", by the operator", style=palette.QUIET)
-    found = parts_of(trial, row)
-    if not found and told.intents is not None:
-        head.append(": nothing, as expected" if told.right else ": nothing", style=palette.QUIET)
-    return [head, *(_part(one) for one in found)]
+    parts = parts_of(trial, row)
+    if not parts and frame.intents is not None:
+        head.append(": nothing, as expected" if frame.right else ": nothing", style=palette.QUIET)
+    return [head, *(_part(part) for part in parts)]
 
 
 def _part(part: FramePart) -> Text:
@@ -179,10 +184,10 @@ def _part(part: FramePart) -> Text:
 
 def _frame_before(trial: Trial, attempt: AttemptProgress) -> Text:
     """The errors of an earlier attempt, on one line."""
-    told, row = _told_frame(attempt), attempt.verdict
-    wrong = [] if row is None else [one for one in parts_of(trial, row) if one.mark is not PartMark.RIGHT]
-    what = compared(wrong) or ("" if told is None else verdict_in_words(told))
-    return Text(f"×{attempt.attempt} {what}", style=palette.QUIET)
+    frame, row = _told_frame(attempt), attempt.verdict
+    wrong = [] if row is None else [part for part in parts_of(trial, row) if part.mark is not PartMark.RIGHT]
+    summary = compared(wrong) or ("" if frame is None else verdict_in_words(frame))
+    return Text(f"×{attempt.attempt} {summary}", style=palette.QUIET)
 
 
 LOWEST_DBFS = -80.0
@@ -267,31 +272,33 @@ class TotalsPanel(Painted):
             ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.overruns}"),
         ]
         if self._wake.planned:
-            queries = any(one.trial.listening is None for one in progress.trials)
+            queries = any(trial.trial.listening is None for trial in progress.trials)
             rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
         if progress.unread:
             rows.insert(0, ("NOT READ", f"{progress.unread} lines of devices"))
         if progress.unplaced:
             rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
         cells = [(f"{name:<{NAMES}}", palette.QUIET, value) for name, value in rows]
-        cells += [(f"{OUTCOME_WORDS[one]:<13}", palette.OUTCOMES[one], str(n)) for one, n in totals.by_outcome]
+        cells += [
+            (f"{OUTCOME_WORDS[outcome]:<13}", palette.OUTCOMES[outcome], str(n)) for outcome, n in totals.by_outcome
+        ]
         return Text("\n").join(Text.assemble((name, colour), (value, palette.TEXT)) for name, colour, value in cells)
 
 
 def _until_understood(progress: Progress) -> bool:
     """Whether some trials repeat until they are understood, and none until its words are recognised."""
-    asked = [one.trial for one in progress.trials if one.trial.listening is None]
-    return bool(asked) and all(trial.until_understood for trial in asked)
+    trials = [trial_progress.trial for trial_progress in progress.trials if trial_progress.trial.listening is None]
+    return bool(trials) and all(trial.until_understood for trial in trials)
 
 
 def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
-    if not any(one.trial.expects is not None for one in progress.trials):
+    if not any(trial.trial.expects is not None for trial in progress.trials):
         return
-    found = progress.totals.understood
-    yield "Frames", share(found.right)
-    yield "Intents", share(found.intents)
-    yield "Frame 1st", share(found.first_right)
-    tries = (f"{'never' if needed is None else needed}: {one.count}" for needed, one in found.attempts_needed)
+    figures = progress.totals.understood
+    yield "Frames", share(figures.right)
+    yield "Intents", share(figures.intents)
+    yield "Frame 1st", share(figures.first_right)
+    tries = (f"{'never' if needed is None else needed}: {tally.count}" for needed, tally in figures.attempts_needed)
     yield "Tries", "  ".join(tries) or "n/a"
 
 
@@ -352,7 +359,7 @@ class TrialList(RowList):
             self._names_for = 0
             self.fit()
         if self._following:
-            going = next((n for n, one in enumerate(self._trials) if one.state is TrialState.RUNNING), None)
+            going = next((n for n, trial in enumerate(self._trials) if trial.state is TrialState.RUNNING), None)
             last = next((n for n in reversed(range(self.count)) if self._trials[n].outcome is not None), 0)
             self._select(last if going is None else going)
         self.refresh()
@@ -387,16 +394,16 @@ class TrialList(RowList):
         self._select(self._selected)
 
     def line(self, index: int, width: int) -> Text:
-        one = self._trials[index]
+        trial = self._trials[index]
         chosen = index == self._selected
-        word, colour = self._outcome(one)
-        take = one.counting or one.current
+        word, colour = self._outcome(trial)
+        take = trial.counting or trial.current
         attempts = len(take.attempts) if take else 0
         deciding = take.deciding if take else None
         latency = deciding.verdict.latency if deciding and deciding.verdict else None
-        mark = "▶" if one.state is TrialState.RUNNING else "›" if chosen else " "
+        mark = "▶" if trial.state is TrialState.RUNNING else "›" if chosen else " "
         digits = max(2, len(str(self.count)))
-        text = Text(f"{mark}{one.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
+        text = Text(f"{mark}{trial.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
         # mark and number, outcome 13, attempts 3, latency 7; the name gets the rest
         names = self._names_within(max(8, min(LONGEST_NAME, width - digits - 26)))
         name_width = max(map(len, names))
@@ -407,26 +414,26 @@ class TrialList(RowList):
             (f"{seconds(latency.value_s) if latency else '':>7}", palette.TEXT),
         )
         text.append_text(cells)
-        response = one.response
+        response = trial.response
         if response is not None and response.judgment is not None and width >= 58:
             given = response.judgment
             text.append(f"  {LABELS[given.category] if given.category else given.status.value}", style=palette.BLUE)
         if width >= 64:
-            text.append(f"  {query_text(one.trial)}", style=palette.QUIET)
+            text.append(f"  {query_text(trial.trial)}", style=palette.QUIET)
         return highlighted(text, width) if chosen else text
 
     def _names_within(self, width: int) -> list[str]:
         if width != self._names_for:
-            self._names = short_names([one.trial.id for one in self._trials], width)
+            self._names = short_names([trial.trial.id for trial in self._trials], width)
             self._names_for = width
         return self._names
 
     @staticmethod
-    def _outcome(one: TrialProgress) -> tuple[str, str]:
-        if one.state is TrialState.RUNNING:
+    def _outcome(trial: TrialProgress) -> tuple[str, str]:
+        if trial.state is TrialState.RUNNING:
             return "running", palette.BLUE
-        if one.rerun_asked:
+        if trial.rerun_asked:
             return "once more", palette.BLUE
-        if one.outcome is None:
+        if trial.outcome is None:
             return "to come", palette.QUIET
-        return OUTCOME_WORDS[one.outcome], palette.OUTCOMES[one.outcome]
+        return OUTCOME_WORDS[trial.outcome], palette.OUTCOMES[trial.outcome]

@@ -68,10 +68,10 @@ class DraftLine(TextLine):
 class MessageLine(TextLine):
     """The answer to the last key, and a break when it is due."""
 
-    def show(self, said: str, colour: str, *, break_due: bool) -> None:
-        text = Text(plain_text(said, 300), style=colour)
+    def show(self, message: str, colour: str, *, break_due: bool) -> None:
+        text = Text(plain_text(message, 300), style=colour)
         if break_due:
-            text.append("  " if said else "", style=palette.QUIET)
+            text.append("  " if message else "", style=palette.QUIET)
             text.append("You have judged for a long time: take a short break.", style=palette.VIOLET)
         self.write(text)
 
@@ -90,10 +90,10 @@ class Trouble(Showing[tuple[str, str]]):
         super().show(value)
 
     def draw(self, value: tuple[str, str], width: int, height: int) -> Text:
-        what, remedy = (plain_text(one, 300) if one else "" for one in value)
+        problem, remedy = (plain_text(text, 300) if text else "" for text in value)
         return Text.assemble(
             ("NOT SAVED, so the response stays on screen\n", f"bold {palette.RED}"),
-            (f"{what}\n", palette.TEXT),
+            (f"{problem}\n", palette.TEXT),
             (remedy or "Press the key again when this is fixed.", palette.YELLOW),
         )
 
@@ -107,8 +107,8 @@ class OfferedKeys(Showing[tuple[tuple[str, str], ...]]):
 
     def draw(self, value: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
         lines, line = [], Text()
-        for one in value:
-            word = key_words((one,), "")
+        for pair in value:
+            word = key_words((pair,), "")
             if len(line) and line.cell_len + 2 + word.cell_len > width:
                 lines.append(line)
                 line = Text()

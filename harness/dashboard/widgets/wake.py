@@ -137,15 +137,15 @@ def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list
 
 def _columns(points: Sequence[Point], count: int) -> list[Point]:
     """The latest point at each of `count` equal steps from zero to the last."""
-    found: list[Point] = []
+    column_points: list[Point] = []
     index = 0
     whole = points[-1].after
     for column in range(count):
         at = whole * (column + 1) / count
         while index + 1 < len(points) and points[index + 1].after <= at * (1 + 1e-12):
             index += 1
-        found.append(points[index])
-    return found
+        column_points.append(points[index])
+    return column_points
 
 
 GLYPHS: dict[MarkKind, str] = {
@@ -203,7 +203,7 @@ def timeline(marks: Sequence[TimelineMark], width: int, now_s: float | None = No
     """
     columns = max(1, width - LABEL)
     if now_s is not None:
-        marks = [replace(one, end_s=min(one.end_s, now_s)) for one in marks if one.start_s <= now_s]
+        marks = [replace(mark, end_s=min(mark.end_s, now_s)) for mark in marks if mark.start_s <= now_s]
     span = span_s(marks, columns)
     text = Text(f"{f'−{short_span(span)}':>{LABEL - 1}} ", style=palette.QUIET)
     cells: list[tuple[str, str]] = [("·", palette.RULE)] * columns
@@ -287,10 +287,10 @@ def block_rows(view: View, width: int, room: int) -> list[Text]:
     devices = view.wake.devices
     if not devices:
         return [Text("no device listens yet", style=palette.QUIET)]
-    compared = [_compared(one) for one in view.comparisons]
+    compared = [_compared(comparison) for comparison in view.comparisons]
     each = (room - len(compared)) // len(devices)
-    figure_lines = next((one for one in (TALL, FULL) if lines_of(one) <= each), COMPACT)
-    settings = next((one.trial.listening.settings for one in view.progress.trials if one.trial.listening), None)
+    figure_lines = next((layout for layout in (TALL, FULL) if lines_of(layout) <= each), COMPACT)
+    settings = next((trial.trial.listening.settings for trial in view.progress.trials if trial.trial.listening), None)
     rows: list[Text] = []
     for device in devices:
         rows += _block(device, view, width, figure_lines, settings or WakeSettings())
@@ -340,12 +340,12 @@ def _around(interval: tuple[float, float] | None, value: float | None) -> tuple[
     return low, min(high, max(low, value or 0.0)), high
 
 
-def _compared(one: DevicePair) -> Text:
-    found = one.counts
-    first, second = plain_text(one.first, 14), plain_text(one.second, 14)
-    apart = f"only 1st {found.only_first}, only 2nd {found.only_second} · McNemar {p_is(found.p)}"
+def _compared(pair: DevicePair) -> Text:
+    counts = pair.counts
+    first, second = plain_text(pair.first, 14), plain_text(pair.second, 14)
+    apart = f"only 1st {counts.only_first}, only 2nd {counts.only_second} · McNemar {p_is(counts.p)}"
     head = f"{first} : {second}", f"bold {palette.TEXT}"
-    return Text.assemble(head, (f"  same {found.total}: {apart}", palette.TEXT))
+    return Text.assemble(head, (f"  same {counts.total}: {apart}", palette.TEXT))
 
 
 def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
@@ -428,10 +428,10 @@ def _figure(
         text.append(set_cell_size(f" {mark}", SCALE + 1), style=palette.QUIET)
         # Most urgent first: the end may be cut off.
         ordered = sorted(wanted, key=lambda limit: SEVERITY.index(limit.verdict), reverse=True)
-        for place, one in enumerate(ordered[index::lines]):
+        for place, limit in enumerate(ordered[index::lines]):
             text.append("  " if place else "", style=palette.QUIET)
-            text.append(f"{one.text} ", style=palette.TEXT)
-            text.append(one.verdict.in_words.partition(",")[0], style=COLOURS[one.verdict])
+            text.append(f"{limit.text} ", style=palette.TEXT)
+            text.append(limit.verdict.in_words.partition(",")[0], style=COLOURS[limit.verdict])
         rows.append(text)
     return rows
 

@@ -151,10 +151,10 @@ class BoardSession:
         self._end(now_s, complete=False)
         self.link.lose()
 
-    def used_by_another(self, what: str, now_s: float) -> None:
+    def used_by_another(self, reason: str, now_s: float) -> None:
         """Another program uses the board: nothing counts until that program has been quiet for a while."""
         self._used_s = now_s
-        self._outlet.lose(USED, what, named=True)  # report the reason before the sound that it cut off
+        self._outlet.lose(USED, reason, named=True)  # report the reason before the sound that it cut off
         self.lost(now_s)
 
     def prepared(self, waveform: Waveform) -> tuple[int, Pcm, EncodedSound] | None:
@@ -211,8 +211,8 @@ class BoardSession:
         self._ticked_s = now_s
         silent_s = now_s - self._heard_s
         # A frozen board accepts no more bytes on a line, so a ping cannot be sent either.
-        asked = self._wire.loses or self._pinged_s > self._heard_s
-        return self._silent(silent_s) if self.known and asked and silent_s > self._answer_limit_s else ""
+        is_asked = self._wire.loses or self._pinged_s > self._heard_s
+        return self._silent(silent_s) if self.known and is_asked and silent_s > self._answer_limit_s else ""
 
     def due(self, now_s: float) -> list[Outgoing]:
         """The messages to send now."""
@@ -260,7 +260,7 @@ class BoardSession:
         waits = [_TICK_S, self._schedule.wait_s(now_s), self._commands.wait_s(now_s), self.link.wait_s(now_s)]
         if self.playing is not None and self.playing.waiting is not None:
             waits.append(_LEFT_OVER_S / 10)
-        return 0.0 if self._acks else min(one for one in waits if one is not None)
+        return 0.0 if self._acks else min(wait_s for wait_s in waits if wait_s is not None)
 
     # Messages of the board
 
@@ -323,8 +323,8 @@ class BoardSession:
 
     def _contest(self, now_s: float) -> None:
         boots = " and ".join(self.boots.rivals)
-        what = f"two boards use this name (boots {boots}): switch one off, or rename it"
-        self._outlet.lose(BOARD, what, named=True)
+        reason = f"two boards use this name (boots {boots}): switch one off, or rename it"
+        self._outlet.lose(BOARD, reason, named=True)
         self.lost(now_s)
 
     def _greeted(self, hello: messages.BoardHello, at: Stamp) -> None:
@@ -346,9 +346,9 @@ class BoardSession:
         self.hello, self._hello_at, self._asks_hello = hello, at, False
         if not self.known or self._asks_sync:
             self._meet(hello, now_s)
-        for one in [one for one in self._put_away if one[0].boot == hello.boot]:
-            self._put_away.remove(one)
-            self._take_event(*one)
+        for entry in [entry for entry in self._put_away if entry[0].boot == hello.boot]:
+            self._put_away.remove(entry)
+            self._take_event(*entry)
 
     def _meet(self, hello: messages.BoardHello, now_s: float) -> None:
         self._end(now_s, complete=False)
@@ -374,10 +374,10 @@ class BoardSession:
             # Report the restart before the sound that it cut off, so that the session knows the reason.
             words = f"boot {boot}" if self._wire.loses else "its boot id changed"
             starts = [
-                told.message.detail
-                for told, _ in self._put_away
-                if told.boot == boot
-                if isinstance(told.message, messages.StatusEvent) and told.message.state is DeviceState.STARTED
+                event.message.detail
+                for event, _ in self._put_away
+                if event.boot == boot
+                if isinstance(event.message, messages.StatusEvent) and event.message.state is DeviceState.STARTED
             ]
             self._tell_started(boot, at, next(iter(starts), words))
         self._start_told = boot  # the first boot, and a boot that returns, is not a restart
@@ -449,8 +449,8 @@ class BoardSession:
                 return
             case AudioAnswer.FOREIGN:
                 if self._last_ack is not None and ack.next >= self._last_ack.next:
-                    what = f"the board expects sample {ack.next}, which the harness never sent: two programs use it"
-                    self.used_by_another(what, now_s)
+                    reason = f"the board expects sample {ack.next}, which the harness never sent: two programs use it"
+                    self.used_by_another(reason, now_s)
                 return  # otherwise a later one has overtaken it
             case AudioAnswer.ADVANCED:
                 self._progress_s = now_s

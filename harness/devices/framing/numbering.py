@@ -63,7 +63,7 @@ class Boots:
         known, before = self.known(boot), self.current
         self._alive_s[boot] = now_s
         if self.rivals:
-            alive = tuple(one for one, at_s in self._alive_s.items() if now_s - at_s < QUIET_S)
+            alive = tuple(other_boot for other_boot, at_s in self._alive_s.items() if now_s - at_s < QUIET_S)
             if len(alive) > 1 or now_s - self._contested_s < QUIET_S:
                 return Met.RIVALS
             self.rivals = ()
@@ -195,7 +195,7 @@ class ResentEvents:
         gone = max(0, first - self._expected)
         self._expected += gone
         self.missing += gone
-        self._waiting = {number: one for number, one in self._waiting.items() if number >= self._expected}
+        self._waiting = {number: event for number, event in self._waiting.items() if number >= self._expected}
         return gone
 
 

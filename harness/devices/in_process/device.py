@@ -57,19 +57,19 @@ def wakes_in(
     False accepts are a Poisson process over the whole sound, including its phrases.
     """
     chance = random.Random(seed)
-    found: list[WakeAt] = []
+    wakes: list[WakeAt] = []
     missed = chance.random() < miss_share
     if phrase is not None:
-        found += [WakeAt(ends_s + WAKES_AFTER_S, 1.0, phrase.text) for ends_s in phrase.also_ends_s]
+        wakes += [WakeAt(ends_s + WAKES_AFTER_S, 1.0, phrase.text) for ends_s in phrase.also_ends_s]
         if not missed:
-            found.append(WakeAt(phrase.wakes_s, round(chance.uniform(0.7, 1.0), 3), phrase.text))
+            wakes.append(WakeAt(phrase.wakes_s, round(chance.uniform(0.7, 1.0), 3), phrase.text))
     at_s = 0.0
     while false_per_hour > 0:
         at_s += chance.expovariate(1.0) * (3600 / false_per_hour)  # infinite for a rate near 0: late enough
         if at_s >= duration_s:
             break
-        found.append(WakeAt(at_s, round(chance.uniform(0.5, 0.8), 3), phrase.text if phrase else ""))
-    return tuple(sorted(found))
+        wakes.append(WakeAt(at_s, round(chance.uniform(0.5, 0.8), 3), phrase.text if phrase else ""))
+    return tuple(sorted(wakes))
 
 
 FRAME_S = 0.01

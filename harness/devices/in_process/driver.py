@@ -344,7 +344,10 @@ class InProcess:
         line: bool,
     ) -> None:
         """Schedules the wake events of this connection's device in a sound, and proofs of listening every 5 s."""
-        phrase = next((one._phrases[waveform_sha] for one in room.present if waveform_sha in one._phrases), None)
+        phrase = next(
+            (connection._phrases[waveform_sha] for connection in room.present if waveform_sha in connection._phrases),
+            None,
+        )
         options = self.options
         if phrase is None and not options.false_accepts_per_hour and not line:
             return
@@ -425,15 +428,17 @@ class InProcess:
             last = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
             wake = stimulus.span_s(Role.WAKE_PHRASE)
             phrase, opening = trial.listening.phrase, trial.recipe.opening
-            said = (
+            scripted_phrase = (
                 ScriptedPhrase(phrase, wake[1], trial.reference, last[1]) if wake else ScriptedPhrase(phrase, last[1])
             )
             others = [span for role in (Role.OPENING, Role.CLOSING) if (span := stimulus.span_s(role))]
             if opening is not None:
                 begins_s = (wake or last)[0]
                 sounds_s = (begins_s - opening.pause_s, begins_s) if opening.sounds else None
-                said = replace(said, also_ends_s=tuple(ends_s for _, ends_s in others), sounds_s=sounds_s)
-            self.expect(sha, said)
+                scripted_phrase = replace(
+                    scripted_phrase, also_ends_s=tuple(ends_s for _, ends_s in others), sounds_s=sounds_s
+                )
+            self.expect(sha, scripted_phrase)
 
     def _reach_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
         connection, ear = room.connection, room.ear
@@ -474,8 +479,8 @@ class InProcess:
             begins_s = query_end_s + (doing.answers_after_s or 0.0)
             ends_s = room.air.sound("device", begins_s, babble(doing.phrase)).ends_s
             device.spoke(ends_s)
-            said = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(doing, remembers))
-            connection._report(ObservationKind.RESPONSE, said)
+            response = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(doing, remembers))
+            connection._report(ObservationKind.RESPONSE, response)
             began = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
             room.air.at(begins_s + NOTICED_S, "device", lambda: ear._tell(began))
             ended = SpeechEnded(ear.id, Stamp(ends_s, 0.01))
@@ -491,11 +496,11 @@ class InProcess:
 
     # Faults, to test how a session handles them
 
-    def lose_link(self, what: str) -> None:
+    def lose_link(self, reason: str) -> None:
         """Simulates a lost device: the sound ends, LinkLost follows, and `play` and `cut` refuse."""
         self.stop()
         self._lost = True
-        self._tell(LinkLost(self.id, Stamp(self._clock.now_s()), what))
+        self._tell(LinkLost(self.id, Stamp(self._clock.now_s()), reason))
 
     def mend_link(self) -> None:
         """Ends `lose_link`."""

@@ -98,67 +98,67 @@ class _Fields:
         self._document = document
 
     def boot(self) -> str:
-        found = self._document.get("boot")
-        if isinstance(found, str) and 0 < len(found) <= 32:
-            return found
-        if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < _U64:
-            return f"{found:08x}"
+        boot = self._document.get("boot")
+        if isinstance(boot, str) and 0 < len(boot) <= 32:
+            return boot
+        if isinstance(boot, int) and not isinstance(boot, bool) and 0 <= boot < _U64:
+            return f"{boot:08x}"
         raise Unmapped("no boot id")
 
     def number(self, name: str, low: int = 0, high: int = _U64) -> int:
-        found = self._document.get(name)
-        if not isinstance(found, int) or isinstance(found, bool) or not low <= found < high:
+        number = self._document.get(name)
+        if not isinstance(number, int) or isinstance(number, bool) or not low <= number < high:
             raise Unmapped(f"`{name}` is not a whole number in its range")
-        return found
+        return number
 
     def optional_number(self, name: str) -> int | None:
         return self.number(name) if self._document.get(name) is not None else None
 
     def text(self, name: str) -> str:
-        found = self._document.get(name)
-        if not isinstance(found, str):
+        text = self._document.get(name)
+        if not isinstance(text, str):
             raise Unmapped(f"`{name}` is not text")
-        return found
+        return text
 
     def optional_text(self, name: str) -> str:
         return self.text(name) if self._document.get(name) is not None else ""
 
     def texts(self, name: str) -> tuple[str, ...]:
-        found = self._document.get(name, [])
-        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        texts = self._document.get(name, [])
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise Unmapped(f"`{name}` is not a list of texts")
-        return tuple(one for one in found if isinstance(one, str))
+        return tuple(text for text in texts if isinstance(text, str))
 
     def flag(self, name: str, *, default: bool | None = None) -> bool:
-        found = self._document.get(name, default)
-        if isinstance(found, bool):
-            return found
-        if isinstance(found, int) and found in (0, 1):
-            return bool(found)
+        flag = self._document.get(name, default)
+        if isinstance(flag, bool):
+            return flag
+        if isinstance(flag, int) and flag in (0, 1):
+            return bool(flag)
         raise Unmapped(f"`{name}` is not true or false")
 
     def score(self) -> float | None:
-        found = self._document.get("score")
-        if found is None:
+        score = self._document.get("score")
+        if score is None:
             return None
-        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
+        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
             raise Unmapped("`score` is not a number from 0 to 1")
-        return float(found)
+        return float(score)
 
     def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
         """An object of texts, or a list of objects with name and value."""
-        found = self._document.get(name)
-        match found:
+        content = self._document.get(name)
+        match content:
             case None:
                 items: list[tuple[PlainValue, PlainValue]] = []
             case dict():
-                items = list(found.items())
+                items = list(content.items())
             case list():
-                items = [(slot.get("name"), slot.get("value")) for slot in found if isinstance(slot, dict)]
+                items = [(slot.get("name"), slot.get("value")) for slot in content if isinstance(slot, dict)]
             case _:
                 raise Unmapped(f"`{name}` must be names with values")
         pairs = tuple((key, value) for key, value in items if isinstance(key, str) and isinstance(value, str))
-        if len(pairs) != len(items) or (isinstance(found, list) and len(found) != len(items)):
+        if len(pairs) != len(items) or (isinstance(content, list) and len(content) != len(items)):
             raise Unmapped(f"`{name}` must be names with values")
         return pairs
 
@@ -197,8 +197,8 @@ class Feeding:
 
     def stranger(self, topic: str, payload: bytes) -> str:
         """What another program sent; "" for the harness's own messages, and for queries, which change nothing."""
-        what = GIVEN.get(topic, "")
-        if not what:
+        description = GIVEN.get(topic, "")
+        if not description:
             return ""
         if topic in ("in/text", "in/set"):
             try:
@@ -206,14 +206,14 @@ class Feeding:
             except Unmapped:
                 return ""  # the board does not accept it either
             ours = isinstance(document, dict) and document.get("by") == self._owner
-            return "" if ours else what
+            return "" if ours else description
         if topic == "in/audio" and len(payload) >= _FIRST_SAMPLE.size:
             (first,) = _FIRST_SAMPLE.unpack_from(payload)
             if first == PROBE_SAMPLE:
                 return ""
         mark = _mark(topic, payload)
         if mark not in self._given:
-            return what
+            return description
         self._given[mark] -= 1
         if not self._given[mark]:
             del self._given[mark]
@@ -309,8 +309,8 @@ class BoardAtBroker:
     def take_given(self, topic: str, payload: bytes) -> None:
         """Takes the echo of a message on `vh/<device>/in/…`, from the harness or another program."""
         with self._changed:
-            if what := self._feeding.stranger(topic, payload):
-                text = f"another program sends this board {what} (vh/…/{topic}): two programs use it"
+            if description := self._feeding.stranger(topic, payload):
+                text = f"another program sends this board {description} (vh/…/{topic}): two programs use it"
                 self.session.used_by_another(text, self._now_s())
 
     def reset(self) -> None:

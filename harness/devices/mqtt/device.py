@@ -163,7 +163,7 @@ class MqttDevice:
     @staticmethod
     def source(options: MqttOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> MqttSource:
         """The messages on the topics; InputError when there are no topics."""
-        topics = topics or tuple(sorted({one.topic for one in for_device(profile.mappings, device)}))
+        topics = topics or tuple(sorted({mapping.topic for mapping in for_device(profile.mappings, device)}))
         if not topics:
             raise InputError(
                 f"the profile {profile.id} has no topics", remedy="Name topics to subscribe to: --topic 'prefix/#'"
@@ -326,9 +326,9 @@ class MqttDevice:
             board.close()
         if hermes is not None:
             hermes.close()
-        for one in (watch, link):
-            if one is not None:
-                one.close()
+        for connection in (watch, link):
+            if connection is not None:
+                connection.close()
 
     # Sound and text for the device
 
@@ -418,10 +418,10 @@ class MqttDevice:
     def _broker_owes(self) -> float:
         return self._link.silent_s if self._link is not None else 0.0
 
-    def _down(self, what: str) -> None:
+    def _down(self, reason: str) -> None:
         if self._board is not None:
             # Report the loss before the sound that it cut off, so that the session knows the reason.
-            self._outlet.lose(BOARD, what)
+            self._outlet.lose(BOARD, reason)
             self._board.link_down()
         if self._hermes is not None:
             self._hermes.link_down()
@@ -429,7 +429,7 @@ class MqttDevice:
             self._lease.link_down()
         self._pace.cut()
         self._beat_s = None  # silence while the broker is gone means nothing
-        self._outlet.lose("broker", what)
+        self._outlet.lose("broker", reason)
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
         if self._lease is not None and topic == f"vh/{self._device}/{lease.TOPIC}":
@@ -442,8 +442,8 @@ class MqttDevice:
             return
         if len(payload) > MAX_PAYLOAD_BYTES:
             self.too_long += 1
-            what = f"a message on {topic} has {len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}"
-            self._outlet.tell(Unread(self.id, at, what))
+            problem = f"a message on {topic} has {len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}"
+            self._outlet.tell(Unread(self.id, at, problem))
             return
         board, hermes = self._board, self._hermes
         if hermes is not None and topic in hermes.topics:
@@ -455,7 +455,10 @@ class MqttDevice:
             self.duplicates = board.session.counted_repeats
             return
         if self._heartbeat is not None and topic_matches(self._beat_rule[0].topic, topic):
-            if any(isinstance(one, ListeningProved) for one in observations(self._beat_rule, topic, payload, at, "")):
+            if any(
+                isinstance(observation, ListeningProved)
+                for observation in observations(self._beat_rule, topic, payload, at, "")
+            ):
                 self._beat_s = at.at_s
                 self._outlet.back(_HEARTBEAT)
             return
@@ -473,21 +476,26 @@ class MqttDevice:
         if judged.duplicate:
             self.duplicates += 1
             return ()
-        if judged.late and any(isinstance(one, Status) and one.state is DeviceState.GONE for one in seen):
+        if judged.late and any(
+            isinstance(observation, Status) and observation.state is DeviceState.GONE for observation in seen
+        ):
             # The last will of an earlier boot: the device is already back.
             return (LogLine(self.id, at, f"from an earlier boot: {shown(payload)}"),)
-        told: list[Observation] = []
-        says_so = any(isinstance(one, Status) and one.state in (DeviceState.STARTED, DeviceState.GONE) for one in seen)
+        remarks: list[Observation] = []
+        says_so = any(
+            isinstance(observation, Status) and observation.state in (DeviceState.STARTED, DeviceState.GONE)
+            for observation in seen
+        )
         if judged.rebooted and not says_so:
-            told.append(Status(self.id, at, DeviceState.STARTED, "its boot id changed"))
+            remarks.append(Status(self.id, at, DeviceState.STARTED, "its boot id changed"))
         if judged.beside:
             text = (
                 f"two devices use one name: an earlier boot continues beside boot {judged.beside}. Rename one of them"
             )
-            told.append(LogLine(self.id, at, text))
+            remarks.append(LogLine(self.id, at, text))
         if judged.missing:
-            told.append(LogLine(self.id, at, f"messages missing before this one: {judged.missing}"))
-        return (*told, *seen)
+            remarks.append(LogLine(self.id, at, f"messages missing before this one: {judged.missing}"))
+        return (*remarks, *seen)
 
 
 class MqttSource:
@@ -515,8 +523,8 @@ class MqttSource:
     def _up(self) -> None:
         self.trouble = self._link.rival
 
-    def _down(self, what: str) -> None:
-        self.trouble = what
+    def _down(self, reason: str) -> None:
+        self.trouble = reason
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
         self.queue.put(HeardBytes(at, threads.wall(), payload, topic, retained))

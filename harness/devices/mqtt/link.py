@@ -467,14 +467,14 @@ class BrokerLink:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def _lose(self, what: str) -> None:
+    def _lose(self, reason: str) -> None:
         if self._pulse is not None:
             self._pulse.lose()
         with self._lock:
             if self._lost or self._closing or not self._subscribed.is_set():
                 return
             self._lost = True
-        self._events.down(what)
+        self._events.down(reason)
 
     def _published(self, _: mqtt.Client, __: object, number: int, *___: object) -> None:
         if self._pulse is not None:

@@ -32,8 +32,8 @@ def _expression(text: str) -> str:
 
 def _line(text: str) -> str:
     if len(text) > MAX_SAMPLE or any(letter < " " for letter in text):
-        what = f"not a single line of at most {MAX_SAMPLE} characters"
-        raise wrong(what, "Write several lines as a list; ESC as \\e, bytes \\x00")
+        problem = f"not a single line of at most {MAX_SAMPLE} characters"
+        raise wrong(problem, "Write several lines as a list; ESC as \\e, bytes \\x00")
     return text
 
 

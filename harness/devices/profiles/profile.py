@@ -55,23 +55,23 @@ _NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT, 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
-def check_rules(written: Plain, found: Findings) -> None:
+def check_rules(written: Plain, findings: Findings) -> None:
     """Adds the problems of each mapping, line rule and sample whose keys are valid."""
-    for number, one in enumerate(_entries(written, "mappings")):
-        if mapping := attempt(MappingKeys, one):
-            _check_mapping(mapping, ("mappings", number), found)
-    for number, one in enumerate(_entries(written, "lines")):
-        if line := attempt(LineKeys, one):
-            _check_line(line, ("lines", number), found)
-    for number, one in enumerate(_entries(written, "thresholds")):
-        if threshold := attempt(ThresholdKeys, one):
-            _check_threshold(threshold, ("thresholds", number), found)
-    for number, one in enumerate(_entries(written, "samples")):
-        if sample := attempt(SampleKeys, one):
-            _check_sample(sample, ("samples", number), found)
+    for number, entry in enumerate(_entries(written, "mappings")):
+        if mapping := attempt(MappingKeys, entry):
+            _check_mapping(mapping, ("mappings", number), findings)
+    for number, entry in enumerate(_entries(written, "lines")):
+        if line := attempt(LineKeys, entry):
+            _check_line(line, ("lines", number), findings)
+    for number, entry in enumerate(_entries(written, "thresholds")):
+        if threshold := attempt(ThresholdKeys, entry):
+            _check_threshold(threshold, ("thresholds", number), findings)
+    for number, entry in enumerate(_entries(written, "samples")):
+        if sample := attempt(SampleKeys, entry):
+            _check_sample(sample, ("samples", number), findings)
 
 
-def check_whole(keys: ProfileKeys, found: Findings, lines_of: Sequence[DeviceProfile] = ()) -> None:
+def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[DeviceProfile] = ()) -> None:
     """Adds contradictions between the sections of a profile."""
     yielded = {rule.kind for rule in keys.mappings} | {rule.kind for rule in keys.lines}
     for profile in lines_of:
@@ -79,18 +79,18 @@ def check_whole(keys: ProfileKeys, found: Findings, lines_of: Sequence[DevicePro
     for number, kind in enumerate(keys.reports):
         if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
             remedy = f"Add a rule of kind {kind.value}, or remove it from `reports`"
-            found.add(("reports", number), f"`reports` lists {kind.value!r}, but no rule gives it", remedy)
+            findings.add(("reports", number), f"`reports` lists {kind.value!r}, but no rule gives it", remedy)
     mute = bool(yielded) and ObservationKind.STATUS not in yielded and keys.console.framing is not Framing.VH
     if keys.listening_states and mute:
         remedy = "Add one, or remove `listening_states`"
-        found.add(("listening_states",), "`listening_states` needs a rule of kind status", remedy, key=True)
+        findings.add(("listening_states",), "`listening_states` needs a rule of kind status", remedy, key=True)
     console = keys.console
     if (console.time is None) != (console.clock is ClockKind.NONE):
-        found.add(("console",), "`time` and `clock` are needed together", "Write both or neither", key=True)
+        findings.add(("console",), "`time` and `clock` are needed together", "Write both or neither", key=True)
     elif console.time is not None and "time" not in regex.compile(console.time).groupindex:
-        found.add(("console", "time"), "the expression has no group `time`", "Write (?P<time>…) in it")
+        findings.add(("console", "time"), "the expression has no group `time`", "Write (?P<time>…) in it")
     if (frames := keys.frames) and frames.body_from < len(bytes.fromhex(frames.head)):
-        found.add(
+        findings.add(
             ("frames", "body_from"),
             "the body starts inside the head",
             "Count `body_from` from the first byte of the head",
@@ -98,7 +98,7 @@ def check_whole(keys: ProfileKeys, found: Findings, lines_of: Sequence[DevicePro
     for number, sample in enumerate(keys.samples):
         if sample.topic is not None and not (console.topic or any(rule.topic for rule in keys.mappings)):
             remedy = "Add mappings, or write `lines` in the sample"
-            found.add(
+            findings.add(
                 ("samples", number, "topic"),
                 "the sample is a message, but the profile has no `mappings`",
                 remedy,
@@ -121,53 +121,55 @@ def _entries(written: Plain, key: str) -> list[Plain]:
     return entries if isinstance(entries, list) else []
 
 
-def _check_mapping(rule: MappingKeys, at: At, found: Findings) -> None:
+def _check_mapping(rule: MappingKeys, at: At, findings: Findings) -> None:
     slots = tuple(name for name in rule.fields if rule.kind is ObservationKind.INTENT and name.startswith(SLOT))
-    _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), at, found)
+    _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), at, findings)
     if (rule.topic is None) == (rule.type is None):
         remedy = "Write `topic` for MQTT, or `type` for lines of JSON"
-        found.add(at, "a mapping needs either a `topic` or a `type`", remedy, key=True)
+        findings.add(at, "a mapping needs either a `topic` or a `type`", remedy, key=True)
     captured = _PLACEHOLDER.findall(rule.type or "")
-    _check_fields(rule.kind, tuple(captured), at, found, under="type")
+    _check_fields(rule.kind, tuple(captured), at, findings, under="type")
     if rule.match is not None:
         if rule.type is not None:
-            found.add((*at, "match"), "`match` applies to text, but `type` to JSON", "Remove one of them", key=True)
-        _check_groups(rule, (rule.match,), at, found)
+            findings.add((*at, "match"), "`match` applies to text, but `type` to JSON", "Remove one of them", key=True)
+        _check_groups(rule, (rule.match,), at, findings)
         if rule.when:
-            found.add((*at, "when"), "`when` applies to JSON, but `match` to text", "Remove one of them", key=True)
+            findings.add((*at, "when"), "`when` applies to JSON, but `match` to text", "Remove one of them", key=True)
     for name, pointer in rule.fields.items() if rule.match is None else ():
         if not is_pointer(pointer):
-            found.add((*at, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
+            findings.add((*at, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
     needed = REQUIRED.get(rule.kind)
     if needed and rule.match is None and (rule.fields or rule.type) and needed not in {*rule.fields, *captured}:
         remedy = f"Add `{needed}: /pointer` to `fields`"
-        found.add(at, f"a mapping of kind {rule.kind.value} needs the field {needed!r}", remedy)
-    _check_values(rule.kind, rule.values, at, found)
+        findings.add(at, f"a mapping of kind {rule.kind.value} needs the field {needed!r}", remedy)
+    _check_values(rule.kind, rule.values, at, findings)
 
 
-def _check_line(rule: LineKeys, at: At, found: Findings) -> None:
-    _check_fields(rule.kind, tuple(rule.fields), at, found)
-    _check_values(rule.kind, rule.values, at, found)
-    groups = _check_groups(rule, (rule.match, *rule.more), at, found)
+def _check_line(rule: LineKeys, at: At, findings: Findings) -> None:
+    _check_fields(rule.kind, tuple(rule.fields), at, findings)
+    _check_values(rule.kind, rule.values, at, findings)
+    groups = _check_groups(rule, (rule.match, *rule.more), at, findings)
     for group in rule.when:
         if group not in groups:
-            what, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
-            found.add((*at, "when", group), what, remedy, key=True)
+            problem, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
+            findings.add((*at, "when", group), problem, remedy, key=True)
     if rule.kind is ObservationKind.STATUS and not rule.values and "{" not in (state := rule.fields.get("state", "{")):
-        _check_state(state, (*at, "fields", "state"), found)
+        _check_state(state, (*at, "fields", "state"), findings)
     if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
         remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another unit"
-        found.add(at, "a group `time` and the key `clock` are needed together", remedy)
+        findings.add(at, "a group `time` and the key `clock` are needed together", remedy)
     if rule.until is not None and not rule.more:
-        found.add((*at, "until"), "`until` needs `more`", "Add `more`, or remove it", key=True)
+        findings.add((*at, "until"), "`until` needs `more`", "Add `more`, or remove it", key=True)
     if rule.block is not None and not any(
-        {"phrase", "score"} <= set(regex.compile(one).groupindex) for one in rule.more
+        {"phrase", "score"} <= set(regex.compile(expression).groupindex) for expression in rule.more
     ):
         remedy = "Write an expression with (?P<phrase>…) and (?P<score>…) under `more`"
-        found.add((*at, "block"), "`block` needs an expression with a phrase and a score in `more`", remedy, key=True)
+        findings.add(
+            (*at, "block"), "`block` needs an expression with a phrase and a score in `more`", remedy, key=True
+        )
 
 
-def _check_threshold(rule: ThresholdKeys, at: At, found: Findings) -> None:
+def _check_threshold(rule: ThresholdKeys, at: At, findings: Findings) -> None:
     groups = set(regex.compile(rule.match).groupindex) if rule.match else None
     used: set[str] = set()
     for name, state in rule.states.items():
@@ -176,74 +178,79 @@ def _check_threshold(rule: ThresholdKeys, at: At, found: Findings) -> None:
             where = (*at, "states", name, "when", number)
             if groups is not None and number not in groups:
                 remedy = nearest(number, sorted(groups), listed="Groups")
-                found.add(where, f"`match` has no group {number!r}", remedy, key=True)
+                findings.add(where, f"`match` has no group {number!r}", remedy, key=True)
             if ends.from_ is None and ends.to is None:
-                found.add(where, "the range has no end", "Write {from: NUMBER}, {to: NUMBER} or both")
+                findings.add(where, "the range has no end", "Write {from: NUMBER}, {to: NUMBER} or both")
             elif ends.from_ is not None and ends.to is not None and ends.from_ > ends.to and number != "hue":
-                what = f"`from` {exact(ends.from_)} is above `to` {exact(ends.to)}"
-                found.add(where, what, "Swap them; only the range of a hue may go past 360")
+                problem = f"`from` {exact(ends.from_)} is above `to` {exact(ends.to)}"
+                findings.add(where, problem, "Swap them; only the range of a hue may go past 360")
     if not used:
-        found.add((*at, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True)
+        findings.add(
+            (*at, "states"), "no state has a condition", "Write STATE: {when: {NUMBER: {from: 500}}}", key=True
+        )
     for number in rule.hysteresis:
         if number not in used:
             remedy = nearest(number, sorted(used), listed="Numbers")
-            found.add((*at, "hysteresis", number), f"no state uses the number {number!r}", remedy, key=True)
+            findings.add((*at, "hysteresis", number), f"no state uses the number {number!r}", remedy, key=True)
 
 
-def _check_groups(rule: LineKeys | MappingKeys, expressions: Sequence[str], at: At, found: Findings) -> set[str]:
+def _check_groups(rule: LineKeys | MappingKeys, expressions: Sequence[str], at: At, findings: Findings) -> set[str]:
     """The groups of the expressions. Adds problems: unknown groups in fields, and missing required fields."""
     groups = {name for text in expressions for name in regex.compile(text).groupindex}
     for name, template in rule.fields.items():
         for group in _PLACEHOLDER.findall(template):
             if group not in groups:
-                what, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
-                found.add((*at, "fields", name), what, remedy)
+                problem, remedy = (
+                    f"no expression has a group {group!r}",
+                    nearest(group, sorted(groups), listed="Groups"),
+                )
+                findings.add((*at, "fields", name), problem, remedy)
     needed = REQUIRED.get(rule.kind)
     if needed and needed not in groups and needed not in rule.fields:
         remedy = f"Name a group (?P<{needed}>…), or write `fields: {{{needed}: …}}`"
-        found.add(at, f"a rule of kind {rule.kind.value} needs the field {needed!r}", remedy)
+        findings.add(at, f"a rule of kind {rule.kind.value} needs the field {needed!r}", remedy)
     return groups
 
 
 def _check_fields(
-    kind: ObservationKind, names: tuple[str, ...], at: At, found: Findings, under: str = "fields"
+    kind: ObservationKind, names: tuple[str, ...], at: At, findings: Findings, under: str = "fields"
 ) -> None:
     allowed = FIELDS[kind]
     for name in names:
         if name not in allowed:
-            what = f"an observation of kind {kind.value} has no field {name!r}"
+            problem = f"an observation of kind {kind.value} has no field {name!r}"
             where = (*at, under, name) if under == "fields" else (*at, under)
-            found.add(where, what, nearest(name, allowed, listed="Fields"), key=under == "fields")
+            findings.add(where, problem, nearest(name, allowed, listed="Fields"), key=under == "fields")
 
 
-def _check_values(kind: ObservationKind, values: dict[str, str], at: At, found: Findings) -> None:
+def _check_values(kind: ObservationKind, values: dict[str, str], at: At, findings: Findings) -> None:
     if values and kind not in _NAMED:
-        what = f"kind {kind.value} has no `values`; only status, wake, intent and state have"
-        found.add((*at, "values"), what, "Remove them", key=True)
+        problem = f"kind {kind.value} has no `values`; only status, wake, intent and state have"
+        findings.add((*at, "values"), problem, "Remove them", key=True)
     elif kind is ObservationKind.STATUS:
         for theirs, ours in values.items():
-            _check_state(ours, (*at, "values", theirs), found)
+            _check_state(ours, (*at, "values", theirs), findings)
 
 
-def _check_state(state: str, at: At, found: Findings) -> None:
+def _check_state(state: str, at: At, findings: Findings) -> None:
     if state not in STATES:
-        found.add(at, f"{state!r} is not a state", nearest(state, STATES))
+        findings.add(at, f"{state!r} is not a state", nearest(state, STATES))
 
 
-def _check_sample(sample: SampleKeys, at: At, found: Findings) -> None:
+def _check_sample(sample: SampleKeys, at: At, findings: Findings) -> None:
     ways = [bool(sample.lines) or sample.bytes is not None, sample.topic is not None]
     if sum(ways) != 1:
-        found.add(
+        findings.add(
             at,
             "a sample needs either console text or a message",
             "Write `lines` (or `bytes`), or `topic` with `payload`",
         )
-    for number, one in enumerate(sample.gives):
-        allowed = (*FIELDS[one.kind], "device_s")
-        for name in one.model_fields_set - {"kind"}:
+    for number, observation in enumerate(sample.gives):
+        allowed = (*FIELDS[observation.kind], "device_s")
+        for name in observation.model_fields_set - {"kind"}:
             if name not in allowed:
-                what = f"an observation of kind {one.kind.value} has no field {name!r}"
-                found.add((*at, "gives", number, name), what, nearest(name, allowed, listed="Fields"), key=True)
+                problem = f"an observation of kind {observation.kind.value} has no field {name!r}"
+                findings.add((*at, "gives", number, name), problem, nearest(name, allowed, listed="Fields"), key=True)
 
 
 _ESCAPE = re.compile(rb"\\(e|x[0-9a-fA-F]{2})")
@@ -262,19 +269,19 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
     A relative path starts at `beside`. named_by: the profile that takes this one's lines.
     """
     path = find_profile(path_or_id, beside=beside)
-    sha256, written, found = written_in(path, FileKind.DEVICE, ProfileKeys, _of_payload)
-    check_rules(written, found)
-    found.refuse()
+    sha256, written, findings = written_in(path, FileKind.DEVICE, ProfileKeys, _of_payload)
+    check_rules(written, findings)
+    findings.refuse()
     keys = ProfileKeys.model_validate(written)
     if keys.lines_of and named_by:
-        what = f"{named_by!r} takes lines of this profile, which takes lines of others itself"
-        found.add(("lines_of",), what, f"Name all of them in {named_by!r}", key=True)
-        found.refuse()
-    lines_of = tuple(_lines_of(name, keys, number, beside, found) for number, name in enumerate(keys.lines_of))
+        problem = f"{named_by!r} takes lines of this profile, which takes lines of others itself"
+        findings.add(("lines_of",), problem, f"Name all of them in {named_by!r}", key=True)
+        findings.refuse()
+    lines_of = tuple(_lines_of(name, keys, number, beside, findings) for number, name in enumerate(keys.lines_of))
     lines = (*map(_line, keys.lines), *(line for profile in lines_of for line in profile.lines))
     own_messages = tuple(_mapping(rule) for rule in keys.mappings if rule.type)
-    check_whole(keys, found, lines_of)
-    found.refuse()
+    check_whole(keys, findings, lines_of)
+    findings.refuse()
     return DeviceProfile(
         id=keys.device,
         title=keys.title or keys.device,
@@ -301,17 +308,18 @@ def load_profile(path_or_id: Path | str, *, beside: Path, named_by: str = "") ->
         audio=AudioInput(keys.audio.dialogue, keys.audio.rate_hz, keys.audio.topic) if keys.audio else None,
         heartbeat=_heartbeat(keys.heartbeat) if keys.heartbeat else None,
         samples=tuple(
-            _sample(one, keys.device, found.place(("samples", number)).line) for number, one in enumerate(keys.samples)
+            _sample(sample, keys.device, findings.place(("samples", number)).line)
+            for number, sample in enumerate(keys.samples)
         ),
     )
 
 
-def _lines_of(name: str, keys: ProfileKeys, number: int, beside: Path, found: Findings) -> DeviceProfile:
+def _lines_of(name: str, keys: ProfileKeys, number: int, beside: Path, findings: Findings) -> DeviceProfile:
     try:
         return load_profile(name, beside=beside, named_by=keys.device)
     except InputError as error:
         if error.place is None:
-            error.place = found.place(("lines_of", number))
+            error.place = findings.place(("lines_of", number))
         raise
 
 
@@ -432,12 +440,12 @@ def _frames(keys: FramesKeys) -> BinaryFrames:
 
 def _sample(keys: SampleKeys, device: str, line: int) -> Sample:
     payload = keys.payload if isinstance(keys.payload, str) else json.dumps(keys.payload, ensure_ascii=False)
-    lines = tuple(unescaped(one) + b"\n" for one in keys.lines)
+    lines = tuple(unescaped(text) + b"\n" for text in keys.lines)
     return Sample(
         lines=(*lines, bytes.fromhex(keys.bytes)) if keys.bytes else lines,
         topic=(keys.topic or "").replace("{device}", device),
         payload=payload.encode(),
-        gives=tuple(one.model_dump(mode="json", exclude_unset=True) for one in keys.gives),
+        gives=tuple(observation.model_dump(mode="json", exclude_unset=True) for observation in keys.gives),
         line=line,
         step_s=keys.every_ms / 1000,
     )
@@ -445,4 +453,6 @@ def _sample(keys: SampleKeys, device: str, line: int) -> Sample:
 
 def unescaped(text: str) -> bytes:
     """The bytes of a sample's line: \\e is ESC, \\x00 is a byte, the rest is UTF-8."""
-    return _ESCAPE.sub(lambda one: b"\x1b" if one[1] == b"e" else bytes.fromhex(one[1][1:].decode()), text.encode())
+    return _ESCAPE.sub(
+        lambda match: b"\x1b" if match[1] == b"e" else bytes.fromhex(match[1][1:].decode()), text.encode()
+    )

@@ -66,8 +66,8 @@ def sample_fields(seen: Observation) -> Fields:
         return {"kind": seen.kind}
     if isinstance(seen, Intent) and not seen.name:
         return {"kind": ObservationKind.NOT_UNDERSTOOD.value}
-    found = {name: _plain(getattr(seen, name)) for name in FIELDS[kind]}
-    return {"kind": kind.value, **{name: one for name, one in found.items() if one != _EMPTY.get(name, "")}}
+    values = {name: _plain(getattr(seen, name)) for name in FIELDS[kind]}
+    return {"kind": kind.value, **{name: value for name, value in values.items() if value != _EMPTY.get(name, "")}}
 
 
 def _plain(value: object) -> PlainValue:
@@ -82,8 +82,8 @@ def _plain(value: object) -> PlainValue:
 def _result(profile: DeviceProfile, sample: Sample) -> SampleResult:
     seen = _message(profile, sample) if sample.topic else _console(profile, sample)
     # Every unmapped line gives a log line; they are compared only if the sample names one.
-    if not any(one.get("kind") == "log" for one in sample.gives):
-        seen = [one for one in seen if one["kind"] != "log"]
+    if not any(observation.get("kind") == "log" for observation in sample.gives):
+        seen = [observation for observation in seen if observation["kind"] != "log"]
     wrong: list[str] = []
     for number in range(max(len(seen), len(sample.gives))):
         wanted = sample.gives[number] if number < len(sample.gives) else None
@@ -95,7 +95,10 @@ def _result(profile: DeviceProfile, sample: Sample) -> SampleResult:
 
 def _message(profile: DeviceProfile, sample: Sample) -> list[Fields]:
     mappings = for_device(profile.mappings, profile.id)
-    return [sample_fields(one) for one in observations(mappings, sample.topic, sample.payload, Stamp(0.0), "sample")]
+    return [
+        sample_fields(observation)
+        for observation in observations(mappings, sample.topic, sample.payload, Stamp(0.0), "sample")
+    ]
 
 
 def _console(profile: DeviceProfile, sample: Sample) -> list[Fields]:
@@ -106,9 +109,9 @@ def _console(profile: DeviceProfile, sample: Sample) -> list[Fields]:
         seen += console.read(data, Stamp(at_s))
     seen += console.read_rest(Stamp(at_s))
     return [
-        sample_fields(one) | ({"device_s": reading.device_s} if reading.device_s is not None else {})
+        sample_fields(observation) | ({"device_s": reading.device_s} if reading.device_s is not None else {})
         for reading in seen
-        for one in reading.observations
+        for observation in reading.observations
     ]
 
 

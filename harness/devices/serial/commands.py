@@ -127,7 +127,7 @@ class SerialCommands:
                 continue
             *lines, heard = (heard + line.read()).replace(b"\r", b"\n").split(b"\n")
             heard = heard[-_LONGEST_LINE:]
-            if any(answers.take(one.decode("utf-8", "replace")) for one in lines if one.strip()):
+            if any(answers.take(raw_line.decode("utf-8", "replace")) for raw_line in lines if raw_line.strip()):
                 return
 
 
@@ -138,7 +138,7 @@ def readings(options: SerialCommandOptions, ask: str, seconds: float, low: float
     be opened or disappears, or no line has one.
     """
     line = SerialLine(find(options.at).path, options.baud)
-    found: list[float] = []
+    readings: list[float] = []
     heard, last, asked_s = b"", "", 0.0
     try:
         threads.sleep(options.ready_after_s)
@@ -151,19 +151,19 @@ def readings(options: SerialCommandOptions, ask: str, seconds: float, low: float
                 continue
             *lines, heard = (heard + line.read()).replace(b"\r", b"\n").split(b"\n")
             heard = heard[-_LONGEST_LINE:]
-            for one in (each.decode("utf-8", "replace") for each in lines if each.strip()):
-                last = one
-                found += [x for x in _decimals(one) if low <= x <= high][:1]
+            for text in (each.decode("utf-8", "replace") for each in lines if each.strip()):
+                last = text
+                readings += [x for x in _decimals(text) if low <= x <= high][:1]
     finally:
         line.close()
-    if not found:
-        said = f"its last line was {plain_text(last.strip(), 80)!r}" if last else "it sent nothing"
+    if not readings:
+        detail = f"its last line was {plain_text(last.strip(), 80)!r}" if last else "it sent nothing"
         raise DeviceError(
-            f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {said}",
+            f"{options.port}: no reading from {exact(low)} to {exact(high)} in {exact(seconds)} s; {detail}",
             remedy="Check the meter, its baud rate, and what asks it for a reading",
         )
-    return found
+    return readings
 
 
 def _decimals(text: str) -> list[float]:
-    return [float(one.replace(",", ".")) for one in _DECIMAL.findall(text)]
+    return [float(number.replace(",", ".")) for number in _DECIMAL.findall(text)]

@@ -355,9 +355,9 @@ class SerialDevice:
                 self._outlet.back(_PORT)
         return True
 
-    def _lose(self, what: str) -> None:
+    def _lose(self, reason: str) -> None:
         with self._lock:
-            self._outlet.lose(_PORT, what)
+            self._outlet.lose(_PORT, reason)
             self._changed.notify_all()
             self.peer.lost(self._clock.now_s())
 
@@ -396,7 +396,7 @@ class SerialSource:
             self._thread.join(_JOIN_S)
 
     def at_other_rates(self, seconds: float) -> Iterator[tuple[int, bytes | DeviceError]]:
-        for rate in (one for one in RATES if one != self.baud):
+        for rate in (other_rate for other_rate in RATES if other_rate != self.baud):
             source = SerialSource(replace(self._options, baud=rate), rate)
             try:
                 source.open()
@@ -405,7 +405,7 @@ class SerialSource:
                 continue
             threads.sleep(seconds)
             source.close()
-            yield rate, b"".join(one.data for one in source.queue.take(HELD_BYTES))
+            yield rate, b"".join(piece.data for piece in source.queue.take(HELD_BYTES))
 
     def _opened(self) -> serial.SerialBase:
         if "://" not in self._path:

@@ -61,19 +61,19 @@ class FramedPeer:
     def tick(self, now_s: float, error_s: float) -> str:
         at = Stamp(now_s, error_s)
         if self.decoder.holds and now_s - self._data_s > _HELD_LIMIT_S:
-            self._read(b"".join(one for one in self.decoder.release() if isinstance(one, bytes)), at)
+            self._read(b"".join(piece for piece in self.decoder.release() if isinstance(piece, bytes)), at)
         self._read(b"", at)
         return self.session.tick(now_s)
 
     def received(self, data: bytes, at: Stamp) -> None:
         self._data_s = at.at_s
-        for one in self.decoder.feed(data):
-            if isinstance(one, bytes):
-                self._read(one, at)
+        for piece in self.decoder.feed(data):
+            if isinstance(piece, bytes):
+                self._read(piece, at)
                 continue
-            seq = one.seq if one.kind in EVENTS else None
+            seq = piece.seq if piece.kind in EVENTS else None
             try:
-                self.session.take(Received(decode(one), seq=seq), at)
+                self.session.take(Received(decode(piece), seq=seq), at)
             except PayloadError:
                 if seq is not None:
                     self.session.take(Received(None, seq=seq), at)  # otherwise it would be resent forever
@@ -97,8 +97,8 @@ class FramedPeer:
         return self.session.level_dbfs()
 
     def _read(self, data: bytes, at: Stamp) -> None:
-        for one in self.console.feed(data, at):
-            self._outlet.tell(one)
+        for observation in self.console.feed(data, at):
+            self._outlet.tell(observation)
 
 
 DATA_TYPE = "audio-pcm-16khz-mono-s16"
@@ -158,12 +158,12 @@ class TflmDialogue:
 
     def take(self, line: str, now_s: float) -> None:
         """Takes a line from the device that begins with an exclamation mark."""
-        found = _ANSWER.fullmatch(line)
-        if found is None or not self.active:
+        match = _ANSWER.fullmatch(line)
+        if match is None or not self.active:
             return
         self._since_s = now_s
-        what, size, acknowledged = found.group(1), found.group(2), found.group(3)
-        if what.startswith("FAIL"):
+        answer, size, acknowledged = match.group(1), match.group(2), match.group(3)
+        if answer.startswith("FAIL"):
             self._fail(f"the device refuses: {line}")
         elif size is not None and self._step is TflmStep.TEST:
             self._line_bytes = max(2, min(int(size), _MOST_LINE_BYTES) // 2 * 2)
@@ -176,7 +176,7 @@ class TflmDialogue:
                 return
             self.heard = self._at // 2
             self._send_line()
-        elif what == f"OK {self._command}" and self._step is TflmStep.END:
+        elif answer == f"OK {self._command}" and self._step is TflmStep.END:
             self._step, self.complete = TflmStep.NOTHING, True
 
     def tick(self, now_s: float) -> None:
@@ -256,9 +256,9 @@ class ConsolePeer:
         self._dialogue.abandon()
 
     def tick(self, now_s: float, error_s: float) -> str:
-        for one in self.console.feed(b"", Stamp(now_s, error_s)):
-            if self._pace.passes(one):
-                self._tell(one)
+        for observation in self.console.feed(b"", Stamp(now_s, error_s)):
+            if self._pace.passes(observation):
+                self._tell(observation)
         self._dialogue.tick(now_s)
         self._follow(now_s)
         return ""
@@ -321,9 +321,9 @@ class ConsolePeer:
         self._at_line_start = ended
 
     def _read(self, data: bytes, at: Stamp) -> None:
-        for one in self.console.feed(data, at):
-            if self._pace.passes(one):
-                self._tell(self._placed(one))
+        for observation in self.console.feed(data, at):
+            if self._pace.passes(observation):
+                self._tell(self._placed(observation))
 
     def _placed(self, seen: Observation) -> Observation:
         """Adds the place on the audio line: the last sample sent is the latest possible cause."""

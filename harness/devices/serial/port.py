@@ -43,34 +43,34 @@ def find(options: SerialOptions, usb_serial: str = "") -> Port:
     if options.port:
         return _by_path(options.port, usb_serial)
     wanted = options.usb
-    found = [one for one in listed() if wanted == one.serial_number or wanted.lower() == usb_ids(one)]
-    if usb_serial and len(found) > 1:
-        found = [one for one in found if one.serial_number == usb_serial]
-    if len(found) > 1:
+    matches = [port for port in listed() if wanted == port.serial_number or wanted.lower() == usb_ids(port)]
+    if usb_serial and len(matches) > 1:
+        matches = [port for port in matches if port.serial_number == usb_serial]
+    if len(matches) > 1:
         raise DeviceError(
-            f"{len(found)} ports match `usb: {options.usb}`: {', '.join(_named(one) for one in found)}",
+            f"{len(matches)} ports match `usb: {options.usb}`: {', '.join(_named(port) for port in matches)}",
             remedy="Write the serial number of one under `usb`, or its path under `port`",
         )
-    if not found:
+    if not matches:
         raise DeviceError(f"no port matches `usb: {options.usb}`", remedy=f"Plug it in. {_listed()}")
-    return Port(found[0].device, found[0].serial_number or "")
+    return Port(matches[0].device, matches[0].serial_number or "")
 
 
-def usb_ids(one: ListPortInfo) -> str:
+def usb_ids(port: ListPortInfo) -> str:
     """Vendor and product; "" when it is not a USB port."""
-    return "" if one.vid is None else f"{one.vid:04x}:{one.pid:04x}"
+    return "" if port.vid is None else f"{port.vid:04x}:{port.pid:04x}"
 
 
 def _listed() -> str:
-    names = [_named(one) for one in listed() if one.vid is not None]
+    names = [_named(port) for port in listed() if port.vid is not None]
     return f"Ports here: {', '.join(names)}" if names else "This host has no USB serial port"
 
 
 def _by_path(path: str, usb_serial: str) -> Port:
     if os.path.exists(path):
         real = os.path.realpath(path)
-        return Port(path, next((one.serial_number or "" for one in listed() if one.device == real), ""))
-    moved = next((one.device for one in listed() if usb_serial and one.serial_number == usb_serial), None)
+        return Port(path, next((port.serial_number or "" for port in listed() if port.device == real), ""))
+    moved = next((port.device for port in listed() if usb_serial and port.serial_number == usb_serial), None)
     if moved is None:
         raise DeviceError(f"{path} does not exist", remedy=f"Plug it in, or correct `port`. {_listed()}")
     return Port(moved, usb_serial)
@@ -78,13 +78,13 @@ def _by_path(path: str, usb_serial: str) -> Port:
 
 def listed() -> list[ListPortInfo]:
     """The serial ports of this host, by name."""
-    return sorted(list_ports.comports(), key=lambda one: one.device)
+    return sorted(list_ports.comports(), key=lambda port: port.device)
 
 
-def _named(one: ListPortInfo) -> str:
-    if one.vid is None:
-        return one.device
-    return f"{one.device} ({usb_ids(one)} {one.serial_number or 'without a serial number'})"
+def _named(port: ListPortInfo) -> str:
+    if port.vid is None:
+        return port.device
+    return f"{port.device} ({usb_ids(port)} {port.serial_number or 'without a serial number'})"
 
 
 _READ_BYTES = 65536
@@ -136,14 +136,14 @@ class SerialLine:
     def read(self) -> bytes:
         """The bytes that have arrived; b"" if none. LineGone when the port has disappeared."""
         try:
-            found = os.read(self._file, _READ_BYTES)
+            chunk = os.read(self._file, _READ_BYTES)
         except BlockingIOError:
             return b""
         except OSError as error:
             raise self._gone(error) from error
-        if not found:
+        if not chunk:
             raise self._gone()  # also when a network bridge has closed the connection
-        return found
+        return chunk
 
     def write(self, data: bytes) -> int:
         """Returns how many bytes the port accepted. LineGone when it has disappeared."""
@@ -170,14 +170,14 @@ class SerialLine:
 def _connected(url: str) -> socket.socket:
     """Connects to a bridge such as ser2net in raw mode; DeviceError when that fails."""
     try:
-        found = tcp.connect(*tcp.host_and_port(url.removeprefix(NETWORK)), _CONNECT_S)
+        connection = tcp.connect(*tcp.host_and_port(url.removeprefix(NETWORK)), _CONNECT_S)
     except OSError as error:
         raise DeviceError(
             f"{url} cannot be reached: {error}",
             remedy="Check that the bridge runs and serves the port raw, not by RFC 2217",
         ) from error
-    found.setblocking(False)
-    return found
+    connection.setblocking(False)
+    return connection
 
 
 def is_pty(path: str) -> bool:
@@ -252,33 +252,33 @@ def ports(connections: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
             named.append(options.port or find(options).path)
         except DeviceError as error:
             yield Check("port", Level.FAIL, f"{id}: {error.what}", error.remedy)
-    found = sorted(port.device for port in list_ports.comports())
+    paths = sorted(port.device for port in list_ports.comports())
     lasting = lasting_names()
-    for path in dict.fromkeys((*named, *found)):
+    for path in dict.fromkeys((*named, *paths)):
         if "://" in path:
             yield Check("port", Level.OK, f"{path}: a network port, not checked")
         else:
             yield _port(path, lasting, needed=path in named)
-    if not named and not found:
+    if not named and not paths:
         yield Check("port", Level.OK, "this host has no serial port")
 
 
 def _port(path: str, lasting: dict[str, str], *, needed: bool) -> Check:
     try:
-        found = os.stat(path)
+        file_status = os.stat(path)
     except OSError as error:
         remedy = "Plug the board in, and read the kernel messages with dmesg"
         return Check("port", Level.FAIL, f"{path}: {error.strerror}", remedy)
-    if not stat.S_ISCHR(found.st_mode):
+    if not stat.S_ISCHR(file_status.st_mode):
         return Check("port", Level.FAIL, f"{path} is not a serial port", "Name a device such as /dev/ttyUSB0")
     if not os.access(path, os.R_OK | os.W_OK):
-        group = _group_name(found.st_gid)
+        group = _group_name(file_status.st_gid)
         remedy = f"sudo usermod -aG {group} $USER, then log in again" if group != "root" else "Add a udev rule for it"
         return Check("port", Level.FAIL, f"{path}: this user may not read and write it (group {group})", remedy)
     if holders := _holders(os.path.realpath(path)):
-        what = ", ".join(f"{name} ({pid})" for pid, name in holders)
+        programs = ", ".join(f"{name} ({pid})" for pid, name in holders)
         remedy = "Stop it: two readers of one port take each other's bytes"
-        return Check("port", Level.FAIL if needed else Level.WARN, f"{path} is open in {what}", remedy)
+        return Check("port", Level.FAIL if needed else Level.WARN, f"{path} is open in {programs}", remedy)
     by_id = lasting.get(os.path.realpath(path), "")
     if needed and by_id and not path.startswith("/dev/serial/"):
         return Check("port", Level.WARN, f"{path} may name another board after a restart", f"Write port: {by_id}")

@@ -206,7 +206,7 @@ class AudioLink:
 
     def _span(self) -> tuple[int, int] | None:
         """Positions of the next chunk, when the board has room for it."""
-        piece = next((one for one in self._pieces if one.end > self._next), None)
+        piece = next((candidate for candidate in self._pieces if candidate.end > self._next), None)
         if piece is None:
             return None
         size = max(piece.sound.smallest, piece.sound.largest >> self._shrink)
@@ -219,7 +219,7 @@ class AudioLink:
 
     def _sending(self, start: int, end: int, now_s: float) -> AudioChunk:
         assert self._shift is not None
-        piece = next(one for one in self._pieces if one.end > start)
+        piece = next(candidate for candidate in self._pieces if candidate.end > start)
         if start == self.heard:
             self._last_s = now_s
         again, self._timed_again = self._timed_again, False

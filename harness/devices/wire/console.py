@@ -76,7 +76,7 @@ def text_share(data: bytes) -> float:
         return 0.0
     plain = sum(byte in _TEXT for byte in data)
     letters = data.decode("utf-8", errors="ignore")
-    return min(1.0, (plain + sum(len(one.encode()) for one in letters if ord(one) >= 0xA0)) / len(data))
+    return min(1.0, (plain + sum(len(letter.encode()) for letter in letters if ord(letter) >= 0xA0)) / len(data))
 
 
 class Console:
@@ -134,23 +134,23 @@ class Console:
 
     def feed(self, data: bytes, at: Stamp) -> tuple[Observation, ...]:
         """The observations for bytes that arrived at `at`. Unmapped lines become LogLines, up to the profile's rate."""
-        found: list[Observation] = []
+        observations: list[Observation] = []
         for reading in self.read(data, at):
-            found += self._logged(reading)
-        found += self._lost(at)
+            observations += self._logged(reading)
+        observations += self._lost(at)
         if self._untold and self._refill(at.at_s) >= self._burst / 2:
-            found.append(self._left_out(at))
-        return tuple(found)
+            observations.append(self._left_out(at))
+        return tuple(observations)
 
     def flush(self, at: Stamp) -> tuple[Observation, ...]:
         """What is still held back: an unfinished line, an observation that waits for more lines, a count."""
-        found = [one for reading in self.read_rest(at) for one in self._logged(reading)]
-        found += self._lost(at, at_once=True)
-        return (*found, self._left_out(at)) if self._untold else tuple(found)
+        observations = [observation for reading in self.read_rest(at) for observation in self._logged(reading)]
+        observations += self._lost(at, at_once=True)
+        return (*observations, self._left_out(at)) if self._untold else tuple(observations)
 
     def read(self, data: bytes, at: Stamp) -> list[LineReading]:
         """Like `feed`, line by line with the result of each and without a rate limit, for writing a profile."""
-        found = self._mapped.expire(at.at_s)
+        readings = self._mapped.expire(at.at_s)
         if self._events is not None and not data:
             self._events.feed(b"", at.at_s)
         for start in range(0, len(data), _PIECE):
@@ -158,11 +158,11 @@ class Console:
             finder = self._events or self._finder
             for segment in finder.feed(piece, at.at_s) if finder is not None else (StreamSegment(piece, False),):
                 if not segment.is_frame:
-                    found += self._text(segment.data, at)
+                    readings += self._text(segment.data, at)
                     continue
                 line = f"frame: {segment.data.hex(' ')}" if self._events is None else segment.data.decode()
-                found += self._map(line, at, at, len(segment.data))
-        return found
+                readings += self._map(line, at, at, len(segment.data))
+        return readings
 
     def read_rest(self, at: Stamp) -> list[LineReading]:
         """`flush`, line by line."""
@@ -222,8 +222,12 @@ class Console:
             return self._mapped.take(text, raw, at)
         taken = by_type(self._messages, message, at, self._source)
         if isinstance(taken, str):
-            found = self._mapped.take(text, raw, at)
-            return found if found[-1].rule is not None or not taken else [*found[:-1], replace(found[-1], why=taken)]
+            readings = self._mapped.take(text, raw, at)
+            return (
+                readings
+                if readings[-1].rule is not None or not taken
+                else [*readings[:-1], replace(readings[-1], why=taken)]
+            )
         number, seen = taken
         return [*self._mapped.expire(at.at_s), LineReading(raw, at, (seen,), len(self._mapped) + number)]
 
@@ -232,14 +236,18 @@ class Console:
         early = self._unread_at_s is not None and at.at_s - self._unread_at_s < _UNREAD_EVERY_S
         if not self._unread or (early and not at_once):
             return []
-        found, self._unread, self._unread_at_s = self._unread, [], at.at_s
-        return [Unread(self._source, found[-1].at, found[-1].why, len(found))]
+        readings, self._unread, self._unread_at_s = self._unread, [], at.at_s
+        return [Unread(self._source, readings[-1].at, readings[-1].why, len(readings))]
 
     def _logged(self, reading: LineReading) -> tuple[Observation, ...]:
         if reading.unread:
             self._unread.append(reading)
         if reading.rule is not None:
-            return tuple(one for one in reading.observations if not isinstance(one, LogLine) or self._room(reading.at))
+            return tuple(
+                observation
+                for observation in reading.observations
+                if not isinstance(observation, LogLine) or self._room(reading.at)
+            )
         if not self._room(reading.at):
             return reading.observations
         why = f" ({reading.why})" if reading.why else ""

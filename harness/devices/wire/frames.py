@@ -116,12 +116,12 @@ class Decoder:
 
     def feed(self, received: bytes) -> list[WireFrame | bytes]:
         """Frames, and runs of console bytes between them."""
-        found: list[WireFrame | bytes] = []
+        pieces: list[WireFrame | bytes] = []
         *segments, rest = received.split(b"\0")
         for segment in segments:
             if self._console:
                 self._console = False
-                self._add(found, segment)
+                self._add(pieces, segment)
                 continue
             if self._held:
                 segment, self._held = self._held + segment, b""
@@ -130,34 +130,34 @@ class Decoder:
             frame = decode(segment) if len(segment) <= MAX_SEGMENT_BYTES else None
             if frame is None:
                 self.garbage += _may_be_frame(segment)
-                self._add(found, segment)
+                self._add(pieces, segment)
             else:
-                found.append(frame)
+                pieces.append(frame)
         if self._console:
-            self._add(found, rest)
+            self._add(pieces, rest)
         elif rest:
             self._held += rest
             if not _may_be_frame(self._held) or len(self._held) > MAX_SEGMENT_BYTES:
-                self.release(found)
-        return found
+                self.release(pieces)
+        return pieces
 
-    def release(self, found: list[WireFrame | bytes] | None = None) -> list[WireFrame | bytes]:
+    def release(self, pieces: list[WireFrame | bytes] | None = None) -> list[WireFrame | bytes]:
         """Releases the bytes held for a frame, after a time without data."""
-        found = [] if found is None else found
+        pieces = [] if pieces is None else pieces
         if self._held:
-            self._add(found, self._held)
+            self._add(pieces, self._held)
             self._held, self._console = b"", True
-        return found
+        return pieces
 
     @staticmethod
-    def _add(found: list[WireFrame | bytes], console: bytes) -> None:
+    def _add(pieces: list[WireFrame | bytes], console: bytes) -> None:
         if not console:
             return
-        last = found[-1] if found else None
+        last = pieces[-1] if pieces else None
         if isinstance(last, bytes) and len(last) < MAX_SEGMENT_BYTES:
-            found[-1] = last + console
+            pieces[-1] = last + console
         else:
-            found.append(console)
+            pieces.append(console)
 
 
 def _may_be_frame(segment: bytes) -> bool:

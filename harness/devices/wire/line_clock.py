@@ -67,10 +67,10 @@ def read_time(text: str, kind: ClockKind) -> DeviceTime | None:
 
 
 def _hours(text: str) -> DeviceTime | None:
-    found = _HMS.fullmatch(text.strip())
-    if found is None:
+    match = _HMS.fullmatch(text.strip())
+    if match is None:
         return None
-    days, hours, minutes, seconds, written = found.groups()
+    days, hours, minutes, seconds, written = match.groups()
     decimals = (written or "").replace(",", "")
     fraction = int(decimals) / 10.0 ** len(decimals) if decimals else 0.0
     total_s = ((int(days or 0) * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(seconds) + fraction
@@ -175,7 +175,7 @@ class LineClock:
     def _fitted(self, d: float, slope: float, drift: float, above: list[float]) -> tuple[float, float]:
         """The bounds of the offset at a device time."""
         high, best = self._envelope(d, slope, drift)
-        near = sum(drift * abs(d - one.high_at_s) <= max(above) / 4 for one in self._bins)
+        near = sum(drift * abs(d - bucket.high_at_s) <= max(above) / 4 for bucket in self._bins)
         farthest = self._farthest(best.width, above, near)
         if drift == TICKS:
             farthest = max(farthest, best.width - self._hold_back_s + self._unproven_s)
@@ -205,14 +205,17 @@ class LineClock:
     def _envelope(self, d: float, slope: float, drift: float) -> tuple[float, _Bin]:
         """The lowest upper bound of the offset at a device time, and where it comes from."""
         return min(
-            ((one.high + slope * (d - one.high_at_s) + drift * abs(d - one.high_at_s), one) for one in self._bins),
-            key=lambda found: found[0],
+            (
+                (bucket.high + slope * (d - bucket.high_at_s) + drift * abs(d - bucket.high_at_s), bucket)
+                for bucket in self._bins
+            ),
+            key=lambda bound: bound[0],
         )
 
     def _above(self, d: float, slope: float) -> list[float]:
         """How far above the promptest line the latest one of each bin came."""
-        prompt = min(one.high + slope * (d - one.high_at_s) for one in self._bins)
-        return [one.late + slope * (d - one.late_at_s) - prompt for one in self._bins]
+        prompt = min(bucket.high + slope * (d - bucket.high_at_s) for bucket in self._bins)
+        return [bucket.late + slope * (d - bucket.late_at_s) - prompt for bucket in self._bins]
 
     def _farthest(self, width: float, above: list[float], n: int) -> float:
         """How far the envelope may lie above the truth.
@@ -232,8 +235,8 @@ class LineClock:
         bins = list(self._bins)
         for count in range(JUMP_BINS, min(2 * JUMP_BINS, len(bins) - PROVEN_POINTS) + 1):
             before, since = bins[:-count], bins[-count:]
-            highest, lowest = _usually_most([one.high for one in before]), min(one.high for one in before)
-            if min(one.high for one in since) > highest + max(highest - lowest, before[-1].width):
+            highest, lowest = _usually_most([bucket.high for bucket in before]), min(bucket.high for bucket in before)
+            if min(bucket.high for bucket in since) > highest + max(highest - lowest, before[-1].width):
                 self._bins = deque(since, maxlen=KEPT)
                 return
 
@@ -249,8 +252,8 @@ class LineClock:
             return 0.0, TICKS
         # Use differences to the first point: squares of large monotonic times lose digits.
         first = self._bins[0]
-        xs = [one.high_at_s - first.high_at_s for one in self._bins]
-        ys = [one.high - first.high for one in self._bins]
+        xs = [bucket.high_at_s - first.high_at_s for bucket in self._bins]
+        ys = [bucket.high - first.high for bucket in self._bins]
         slope, lines, sigma = _line(xs, ys)
         ends = [_line(xs[1:], ys[1:])[0], _line(xs[:-1], ys[:-1])[0]]
         error = max(

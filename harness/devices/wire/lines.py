@@ -58,13 +58,13 @@ class LineFields:
         """
         slots = [(name.removeprefix(SLOT), text) for name, text in groups.items() if name.startswith(SLOT)]
         slots += pairs
-        kept = groups
+        other_groups = groups
         if pairs:
-            kept = {name: text for name, text in groups.items() if name not in ("slot", "value")}
+            other_groups = {name: text for name, text in groups.items() if name not in ("slot", "value")}
         elif "slot" in groups:
             slots.append((groups["slot"], groups.get("value", "")))
-            kept = {name: text for name, text in groups.items() if name not in ("slot", "value")}
-        return replace(self, groups={**kept, **self.groups}, slots=(*self.slots, *slots))
+            other_groups = {name: text for name, text in groups.items() if name not in ("slot", "value")}
+        return replace(self, groups={**other_groups, **self.groups}, slots=(*self.slots, *slots))
 
     def of_block(self, word: str, score: float) -> LineFields:
         """Adds the word with the best score of a block."""
@@ -74,12 +74,12 @@ class LineFields:
         """A field: the text in `fields` (empty if one of its groups is missing), else the group of that name."""
         template = dict(mapping.fields).get(name)
         if template is None:
-            found = self.groups.get(name, "")
+            text = self.groups.get(name, "")
         elif any(group not in self.groups for group in _PLACEHOLDER.findall(template)):
-            found = ""
+            text = ""
         else:
-            found = _PLACEHOLDER.sub(lambda group: self.groups[group[1]], template)
-        return found.strip()
+            text = _PLACEHOLDER.sub(lambda group: self.groups[group[1]], template)
+        return text.strip()
 
     def score(self, mapping: LineMapping) -> float | None:
         """The score as 0–1 by the rule's scale; None when it is missing or out of range."""
@@ -226,7 +226,7 @@ class LineRules:
         self.slow = 0
         self._source = source
         self._rules = [_rule(number, mapping) for number, mapping in enumerate(mappings)]
-        self._thresholds = [ThresholdState(one) for one in thresholds]
+        self._thresholds = [ThresholdState(threshold) for threshold in thresholds]
         self._time = regex.compile(settings.time) if settings.time else None
         self._time_kind = settings.clock
         self._takes_audio = takes_audio
@@ -239,31 +239,31 @@ class LineRules:
 
     def take(self, text: str, raw: str, at: Stamp) -> list[LineReading]:
         """The results of a line (`text`: without colours) and of what it completes; its own result is the last."""
-        found = self.expire(at.at_s)
+        results = self.expire(at.at_s)
         time = self._line_time(text)
         if time is not None:
             self._clock.add(time, at)
         if readings := [*self._levels(text, raw, at, time)]:
-            return [*found, *readings]
+            return [*results, *readings]
         for opened in reversed(self._opened):
             opened.lines += 1
-        readings = self._continued(text, raw, at) or self._begun(text, raw, at, time, found)
-        found += readings
-        for opened in [one for one in self._opened if one.lines >= one.rule.mapping.within_lines]:
-            found.insert(-1, self._close(opened))
-        if len(found) == 1 and not self._opened:
-            return found
-        last = replace(found[-1], waiting=bool(self._opened))
-        return [*(replace(one, waiting=True) for one in found[:-1]), last]
+        readings = self._continued(text, raw, at) or self._begun(text, raw, at, time, results)
+        results += readings
+        for opened in [pending for pending in self._opened if pending.lines >= pending.rule.mapping.within_lines]:
+            results.insert(-1, self._close(opened))
+        if len(results) == 1 and not self._opened:
+            return results
+        last = replace(results[-1], waiting=bool(self._opened))
+        return [*(replace(reading, waiting=True) for reading in results[:-1]), last]
 
     def expire(self, now_s: float) -> list[LineReading]:
         """Observations that have waited long enough for their lines."""
-        over = [one for one in self._opened if now_s - one.since_s > one.rule.mapping.within_s]
-        return [self._close(one) for one in over]
+        over = [opened for opened in self._opened if now_s - opened.since_s > opened.rule.mapping.within_s]
+        return [self._close(opened) for opened in over]
 
     def flush(self) -> list[LineReading]:
         """Observations that still wait, with what they have."""
-        return [self._close(one) for one in list(self._opened)]
+        return [self._close(opened) for opened in list(self._opened)]
 
     def _levels(self, text: str, raw: str, at: Stamp, time: DeviceTime | None) -> Iterator[LineReading]:
         """One result per threshold that reads numbers from the line."""
@@ -289,8 +289,8 @@ class LineRules:
     def _line_time(self, text: str) -> DeviceTime | None:
         if self._time is None:
             return None
-        found = self._search(self._time, text)
-        return read_time(found["time"], self._time_kind) if found and found["time"] else None
+        match = self._search(self._time, text)
+        return read_time(match["time"], self._time_kind) if match and match["time"] else None
 
     def _search(self, pattern: regex.Pattern[str], text: str, rule: _Rule | None = None) -> regex.Match[str] | None:
         try:
@@ -311,13 +311,13 @@ class LineRules:
                 done = self._close(opened)
                 return [LineReading(raw, at, done.observations, rule.number, done.why, done.device_s)]
             for number, pattern in enumerate(rule.more):
-                if found := self._search(pattern, text, rule):
-                    return self._add(opened, number, found, raw, at)
+                if match := self._search(pattern, text, rule):
+                    return self._add(opened, number, match, raw, at)
         return []
 
-    def _add(self, opened: _Opened, number: int, found: regex.Match[str], raw: str, at: Stamp) -> list[LineReading]:
+    def _add(self, opened: _Opened, number: int, match: regex.Match[str], raw: str, at: Stamp) -> list[LineReading]:
         rule = opened.rule
-        groups = _groups(found)
+        groups = _groups(match)
         opened.seen.add(number)
         if rule.mapping.block is not None:
             part = opened.fields.with_groups(groups)
@@ -325,7 +325,7 @@ class LineRules:
             if score is not None and len(opened.scores) < MAX_SLOTS:
                 opened.scores[part.text(rule.mapping, "phrase")] = score
         elif len(opened.fields.slots) < MAX_SLOTS:
-            opened.fields = opened.fields.with_groups(groups, _pairs(found))
+            opened.fields = opened.fields.with_groups(groups, _pairs(match))
         complete = rule.until is None and rule.mapping.block is None and len(opened.seen) == len(rule.more)
         if not complete:
             return [LineReading(raw, at, (), rule.number)]
@@ -333,12 +333,12 @@ class LineRules:
         return [LineReading(raw, at, done.observations, rule.number, done.why, done.device_s)]
 
     def _begun(
-        self, text: str, raw: str, at: Stamp, line_time: DeviceTime | None, found: list[LineReading]
+        self, text: str, raw: str, at: Stamp, line_time: DeviceTime | None, results: list[LineReading]
     ) -> list[LineReading]:
         """Starts an observation with the line, or gives one at once, or leaves the line unmapped."""
         # A block of scores ends with the first line that is not a score.
-        for opened in [one for one in self._opened if one.scores and one.rule.until is None]:
-            found.append(self._close(opened))
+        for opened in [pending for pending in self._opened if pending.scores and pending.rule.until is None]:
+            results.append(self._close(opened))
         for rule in self._rules:
             if rule.slow >= MAX_SLOW:
                 continue
@@ -359,24 +359,24 @@ class LineRules:
         return [LineReading(raw, at, device_s=line_time.device_s if line_time else None)]
 
     def _take_by(
-        self, rule: _Rule, found: regex.Match[str], raw: str, at: Stamp, time: DeviceTime | None
+        self, rule: _Rule, match: regex.Match[str], raw: str, at: Stamp, time: DeviceTime | None
     ) -> LineReading:
-        mapping, groups = rule.mapping, _groups(found)
+        mapping, groups = rule.mapping, _groups(match)
         is_audio = mapping.clock in _AUDIO_UNIT and "time" in groups
         stamp = self._clock.stamp(time, at) if time is not None and not is_audio else at
         device_s = time.device_s if time is not None else None
         fields = LineFields(device_s=device_s, audio_s=device_s if is_audio and self._takes_audio else None)
-        fields = fields.with_groups(groups, _pairs(found))
+        fields = fields.with_groups(groups, _pairs(match))
         opened = _Opened(rule, raw, stamp, at.at_s, fields)
         if not mapping.more and not mapping.until:
             done = self._made(opened)
             return LineReading(raw, at, done.observations, rule.number, done.why, device_s)
-        closed = [one for one in self._opened if one.rule is rule] or self._opened[: -MAX_OPEN + 1]
-        told: tuple[Observation, ...] = ()
-        for one in closed:
-            told += self._close(one).observations
+        closed = [pending for pending in self._opened if pending.rule is rule] or self._opened[: -MAX_OPEN + 1]
+        observations: tuple[Observation, ...] = ()
+        for pending in closed:
+            observations += self._close(pending).observations
         self._opened.append(opened)
-        return LineReading(raw, at, told, rule.number, "", device_s)
+        return LineReading(raw, at, observations, rule.number, "", device_s)
 
     def _close(self, opened: _Opened) -> LineReading:
         self._opened.remove(opened)
@@ -406,20 +406,20 @@ class LineRules:
 
 
 def _rule(number: int, mapping: LineMapping) -> _Rule:
-    more = tuple(regex.compile(one) for one in mapping.more)
+    more = tuple(regex.compile(pattern) for pattern in mapping.more)
     until = regex.compile(mapping.until) if mapping.until else None
     return _Rule(number, mapping, regex.compile(mapping.match), more, until)
 
 
-def _groups(found: regex.Match[str]) -> dict[str, str]:
-    return {name: text for name, text in found.groupdict().items() if text is not None}
+def _groups(match: regex.Match[str]) -> dict[str, str]:
+    return {name: text for name, text in match.groupdict().items() if text is not None}
 
 
-def _pairs(found: regex.Match[str]) -> tuple[tuple[str, str], ...]:
+def _pairs(match: regex.Match[str]) -> tuple[tuple[str, str], ...]:
     """Slots with their values if both groups matched several times in one line; () if they matched once."""
-    if not {"slot", "value"} <= set(found.re.groupindex):
+    if not {"slot", "value"} <= set(match.re.groupindex):
         return ()
-    slots, values = found.captures("slot"), found.captures("value")
+    slots, values = match.captures("slot"), match.captures("value")
     if len(slots) < 2 or len(slots) != len(values):
         return ()
     return tuple(zip(slots, values, strict=True))[:MAX_SLOTS]
@@ -430,5 +430,5 @@ def _best(opened: _Opened) -> str | None:
     block = opened.rule.mapping.block
     if block is None or not opened.scores:
         return None
-    word = max(opened.scores, key=lambda one: opened.scores[one])
+    word = max(opened.scores, key=lambda candidate: opened.scores[candidate])
     return word if opened.scores[word] >= block.threshold and word not in block.ignore else None

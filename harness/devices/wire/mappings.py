@@ -46,20 +46,20 @@ _PATTERN = re.compile(r"\*|\{(\w+)\}")
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
     """Whether an MQTT filter matches a topic (MQTT 3.1.1, 4.7): `+` is one level, `#` the rest, `$…` must be named."""
-    wanted, found = topic_filter.split("/"), topic.split("/")
+    wanted, levels = topic_filter.split("/"), topic.split("/")
     if topic.startswith("$") and wanted[0] in ("#", "+"):
         return False
     for position, level in enumerate(wanted):
         if level == "#":
             return True
-        if position >= len(found) or level not in ("+", found[position]):
+        if position >= len(levels) or level not in ("+", levels[position]):
             return False
-    return len(wanted) == len(found)
+    return len(wanted) == len(levels)
 
 
 def for_device(mappings: Iterable[MessageMapping], device: str) -> tuple[MessageMapping, ...]:
     """The mappings with {device} of their topics filled in."""
-    return tuple(replace(one, topic=one.topic.replace("{device}", device)) for one in mappings)
+    return tuple(replace(mapping, topic=mapping.topic.replace("{device}", device)) for mapping in mappings)
 
 
 def parse(payload: bytes) -> PlainValue:
@@ -67,12 +67,12 @@ def parse(payload: bytes) -> PlainValue:
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
     try:
-        found: PlainValue = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
+        document: PlainValue = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise Unmapped("not UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise Unmapped("not JSON") from error
-    return found
+    return document
 
 
 def pointed(document: PlainValue, pointer: str) -> PlainValue:
@@ -97,7 +97,7 @@ def observations(
     An unmapped message becomes one LogLine with the reason; nothing raises. In topics of the rules, {device} must be
     replaced already. A payload that is not JSON is text for rules that use the whole payload.
     """
-    found: list[Observation] = []
+    observations: list[Observation] = []
     reasons: list[str] = []
     document: PlainValue = None
     no_json = ""
@@ -111,7 +111,7 @@ def observations(
         try:
             if mapping.match:
                 if (seen := _searched(mapping, payload, at, source)) is not None:
-                    found.append(seen)
+                    observations.append(seen)
                 continue
             whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
             if no_json and not (whole_only and no_json == "not JSON"):
@@ -121,9 +121,9 @@ def observations(
             reasons.append(str(error))
         else:
             if seen is not None:
-                found.append(seen)
-    if found:
-        return tuple(found)
+                observations.append(seen)
+    if observations:
+        return tuple(observations)
     why = f" ({reasons[0]})" if reasons else ""
     return (LogLine(source, at, f"{topic}: {shown(payload)}{why}"),)
 
@@ -138,18 +138,18 @@ def message_of(line: str) -> dict[str, PlainValue] | None:
     if not line.rstrip().endswith("}"):
         return None
     try:
-        found = parse(line[begins:].encode("utf-8"))
+        document = parse(line[begins:].encode("utf-8"))
     except Unmapped:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _printed(type: str, data: str) -> dict[str, PlainValue] | None:
     try:
-        found = ast.literal_eval(data)  # texts, numbers, lists and mappings alone
+        literal = ast.literal_eval(data)  # texts, numbers, lists and mappings alone
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return {"type": type, "data": found} if isinstance(found, dict) else None
+    return {"type": type, "data": literal} if isinstance(literal, dict) else None
 
 
 def by_type(
@@ -159,11 +159,11 @@ def by_type(
     kind = message.get("type", "")
     reasons: list[str] = []
     for number, mapping in enumerate(mappings):
-        found = _type_pattern(mapping.type).fullmatch(kind) if isinstance(kind, str) else None
-        if found is None:
+        match = _type_pattern(mapping.type).fullmatch(kind) if isinstance(kind, str) else None
+        if match is None:
             continue
         try:
-            seen = _observation(mapping, message, at, source, found.groupdict())
+            seen = _observation(mapping, message, at, source, match.groupdict())
         except Unmapped as error:
             reasons.append(str(error))
         else:
@@ -259,7 +259,7 @@ def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -
         raise Unmapped("the search took too long") from error
     if match is None:
         return None
-    groups = {name: one for name, one in match.groupdict().items() if one is not None}
+    groups = {name: group for name, group in match.groupdict().items() if group is not None}
     rule = LineMapping(mapping.match, mapping.kind, mapping.fields, mapping.values, score_scale=mapping.score_scale)
     return observation(rule, LineFields().with_groups(groups), at, source)
 
@@ -311,20 +311,20 @@ def _slots(value: PlainValue) -> tuple[tuple[str, str], ...]:
         case None:
             return ()
         case dict():
-            return tuple((name, _slot_value(one)) for name, one in value.items())
+            return tuple((name, _slot_value(slot)) for name, slot in value.items())
         case list():
-            return tuple(_slot(one) for one in value)
+            return tuple(_slot(slot) for slot in value)
     raise Unmapped("the slots are neither an object nor a list")
 
 
 def _own_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """Slots that a rule names one by one, slot_NAME: /pointer; missing ones are omitted."""
-    found: list[tuple[str, str]] = []
+    slots: list[tuple[str, str]] = []
     for name, pointer in fields.items():
         if name.startswith(SLOT):
             with contextlib.suppress(Unmapped):
-                found.append((name.removeprefix(SLOT), _slot_value(pointed(document, pointer))))
-    return tuple(found)
+                slots.append((name.removeprefix(SLOT), _slot_value(pointed(document, pointer))))
+    return tuple(slots)
 
 
 def _slot(value: PlainValue) -> tuple[str, str]:

@@ -6,7 +6,7 @@ Times are µs since boot; samples count from boot.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from enum import IntEnum
 from typing import Any
@@ -253,7 +253,8 @@ _FROM_NUMBER: dict[str, Callable[[int], object]] = {
     "listening": bool,
 }
 _KINDS = {form.message: kind for kind, form in _FORMS.items()}
-_NAMES: dict[Any, list[str]] = {form.message: [one.name for one in fields(form.message)] for form in _FORMS.values()}  # type: ignore[arg-type]  # each is a dataclass
+_MESSAGES: Iterable[Any] = (form.message for form in _FORMS.values())
+_NAMES = {kind: [field.name for field in fields(kind)] for kind in _MESSAGES}
 
 
 def encode(message: Message) -> tuple[FrameKind, bytes]:
@@ -311,9 +312,9 @@ class _PayloadReader:
         return len(self._payload) - self._at
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        found = struct.unpack_from(form, self._payload, self._at)
+        numbers = struct.unpack_from(form, self._payload, self._at)
         self._at += struct.calcsize(form)
-        return found
+        return numbers
 
     def rest_of(self, how: str) -> object:
         match how:

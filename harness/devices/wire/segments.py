@@ -39,10 +39,10 @@ class FrameFinder:
 
     def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete. at_s: arrival, to time out incomplete frames."""
-        found: list[StreamSegment] = []
+        segments: list[StreamSegment] = []
         if self._held and at_s - self._held_since_s > WAIT_S:
             self.broken += 1
-            self._text(found, bytes(self._held[:1]))
+            self._text(segments, bytes(self._held[:1]))
             del self._held[:1]
         if not self._held:
             self._held_since_s = at_s
@@ -54,10 +54,10 @@ class FrameFinder:
             start = stream.find(head, position)
             if start < 0:
                 start = _partial_head(stream, head, position)
-                self._text(found, stream[position:start])
+                self._text(segments, stream[position:start])
                 position = start
                 break
-            self._text(found, stream[position:start])
+            self._text(segments, stream[position:start])
             position = start
             size = self._size(stream[start:])
             if size is None or (size and start + size > len(stream)):
@@ -65,15 +65,15 @@ class FrameFinder:
             body = self._body(stream[start : start + size]) if size else None
             if body is None:
                 self.broken += 1
-                self._text(found, stream[start : start + 1])
+                self._text(segments, stream[start : start + 1])
                 position = start + 1
                 continue
-            found.append(StreamSegment(body, True))
+            segments.append(StreamSegment(body, True))
             position = start + size
         if position:
             self._held_since_s = at_s
         self._held = bytearray(stream[position:])
-        return found
+        return segments
 
     def _size(self, stream: bytes) -> int | None:
         """Bytes of the frame that starts here. 0: not a frame. None: its length has not arrived."""
@@ -93,13 +93,13 @@ class FrameFinder:
         return frame[f.body_from : end] if checksum(f.checksum, frame[f.checksum_from : end]) == given else None
 
     @staticmethod
-    def _text(found: list[StreamSegment], data: bytes) -> None:
+    def _text(segments: list[StreamSegment], data: bytes) -> None:
         if not data:
             return
-        if found and not found[-1].is_frame:
-            found[-1] = StreamSegment(found[-1].data + data, False)
+        if segments and not segments[-1].is_frame:
+            segments[-1] = StreamSegment(segments[-1].data + data, False)
         else:
-            found.append(StreamSegment(data, False))
+            segments.append(StreamSegment(data, False))
 
 
 def checksum(kind: Checksum, data: bytes) -> int:
@@ -148,7 +148,7 @@ class WyomingEvents:
 
     def feed(self, data: bytes, at_s: float) -> list[StreamSegment]:
         """The segments that are complete: events as one line of JSON (`is_frame`), other bytes unchanged."""
-        found: list[StreamSegment] = []
+        segments: list[StreamSegment] = []
         if self._last_s is not None and at_s - self._last_s > STALE_S and (self._header is not None or self._skip):
             self.broken += 1
             self._header, self._skip = None, 0
@@ -156,21 +156,21 @@ class WyomingEvents:
         if data:
             self._last_s = at_s
         self._held += data
-        while self._held and self._step(found):
+        while self._held and self._step(segments):
             pass
-        return found
+        return segments
 
-    def _step(self, found: list[StreamSegment]) -> bool:
+    def _step(self, segments: list[StreamSegment]) -> bool:
         """Consumes one item of the held bytes; False when it needs more bytes."""
         if self._skip:
             taken = min(self._skip, len(self._held))
             if self._payloads:
-                found.append(StreamSegment(bytes(self._held[:taken]), False, is_payload=True))
+                segments.append(StreamSegment(bytes(self._held[:taken]), False, is_payload=True))
             del self._held[:taken]
             self._skip -= taken
             return True
         if self._header is not None:
-            return self._take_data(self._header, found)
+            return self._take_data(self._header, segments)
         end = self._held.find(_NEWLINE) + 1
         if not end and self._held[:1] == b"{" and not self._in_line and len(self._held) <= self._max_bytes:
             return False
@@ -179,20 +179,20 @@ class WyomingEvents:
         header = None if self._in_line or not end else _header(line)
         self._in_line = not end
         if header is None:
-            found.append(StreamSegment(line, False))
+            segments.append(StreamSegment(line, False))
             return True
         self._data_bytes, self._skip = _size(header, "data_length"), 0
         if not self._data_bytes:
-            self._tell(header, {}, found)
+            self._tell(header, {}, segments)
         elif self._data_bytes > self._max_bytes:
             # Let the console report a line that is too long; without its data the event is unknown.
-            found.append(StreamSegment(line.rstrip() + b" " * self._max_bytes + _NEWLINE, False))
+            segments.append(StreamSegment(line.rstrip() + b" " * self._max_bytes + _NEWLINE, False))
             self._skip = self._data_bytes + _size(header, "payload_length")
         else:
             self._header = header
         return True
 
-    def _take_data(self, header: dict[str, object], found: list[StreamSegment]) -> bool:
+    def _take_data(self, header: dict[str, object], segments: list[StreamSegment]) -> bool:
         if len(self._held) < self._data_bytes:
             return False
         try:
@@ -205,13 +205,13 @@ class WyomingEvents:
             self.broken += 1
             return True
         del self._held[: self._data_bytes]
-        self._tell(header, data, found)
+        self._tell(header, data, segments)
         return True
 
-    def _tell(self, header: dict[str, object], data: dict[str, object], found: list[StreamSegment]) -> None:
+    def _tell(self, header: dict[str, object], data: dict[str, object], segments: list[StreamSegment]) -> None:
         given = header.get("data")
         event = {"type": header["type"], "data": {**(given if isinstance(given, dict) else {}), **data}}
-        found.append(StreamSegment(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace"), True))
+        segments.append(StreamSegment(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace"), True))
         self._skip = _size(header, "payload_length")
 
 
@@ -220,12 +220,12 @@ def _header(line: bytes) -> dict[str, object] | None:
     if not line.startswith(b"{"):
         return None
     try:
-        found = json.loads(line)
+        header = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+    if not isinstance(header, dict) or not isinstance(header.get("type"), str):
         return None
-    return found
+    return header
 
 
 def _size(header: dict[str, object], name: str) -> int:

@@ -117,7 +117,11 @@ class _GraphReader:
     def read(self) -> KernelNetwork:
         graph = self._graph
         ends = (*graph.inputs, *graph.outputs)
-        if len(graph.inputs) != 1 or len(graph.outputs) != 1 or not all(0 <= one < len(graph.tensors) for one in ends):
+        if (
+            len(graph.inputs) != 1
+            or len(graph.outputs) != 1
+            or not all(0 <= number < len(graph.tensors) for number in ends)
+        ):
             raise NotKnown("the model has not one input and one output")
         entry, end = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
         if entry.type != _INT8 or len(entry.shape) != 3 or entry.shape[0] != 1 or end.type not in (_INT8, _UINT8):
@@ -168,23 +172,23 @@ class _GraphReader:
                 raise NotKnown("a state that is not the last frames of a layer's input")
             self._states[flow.into] = state - self._graph.tensors[op.inputs[0]].zero
             self._flows[op.outputs[0]] = replace(flow, frames=flow.frames + shape[1])
-        elif axis == rank - 1 and all(one in self._parts for one in op.inputs):
+        elif axis == rank - 1 and all(number in self._parts for number in op.inputs):
             self._same_quantity(*op.inputs, op.outputs[0])
-            self._side_by_side([self._parts[one] for one in op.inputs], op.outputs[0])
+            self._side_by_side([self._parts[number] for number in op.inputs], op.outputs[0])
         else:
             raise NotKnown("a concatenation of something other than frames or channels")
 
     def _slice(self, op: Operator) -> None:
         flow = self._flows[op.inputs[0]]
-        begin, _, strides = (self._constant(one) for one in op.inputs[1:4])
+        begin, _, strides = (self._constant(number) for number in op.inputs[1:4])
         masks = [op.whole(field) for field in range(5)]
         if masks[0] != 0b1101 or masks[1] != 0b1111 or any(masks[2:]) or strides.tolist() != [1, 1, 1, 1]:
             raise NotKnown(f"a slice with masks {masks}")
         at = int(begin[1])
-        kept = -at if at < 0 else flow.frames - at
-        if not 0 < kept <= flow.frames:
-            raise NotKnown(f"a slice of {kept} frames of {flow.frames}")
-        self._flows[op.outputs[0]] = replace(flow, frames=kept)
+        frames = -at if at < 0 else flow.frames - at
+        if not 0 < frames <= flow.frames:
+            raise NotKnown(f"a slice of {frames} frames of {flow.frames}")
+        self._flows[op.outputs[0]] = replace(flow, frames=frames)
 
     def _assign(self, op: Operator) -> None:
         flow = self._flows[op.inputs[1]]
@@ -244,7 +248,9 @@ class _GraphReader:
         if not self._whole_width(flow):
             raise NotKnown("a layer that leaves channels out")
         weights = [np.pad(part.weights, ((flow.frames - len(part.weights), 0), (0, 0))) for part in parts]
-        bias, multiplier = (np.concatenate(one) for one in zip(*((p.bias, p.multiplier) for p in parts), strict=True))
+        bias, multiplier = (
+            np.concatenate(arrays) for arrays in zip(*((p.bias, p.multiplier) for p in parts), strict=True)
+        )
         # The library takes eight channels at a time, rounding up. Its reference code rounds the rest.
         away = np.concatenate([np.arange(len(p.bias)) >= len(p.bias) // _VECTOR * _VECTOR for p in parts])
         self._add(output, LayerKind.DEPTHWISE, flow, 1, np.concatenate(weights, axis=1), bias, multiplier, away, 0)
@@ -325,14 +331,19 @@ class _GraphReader:
         return self._constant(op.inputs[2]) if given else np.zeros(outputs, np.int64)
 
     def _same_quantity(self, *numbers: int) -> None:
-        if len({(float(self._graph.tensors[one].scales[0]), self._graph.tensors[one].zero) for one in numbers}) != 1:
+        if (
+            len(
+                {(float(self._graph.tensors[number].scales[0]), self._graph.tensors[number].zero) for number in numbers}
+            )
+            != 1
+        ):
             raise NotKnown("a concatenation of frames with different scales")
 
 
 def _starts(graphs: tuple[Graph, ...], main: Graph) -> dict[int, npt.NDArray[np.int64]]:
     """Initial content of the states, shape (frames, width) each, by the number of their handle."""
     numbers = {name: number for number, name in enumerate(_names(main).values())}
-    found: dict[int, npt.NDArray[np.int64]] = {}
+    states: dict[int, npt.NDArray[np.int64]] = {}
     for graph in graphs:
         names = _names(graph)
         for op in graph.operators:
@@ -340,8 +351,8 @@ def _starts(graphs: tuple[Graph, ...], main: Graph) -> dict[int, npt.NDArray[np.
                 tensor = graph.tensors[op.inputs[1]]
                 if tensor.values is None or len(tensor.shape) != 4 or tensor.shape[0] != 1 or tensor.shape[2] != 1:
                     raise NotKnown("a state that begins with something other than constant frames")
-                found[numbers[names[op.inputs[0]]]] = tensor.values.astype(np.int64)[0, :, 0, :]
-    return found
+                states[numbers[names[op.inputs[0]]]] = tensor.values.astype(np.int64)[0, :, 0, :]
+    return states
 
 
 def _names(graph: Graph) -> dict[int, str]:
@@ -424,21 +435,21 @@ class Listener:
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
         """Shape (n,) at 16 kHz, any n. Returns the answers, shape (m,), as bytes."""
         heard = np.ascontiguousarray(samples, np.int16)
-        found = []
+        answers = []
         if len(self._rest):
             # First the frames that begin in the remainder, then the sound itself, which is not copied.
-            begun = -(-len(self._rest) // HOP_SAMPLES)
-            head = begun * HOP_SAMPLES - len(self._rest)
+            rest_frames = -(-len(self._rest) // HOP_SAMPLES)
+            head = rest_frames * HOP_SAMPLES - len(self._rest)
             joined = np.concatenate([self._rest, heard[: head + WINDOW_SAMPLES - HOP_SAMPLES]])
             if head + WINDOW_SAMPLES - HOP_SAMPLES > len(heard):
-                begun, head = _frames(joined), 0
-                heard = joined[begun * HOP_SAMPLES :]
-            found.append(self._listen(joined, begun))
+                rest_frames, head = _frames(joined), 0
+                heard = joined[rest_frames * HOP_SAMPLES :]
+            answers.append(self._listen(joined, rest_frames))
             heard = heard[head:]
         frames = _frames(heard)
-        found.append(self._listen(heard, frames))
+        answers.append(self._listen(heard, frames))
         self._rest = heard[frames * HOP_SAMPLES :].copy()
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
     def _listen(self, samples: npt.NDArray[np.int16], frames: int) -> npt.NDArray[np.uint8]:
         answers = np.empty(frames // self._network.stride + 1, np.uint8)
@@ -454,9 +465,9 @@ class Listener:
         """Logged features (n, 40) of the whole windows of a sound that begins here. The noise estimate continues."""
         heard = np.ascontiguousarray(samples, np.int16)
         frames = _frames(heard)
-        found = np.empty((frames, WIDTH), np.uint16)
-        self._kernel.vh_features_run(self._features.address, heard.ctypes.data, frames, found.ctypes.data)
-        return found
+        features = np.empty((frames, WIDTH), np.uint16)
+        self._kernel.vh_features_run(self._features.address, heard.ctypes.data, frames, features.ctypes.data)
+        return features
 
     def answer(self, features: npt.NDArray[np.int8]) -> npt.NDArray[np.uint8]:
         """Answers (n,) of the network to quantised features, shape (n, stride, 40), that follow the previous ones."""
@@ -480,14 +491,14 @@ class _Memory:
         self.address = (self._owner.ctypes.data + _ALIGNED - 1) // _ALIGNED * _ALIGNED
 
 
-def _packed(network: KernelNetwork, kept: list[object]) -> int:
-    """The address of a network in the kernel's own form. kept: takes the memory of it and behind its pointers."""
-    layers = (_CLayer * len(network.layers))(*(_packed_layer(layer, kept) for layer in network.layers))
+def _packed(network: KernelNetwork, memory: list[object]) -> int:
+    """The address of a network in the kernel's own form. memory: takes the memory of it and behind its pointers."""
+    layers = (_CLayer * len(network.layers))(*(_packed_layer(layer, memory) for layer in network.layers))
     answer, levels = network.answer.copy(), quantised(network)
     first = ctypes.addressof(layers)
     packed = _CNetwork(len(layers), network.stride, network.width, network.input_zero,
                        first, answer.ctypes.data, levels.ctypes.data)  # fmt: skip
-    kept += [packed, layers, answer, levels]
+    memory += [packed, layers, answer, levels]
     return ctypes.addressof(packed)
 
 
@@ -498,7 +509,7 @@ def quantised(network: KernelNetwork) -> npt.NDArray[np.int8]:
         return np.round(features / network.input_scale + network.input_zero).astype(np.int8)
 
 
-def _packed_layer(layer: Layer, kept: list[object]) -> _CLayer:
+def _packed_layer(layer: Layer, memory: list[object]) -> _CLayer:
     inputs = layer.weights.shape[1]
     padded = _up(inputs, 8 if layer.stride > 1 else 16)
     outputs = padded if layer.kind is LayerKind.DEPTHWISE else _up(len(layer.multiplier), 16)
@@ -516,7 +527,7 @@ def _packed_layer(layer: Layer, kept: list[object]) -> _CLayer:
         np.pad(layer.start, ((0, 0), (0, padded - inputs))).astype(np.float32),
     ]  # fmt: skip
     arrays = [np.ascontiguousarray(array) for array in arrays]
-    kept.append(arrays)
+    memory.append(arrays)
     return _CLayer(int(layer.kind), layer.taps, layer.stride, len(layer.start), padded, outputs, layer.zero, layer.low,
                    layer.high, 0, *(array.ctypes.data for array in arrays))  # fmt: skip
 

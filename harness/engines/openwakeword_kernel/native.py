@@ -39,28 +39,28 @@ class Pool:
 
 def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
     """The chain of layers in a graph. ValueError if it is not a chain, or has an unsupported operator."""
-    found: list[Convolution | Pool] = []
+    chain: list[Convolution | Pool] = []
     beside, last = 0, graph.inputs[0]
     for operator in graph.operators:
         if operator.inputs[0] != last:
             raise ValueError("its layers do not form a chain")
         last = operator.outputs[0]
-        previous = found[-1] if found else None
+        previous = chain[-1] if chain else None
         match operator.code:
             case Op.PAD:
                 beside = int(_constant(graph, operator.inputs[1]).reshape(-1, 2)[2, 0])
             case Op.CONV_2D:
-                found.append(_convolution(graph, operator, beside))
+                chain.append(_convolution(graph, operator, beside))
                 beside = 0
             case Op.MAX_POOL_2D:
-                found.append(Pool(operator.whole(4), operator.whole(3)))
+                chain.append(Pool(operator.whole(4), operator.whole(3)))
             case Op.LEAKY_RELU if isinstance(previous, Convolution):
-                found[-1] = replace(previous, slope=operator.number(0))
+                chain[-1] = replace(previous, slope=operator.number(0))
             case Op.MAXIMUM if isinstance(previous, Convolution):
-                found[-1] = replace(previous, least=float(_constant(graph, operator.inputs[1])))
+                chain[-1] = replace(previous, least=float(_constant(graph, operator.inputs[1])))
             case _:
                 raise ValueError(f"its operator {operator.code} is not supported")
-    return tuple(found)
+    return tuple(chain)
 
 
 def _convolution(graph: Graph, operator: Operator, beside: int) -> Convolution:
@@ -182,14 +182,14 @@ class KernelEmbedding:
         """Three taps along the rows (0) or the columns (1); a column of zeros lies on each side."""
         step_in, step_out = _floats(now), _floats(out)
         lengths = (_TILE, 1) if along == 0 else (1, _TILE)
-        asked = _CTaps(
+        taps = _CTaps(
             tiles[0], lengths[0] * step_in[0], lengths[0] * step_out[0],
             tiles[1], lengths[1] * step_in[1], lengths[1] * step_out[1],
             step_in[along], step_out[along], now.shape[2], out.shape[2],
             weights.ctypes.data, layer.bias.ctypes.data, layer.slope, layer.least,
         )  # fmt: skip
         start = now.ctypes.data - (now.strides[1] if along == 1 else 0)
-        self._kernel.vh_three_taps(ctypes.byref(asked), start, out.ctypes.data)
+        self._kernel.vh_three_taps(ctypes.byref(taps), start, out.ctypes.data)
 
     def _first(self, layer: Convolution, weights: Array, now: Array, out: Array, rows: int) -> None:
         """A layer with one input channel."""
@@ -207,13 +207,13 @@ class KernelEmbedding:
         if count < _TILE:  # the kernel reads four rows
             given = np.pad(given, ((0, _TILE - count), (0, 0)))
         given = np.ascontiguousarray(given)
-        found = np.empty((count, outputs), np.float32)
+        product = np.empty((count, outputs), np.float32)
         bias = np.tile(layer.bias, outputs // len(layer.bias))
         self._kernel.vh_dense(
-            given.ctypes.data, found.ctypes.data, count, weights.shape[1], outputs, weights.ctypes.data,
+            given.ctypes.data, product.ctypes.data, count, weights.shape[1], outputs, weights.ctypes.data,
             bias.ctypes.data, layer.slope, layer.least,
         )  # fmt: skip
-        out[:rows] = found.reshape(rows, out.shape[1], out.shape[2])
+        out[:rows] = product.reshape(rows, out.shape[1], out.shape[2])
 
     def _room(self, memory: Array, rows: int, columns: int, channels: int, padded: bool) -> Array:
         """Where a layer's values go, with spare rows, and between two columns of zeros if the next layer needs them."""

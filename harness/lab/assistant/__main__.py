@@ -49,9 +49,9 @@ class StateFile:
         self.write()
 
     def write(self) -> None:
-        told = {"pid": os.getpid(), "state": str(self._state), "at_s": time.monotonic()}
+        status = {"pid": os.getpid(), "state": str(self._state), "at_s": time.monotonic()}
         with self._writing, whole_stream(self._path, safe=False) as stream:
-            stream.write(json.dumps(told).encode())
+            stream.write(json.dumps(status).encode())
 
     def keep_fresh(self, stop: threading.Event) -> None:
         while not stop.wait(_HEARTBEAT_S):
@@ -70,8 +70,8 @@ class Resampler:
             self._stream.clear()
             self._epoch = block.epoch
         samples = self._stream.resample_chunk(block.samples)
-        found: npt.NDArray[np.int16] = np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
-        return found
+        pcm: npt.NDArray[np.int16] = np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
+        return pcm
 
 
 def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -93,7 +93,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
         settings.speaker,
         "system",
         on_ended=lambda play_id, at, complete: device.end_play(play_id),
-        on_fault=lambda at, what: _log.warning("speaker: %s", what),
+        on_fault=lambda at, reason: _log.warning("speaker: %s", reason),
         on_back=lambda at: _log.warning("the speaker is back"),
         frames_per_buffer=_FRAMES,
     )
@@ -102,7 +102,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
         settings.microphone,
         "system",
         on_block=lambda block: device.hear(resampler(block)),
-        on_fault=lambda at, what: device.lose(back=False),
+        on_fault=lambda at, reason: device.lose(back=False),
         on_back=lambda at: device.lose(back=True),
         frames_per_buffer=_FRAMES,
     )

@@ -29,29 +29,29 @@ class Result:
 class Arithmetic:
     """ "What is seven times eight", "15 percent of 80"; "add five to that" after it."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        return self._follow_up(said, memory, moment) or self._sum(said)
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        return self._follow_up(query, memory, moment) or self._sum(query)
 
-    def _sum(self, said: str) -> SkillAnswer | None:
-        if found := re.search(rf"\b{_N} percent of {_N}\b", said):
-            share, whole = float(found[1]), float(found[2])
-            asked = _asked(share, "percent of", whole)
-            return _told(f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100, asked)
-        if found := _SUM.search(said):
-            left, word, right = float(found[1]), _operator(found[2]), float(found[3])
+    def _sum(self, query: str) -> SkillAnswer | None:
+        if match := re.search(rf"\b{_N} percent of {_N}\b", query):
+            share, whole = float(match[1]), float(match[2])
+            request = _asked(share, "percent of", whole)
+            return _told(f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100, request)
+        if match := _SUM.search(query):
+            left, word, right = float(match[1]), _operator(match[2]), float(match[3])
             return _calculated(left, word, right, _asked(left, word, right))
         return None
 
-    def _follow_up(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+    def _follow_up(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         last = memory.recall(Result, moment.now_s)
         if last is None:
             return None
-        if found := re.fullmatch(rf"(?:and )?(add|subtract|take) {_N} (?:to|from) (?:that|it)", said):
-            return _gone_on(last, "plus" if found[1] == "add" else "minus", float(found[2]))
-        if found := re.fullmatch(rf"(?:and )?(multiply|divide) (?:that|it) by {_N}", said):
-            return _gone_on(last, "times" if found[1] == "multiply" else "divided by", float(found[2]))
-        if found := re.fullmatch(rf"(?:and )?(?:that )?(plus|minus|times|divided by) {_N}", said):
-            return _gone_on(last, found[1], float(found[2]))
+        if match := re.fullmatch(rf"(?:and )?(add|subtract|take) {_N} (?:to|from) (?:that|it)", query):
+            return _gone_on(last, "plus" if match[1] == "add" else "minus", float(match[2]))
+        if match := re.fullmatch(rf"(?:and )?(multiply|divide) (?:that|it) by {_N}", query):
+            return _gone_on(last, "times" if match[1] == "multiply" else "divided by", float(match[2]))
+        if match := re.fullmatch(rf"(?:and )?(?:that )?(plus|minus|times|divided by) {_N}", query):
+            return _gone_on(last, match[1], float(match[2]))
         return None
 
 
@@ -69,7 +69,7 @@ def _gone_on(last: Result, name: str, right: float) -> SkillAnswer:
     return _calculated(last.value, name, right, _asked(None, name, right))
 
 
-def _calculated(left: float, name: str, right: float, asked: ToldFrame) -> SkillAnswer:
+def _calculated(left: float, name: str, right: float, request: ToldFrame) -> SkillAnswer:
     match name:
         case "plus":
             value = left + right
@@ -79,15 +79,15 @@ def _calculated(left: float, name: str, right: float, asked: ToldFrame) -> Skill
             value = left * right
         case _:
             if right == 0:
-                return SkillAnswer("Nothing can be divided by zero.", asked)
+                return SkillAnswer("Nothing can be divided by zero.", request)
             value = left / right
-    return _told(f"{say_number(left)} {name} {say_number(right)} is", value, asked)
+    return _told(f"{say_number(left)} {name} {say_number(right)} is", value, request)
 
 
-def _told(sentence: str, value: float, asked: ToldFrame) -> SkillAnswer:
+def _told(sentence: str, value: float, request: ToldFrame) -> SkillAnswer:
     if not math.isfinite(value) or abs(value) >= 1e15:
-        return SkillAnswer("That number is too large for me.", asked)
-    return SkillAnswer(f"{sentence} {say_number(value)}.", asked, Result(value))
+        return SkillAnswer("That number is too large for me.", request)
+    return SkillAnswer(f"{sentence} {say_number(value)}.", request, Result(value))
 
 
 # fmt: off

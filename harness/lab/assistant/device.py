@@ -223,14 +223,14 @@ class AssistantDevice:
         """The reply with the faults of this query applied."""
         before = self._dialogue.kept
         reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
-        told = misunderstood(reply.frame, worse.slips)
-        if Deed.NO_EFFECT in worse.deeds or told != reply.frame:
+        heard_frame = misunderstood(reply.frame, worse.slips)
+        if Deed.NO_EFFECT in worse.deeds or heard_frame != reply.frame:
             self._dialogue.put_back(before)
-        if told == reply.frame:
+        if heard_frame == reply.frame:
             return reply
-        _log.info("understood %s (fault)", told.told())
+        _log.info("understood %s (fault)", heard_frame.told())
         self._dialogue.close()
-        return Reply(acted_out(told), frame=told)
+        return Reply(acted_out(heard_frame), frame=heard_frame)
 
     def _understood_while_ringing(self, text: str, ringing: _Ringing) -> None:
         """Speech without the wake phrase is ignored, except for words that end the ringing."""
@@ -317,7 +317,7 @@ class AssistantDevice:
     def _spoken(self, play_id: str) -> None:
         if self._said is None or play_id != self._said.play_id:
             return
-        said, self._said = self._said, None
+        speech, self._said = self._said, None
         self._ears.uncover()
         if self._ringing is not None and self._ringing.left > 0:
             self._ears.listen(_RING_PAUSE_S)
@@ -326,7 +326,7 @@ class AssistantDevice:
         if self._ringing is None:  # a ring is not an answer, and does not renew the memory
             self._dialogue.spoken(self._now())
         self._ringing = None
-        if said.open:
+        if speech.open:
             self._called_s = time.monotonic()
             self._ears.listen()
             self._enter(DeviceState.DIALOGUE_OPEN)

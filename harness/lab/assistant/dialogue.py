@@ -63,24 +63,24 @@ class Dialogue:
 
     def hear(self, text: str, moment: Moment) -> Reply:
         """The reply to a recognised text. "" means that nothing was understood, which closes an open dialogue."""
-        said = plain(text, self._settings.wake_phrase)
+        query = plain(text, self._settings.wake_phrase)
         self._memory.attend(moment)
         was_open = self.is_open(moment)
         slot, self._slot, self._awaits_s = self._slot, "", None
-        if not said:
+        if not query:
             self._memory.forget()
             return Reply("")
-        if _CLOSING.fullmatch(said) or _THANKS.fullmatch(said):
+        if _CLOSING.fullmatch(query) or _THANKS.fullmatch(query):
             self._memory.forget()
-            thanks = bool(_THANKS.fullmatch(said))
+            thanks = bool(_THANKS.fullmatch(query))
             text = "" if was_open else "You're welcome." if thanks else "Okay."
             return Reply(text, frame=frame("thank" if thanks else "cancel"))
-        if was_open and _CLOSING_WORD.search(said):
+        if was_open and _CLOSING_WORD.search(query):
             self._memory.forget()
             return Reply("", frame=frame("cancel"))
-        reply = self._asked(said, moment)
+        reply = self._asked(query, moment)
         if reply is None and was_open and slot:
-            reply = self._asked(f"{slot} {said}", moment)
+            reply = self._asked(f"{slot} {query}", moment)
             if reply is not None and reply.open:
                 # It asks back only once: otherwise it would loop on words that it does not understand.
                 self.close()
@@ -92,10 +92,10 @@ class Dialogue:
         """Timers, alarms and list as they are now."""
         return Kept((*self.timers.timers,), (*self.timers.alarms,), (*self.shopping.things,))
 
-    def put_back(self, kept: Kept) -> None:
+    def put_back(self, snapshot: Kept) -> None:
         """Undoes what was done since `kept`."""
-        self.timers.timers, self.timers.alarms = [*kept.timers], [*kept.alarms]
-        self.shopping.things = [*kept.things]
+        self.timers.timers, self.timers.alarms = [*snapshot.timers], [*snapshot.alarms]
+        self.shopping.things = [*snapshot.things]
 
     @property
     def state(self) -> dict[str, str]:
@@ -112,8 +112,8 @@ class Dialogue:
 
     def ends_ringing(self, text: str) -> bool:
         """Whether the words silence a timer that rings."""
-        said = plain(text, self._settings.wake_phrase)
-        return bool(_CLOSING.fullmatch(said) or _CLOSING_WORD.search(said) or _THANKS.fullmatch(said))
+        query = plain(text, self._settings.wake_phrase)
+        return bool(_CLOSING.fullmatch(query) or _CLOSING_WORD.search(query) or _THANKS.fullmatch(query))
 
     def spoken(self, moment: Moment) -> None:
         """Its reply has ended: memory and the wait for an answer count from now."""
@@ -131,8 +131,8 @@ class Dialogue:
         """What timers and alarms have to say now. Each is returned once."""
         return self.timers.due(moment)
 
-    def _asked(self, said: str, moment: Moment) -> Reply | None:
-        answer = self._two_wishes(said, moment) or self._one_wish(said, moment)
+    def _asked(self, query: str, moment: Moment) -> Reply | None:
+        answer = self._two_wishes(query, moment) or self._one_wish(query, moment)
         if answer is None:
             return None
         wait_s = self._settings.dialogue_s if answer.asks else self._settings.memory_s
@@ -140,25 +140,25 @@ class Dialogue:
         if answer.asks:
             self._awaits_s = moment.now_s + self._settings.dialogue_s
             # "For how long?": the answer makes sense only together with the previous request.
-            self._slot = said if _SLOTS.match(answer.text) else ""
+            self._slot = query if _SLOTS.match(answer.text) else ""
         return Reply(answer.text, open=answer.asks, frame=answer.frame)
 
-    def _one_wish(self, said: str, moment: Moment) -> SkillAnswer | None:
+    def _one_wish(self, query: str, moment: Moment) -> SkillAnswer | None:
         for skill in self._skills:
-            answer = skill.answer(said, self._memory, moment)
+            answer = skill.answer(query, self._memory, moment)
             if answer is not None:
                 return answer
         return None
 
-    def _two_wishes(self, said: str, moment: Moment) -> SkillAnswer | None:
+    def _two_wishes(self, query: str, moment: Moment) -> SkillAnswer | None:
         """Two requests joined by "and", if each is complete and the first is not answered by a question."""
-        where = _ONE_MORE.search(said)
+        where = _ONE_MORE.search(query)
         if where is None:
             return None
         before = self.kept
-        first = self._one_wish(said[: where.start()], moment)
+        first = self._one_wish(query[: where.start()], moment)
         if first is not None and not first.asks:
-            second = self._two_wishes(said[where.end() :], moment) or self._one_wish(said[where.end() :], moment)
+            second = self._two_wishes(query[where.end() :], moment) or self._one_wish(query[where.end() :], moment)
             if second is not None:
                 return replace(second, text=f"{first.text} {second.text}", frame=first.frame + second.frame)
         self.put_back(before)

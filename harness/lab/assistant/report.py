@@ -47,15 +47,15 @@ class Reporter:
             return
         self._seq += 1
         head: dict[str, PlainValue] = {"boot": self.boot, "seq": self._seq, "time": round(time.monotonic(), 4)}
-        kept = report is ReportKind.STATE
-        topic = f"{self._topic(report)}/{fields['name']}" if kept else self._topic(report)
-        self._client.publish(topic, json.dumps({**head, **fields}), qos=1, retain=kept)
+        is_retained = report is ReportKind.STATE
+        topic = f"{self._topic(report)}/{fields['name']}" if is_retained else self._topic(report)
+        self._client.publish(topic, json.dumps({**head, **fields}), qos=1, retain=is_retained)
 
     def beat(self) -> None:
         """Publishes a heartbeat. It is lost while the broker is away, since a late one would be wrong."""
         if self._client is not None and ReportKind.HEARTBEAT in self._reports:
-            told = {"boot": self.boot, "time": round(time.monotonic(), 4)}
-            self._client.publish(self._topic(ReportKind.HEARTBEAT), json.dumps(told), qos=0)
+            heartbeat = {"boot": self.boot, "time": round(time.monotonic(), 4)}
+            self._client.publish(self._topic(ReportKind.HEARTBEAT), json.dumps(heartbeat), qos=0)
 
     def connected(self, limit_s: float) -> bool:
         """Waits for the broker. True at once if there is nothing to report."""

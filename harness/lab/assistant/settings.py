@@ -177,8 +177,8 @@ def read_settings(path: Path) -> AssistantSettings:
     except ValidationError as error:  # `check` reports it first
         raise InputError(str(error)) from error
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", keys.assistant):
-        what = f"{keys.assistant!r} is not a valid assistant name: it becomes part of MQTT topics"
-        findings.add(["assistant"], what, "Use letters, digits, - and _")
+        problem = f"{keys.assistant!r} is not a valid assistant name: it becomes part of MQTT topics"
+        findings.add(["assistant"], problem, "Use letters, digits, - and _")
     for number, name in enumerate(keys.reports):
         if name not in {str(report) for report in ReportKind}:
             findings.add(["reports", number], f"{name!r} is not a report", f"Known: {', '.join(ReportKind)}")
@@ -212,10 +212,10 @@ def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | Non
     deed = Deed(fault.do)
     if (deed in _IN_OTHER_WORDS) != (fault.heard_as is not None):
         if fault.heard_as is None:
-            what, remedy = f"{deed} needs `as`", "Add, for example, as: other words"
+            problem, remedy = f"{deed} needs `as`", "Add, for example, as: other words"
         else:
-            what, remedy = f"`as` is not allowed with {deed}", f"Remove it, or use {', '.join(_IN_OTHER_WORDS)}"
-        findings.add(["faults", number], what, remedy)
+            problem, remedy = f"`as` is not allowed with {deed}", f"Remove it, or use {', '.join(_IN_OTHER_WORDS)}"
+        findings.add(["faults", number], problem, remedy)
     if fault.slot is not None and deed not in (Deed.LOSE_SLOT, Deed.WRONG_VALUE):
         findings.add(
             ["faults", number], f"`slot` is not allowed with {deed}", "Remove it, or use lose_slot or wrong_value"

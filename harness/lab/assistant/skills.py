@@ -16,7 +16,7 @@ from harness.model.frozen import frozen
 class Skill(Protocol):
     """Without side effects, except on what it keeps for its user (timers, a list). said: from `words.plain`."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None: ...
 
 
 @frozen
@@ -34,27 +34,27 @@ _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 class ClockSkill:
     """ "What time is it", "what's the date today", "what day is tomorrow"; "and tomorrow?" after it."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        if re.search(r"\bwhat('s| is)? (the )?time\b|\btime is it\b|\btell me the time\b", said):
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        if re.search(r"\bwhat('s| is)? (the )?time\b|\btime is it\b|\btell me the time\b", query):
             return SkillAnswer(f"It is {spoken_time(moment.wall)}", frame("get_time"))
         if re.search(
-            r"\b(what|which)('s| is)? (the |today's |tomorrow's )?(date|day)\b|\bwhat day\b|\bthe date\b", said
+            r"\b(what|which)('s| is)? (the |today's |tomorrow's )?(date|day)\b|\bwhat day\b|\bthe date\b", query
         ):
-            day = re.search(r"\b(yesterday|today|tomorrow)", said)
+            day = re.search(r"\b(yesterday|today|tomorrow)", query)
             return self._date(_DAYS[day[1]] if day else 0, day[1] if day else "", moment)
-        follow_up = _FOLLOW_UP.match(said)
-        asked = memory.recall(DateAsked, moment.now_s)
-        if follow_up and asked is not None:
+        follow_up = _FOLLOW_UP.match(query)
+        last_date = memory.recall(DateAsked, moment.now_s)
+        if follow_up and last_date is not None:
             word = follow_up[3]
-            days = asked.days_ahead if word == "that" else _DAYS[word]
+            days = last_date.days_ahead if word == "that" else _DAYS[word]
             return self._date(days + (1 if follow_up[2] else 0), f"{follow_up[2] or ''}{word}", moment)
         return None
 
     def _date(self, days_ahead: int, said_day: str, moment: Moment) -> SkillAnswer:
         day = moment.wall + timedelta(days=days_ahead)
         word = {-1: "Yesterday was", 0: "Today is", 1: "Tomorrow is"}.get(days_ahead, "That is")
-        asked = frame("get_date", *([("day", said_day)] if said_day else []))
-        return SkillAnswer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", asked, DateAsked(days_ahead))
+        request = frame("get_date", *([("day", said_day)] if said_day else []))
+        return SkillAnswer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", request, DateAsked(days_ahead))
 
 
 def spoken_time(at: datetime) -> str:
@@ -68,8 +68,8 @@ def spoken_time(at: datetime) -> str:
 class Music:
     """ "Play some music". The device plays a tune behind the answer."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        return SkillAnswer("Okay.", frame(PLAY_MUSIC)) if re.search(r"\bplay\b.*\b(music|song|tune)\b", said) else None
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        return SkillAnswer("Okay.", frame(PLAY_MUSIC)) if re.search(r"\bplay\b.*\b(music|song|tune)\b", query) else None
 
 
 _KNOWN = tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_text("utf-8"))
@@ -78,12 +78,12 @@ _KNOWN = tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_
 class Facts:
     """ "What are the names of the moons of Mars", "what color is my shirt"."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
         for pattern, topic, text in _KNOWN["facts"]:
-            if re.search(pattern, said):
+            if re.search(pattern, query):
                 return SkillAnswer(text, frame("ask_fact", ("topic", topic)))
         for pattern, text in _KNOWN["unknowable"]:
-            if re.search(pattern, said):
+            if re.search(pattern, query):
                 return SkillAnswer(text, frame("ask_unknowable"))
         return None
 
@@ -97,18 +97,18 @@ class Shopping:
     def __init__(self) -> None:
         self.things: list[str] = []
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        if not re.search(r"\blist\b", said):
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        if not re.search(r"\blist\b", query):
             return None
-        if found := re.search(rf"\b(?:add|put|and) (.+?) (?:to|on|onto|in) {_LIST}\b", said):
-            things = [re.sub(r"^(?:some|a|an|the) ", "", thing) for thing in found[1].split(" and ")]
+        if match := re.search(rf"\b(?:add|put|and) (.+?) (?:to|on|onto|in) {_LIST}\b", query):
+            things = [re.sub(r"^(?:some|a|an|the) ", "", thing) for thing in match[1].split(" and ")]
             self.things.extend(things)
             wanted = frame("add_to_list", *(("item", thing) for thing in things))
             return SkillAnswer(f"I added {say_list(things)} to your shopping list.", wanted)
-        if re.search(r"\b(clear|empty|delete)\b", said):
+        if re.search(r"\b(clear|empty|delete)\b", query):
             self.things.clear()
             return SkillAnswer("Your shopping list is empty now.", frame("clear_list"))
-        if re.search(rf"\b(what|read|tell|show|say)\b.*\b{_LIST}\b", said):
+        if re.search(rf"\b(what|read|tell|show|say)\b.*\b{_LIST}\b", query):
             if not self.things:
                 return SkillAnswer("Your shopping list is empty.", frame("read_list"))
             return SkillAnswer(f"On your shopping list: {say_list(self.things)}.", frame("read_list"))
@@ -146,23 +146,23 @@ class Timers:
         self.timers: list[Timer] = []
         self.alarms: list[Alarm] = []
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        asked = memory.recall(HalfAsked, moment.now_s)
-        if asked is not None and (half := _half(said)):
-            return self._set_alarm(asked.hour, asked.minute, half, moment)
-        if re.search(r"\b(cancel|delete|stop|clear)\b.*\b(timer|alarm)s?\b", said):
-            return self._cancel("alarm" in said)
-        if re.search(r"\b(how (much|long)|what).*\b(left|remaining)\b|\b(list|what|any)\b.*\btimers?\b", said):
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        question = memory.recall(HalfAsked, moment.now_s)
+        if question is not None and (half := _half(query)):
+            return self._set_alarm(question.hour, question.minute, half, moment)
+        if re.search(r"\b(cancel|delete|stop|clear)\b.*\b(timer|alarm)s?\b", query):
+            return self._cancel("alarm" in query)
+        if re.search(r"\b(how (much|long)|what).*\b(left|remaining)\b|\b(list|what|any)\b.*\btimers?\b", query):
             return self._left(moment)
-        if re.search(r"\b(what|any|list|which)\b.*\balarms?\b", said):
+        if re.search(r"\b(what|any|list|which)\b.*\balarms?\b", query):
             if not self.alarms:
                 return SkillAnswer("You have no alarms.", frame("check_alarms"))
             times = say_list([spoken_time(alarm.at) for alarm in self.alarms])
             return SkillAnswer(f"You have an alarm for {times}", frame("check_alarms"))
-        if re.search(r"\btimer\b", said) and ("alarm" not in said or _AMOUNT.search(said)):
-            return self._set_timer(said, moment)
-        if re.search(r"\balarm\b|\bwake me\b", said):
-            return self._ask_alarm(said, moment)
+        if re.search(r"\btimer\b", query) and ("alarm" not in query or _AMOUNT.search(query)):
+            return self._set_timer(query, moment)
+        if re.search(r"\balarm\b|\bwake me\b", query):
+            return self._ask_alarm(query, moment)
         return None
 
     def due(self, moment: Moment) -> tuple[str, ...]:
@@ -176,9 +176,9 @@ class Timers:
             *(f"It is {spoken_time(alarm.at)} This is your alarm." for alarm in rung),
         )
 
-    def _set_timer(self, said: str, moment: Moment) -> SkillAnswer:
+    def _set_timer(self, query: str, moment: Moment) -> SkillAnswer:
         seconds, parts = 0.0, []
-        for amount, unit, half in _AMOUNT.findall(said):
+        for amount, unit, half in _AMOUNT.findall(query):
             count = (1.0 if amount in ("a", "an") else float(amount)) + (0.5 if half else 0.0)
             seconds += count * _UNIT_S[unit]
             parts.append(f"{say_number(count)} {unit}{'' if count == 1 else 's'}")
@@ -191,12 +191,12 @@ class Timers:
         self.timers.append(Timer(words, moment.now_s + seconds))
         return SkillAnswer(f"Timer set for {words}.", wanted)
 
-    def _ask_alarm(self, said: str, moment: Moment) -> SkillAnswer:
-        found = _TIME.search(said)
-        if found is None:
+    def _ask_alarm(self, query: str, moment: Moment) -> SkillAnswer:
+        match = _TIME.search(query)
+        if match is None:
             return SkillAnswer("For what time?", frame("set_alarm"), asks=True)
-        hour, minute = int(found[1]), int(found[2] or 0)
-        half = _half(said)
+        hour, minute = int(match[1]), int(match[2] or 0)
+        half = _half(query)
         wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
         if hour > 23 or minute > 59:
             return SkillAnswer("There is no such time.", wanted)
@@ -238,10 +238,10 @@ def _said_time(hour: int, minute: int, half: str | None) -> str:
     return f"{hour}{f':{minute:02}' if minute else ''}{f' {half}' if half else ''}"
 
 
-def _half(said: str) -> str | None:
-    if re.search(r"\b(am|a m|morning)\b", said):
+def _half(query: str) -> str | None:
+    if re.search(r"\b(am|a m|morning)\b", query):
         return "am"
-    return "pm" if re.search(r"\b(pm|p m|afternoon|evening|noon)\b", said) else None
+    return "pm" if re.search(r"\b(pm|p m|afternoon|evening|noon)\b", query) else None
 
 
 _FORECAST_DAYS = ("today", "tomorrow")
@@ -265,42 +265,42 @@ class PlaceSpokenOf:
 class Weather:
     """ "What's the weather in Lincoln?" — "Do you mean …?" — "I have no weather for …"."""
 
-    def answer(self, said: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
-        asked = memory.recall(PlaceAsked, moment.now_s)
-        if asked is not None:
-            for number, place in enumerate(asked.places):
+    def answer(self, query: str, memory: Memory, moment: Moment) -> SkillAnswer | None:
+        question = memory.recall(PlaceAsked, moment.now_s)
+        if question is not None:
+            for number, place in enumerate(question.places):
                 region = place.partition(", ")[2].lower()
-                if region in said or re.search(("first|former", "second|latter|last")[number], said):
+                if region in query or re.search(("first|former", "second|latter|last")[number], query):
                     return _none(place, _asked_for(place, ""))
-        if re.search(r"\b(weather|forecast|temperature|rain|whether)\b", said):
-            found = _PLACE.search(said)
-            if found is None:
-                return _none("here", _asked_for("", said))
-            return self._about(found[1].strip(), said)
+        if re.search(r"\b(weather|forecast|temperature|rain|whether)\b", query):
+            match = _PLACE.search(query)
+            if match is None:
+                return _none("here", _asked_for("", query))
+            return self._about(match[1].strip(), query)
         spoken_of = memory.recall(PlaceSpokenOf, moment.now_s)
-        found = re.match(r"^(?:and |what about |how about )+(?:in )?([a-z' ]+)$", said)
-        if spoken_of is not None and found:
-            if found[1] in _FORECAST_DAYS:
-                return _none(spoken_of.place, _asked_for("", said))
-            return self._about(found[1], said)
+        match = re.match(r"^(?:and |what about |how about )+(?:in )?([a-z' ]+)$", query)
+        if spoken_of is not None and match:
+            if match[1] in _FORECAST_DAYS:
+                return _none(spoken_of.place, _asked_for("", query))
+            return self._about(match[1], query)
         return None
 
-    def _about(self, place: str, said: str) -> SkillAnswer:
+    def _about(self, place: str, query: str) -> SkillAnswer:
         name = re.sub(r"^st ", "saint ", place)
         places = tuple(_KNOWN["namesakes"].get(name, ()))
         if not places:
-            return _none(name.title(), _asked_for(name, said))
+            return _none(name.title(), _asked_for(name, query))
         question = f"Do you mean {places[0]}, or {places[1]}?"
-        return SkillAnswer(question, _asked_for(name, said), PlaceAsked(places), asks=True)
+        return SkillAnswer(question, _asked_for(name, query), PlaceAsked(places), asks=True)
 
 
-def _none(place: str, asked: ToldFrame) -> SkillAnswer:
+def _none(place: str, request: ToldFrame) -> SkillAnswer:
     where = "here" if place == "here" else f"for {place}"
-    return SkillAnswer(f"Sorry, I have no weather {where}.", asked, PlaceSpokenOf(place))
+    return SkillAnswer(f"Sorry, I have no weather {where}.", request, PlaceSpokenOf(place))
 
 
-def _asked_for(place: str, said: str) -> ToldFrame:
+def _asked_for(place: str, query: str) -> ToldFrame:
     """The place in lower case, without commas, and the day if one was named."""
-    day = re.search(rf"\b({'|'.join(_FORECAST_DAYS)})\b", said)
+    day = re.search(rf"\b({'|'.join(_FORECAST_DAYS)})\b", query)
     named = [("place", place.lower().replace(",", ""))] if place else []
     return frame("get_weather", *named, *([("day", day[1])] if day else []))

@@ -56,10 +56,10 @@ class Clusters:
         """A file's cluster. A file that the expression does not match is its own cluster."""
         if self._pattern is None:
             return str(PurePath(file).parent)
-        found = self._pattern.search(file)
-        if found is None:
+        match = self._pattern.search(file)
+        if match is None:
             return f"\0{file}"
-        return "\0".join(group or "" for group in found.groups()) if found.groups() else found[0]
+        return "\0".join(group or "" for group in match.groups()) if match.groups() else match[0]
 
 
 class _NamedFiles:
@@ -158,9 +158,9 @@ def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
     names, nth = names[order], nth[order]
     twice = np.flatnonzero(np.all(names[1:] == names[:-1], axis=1) & (nth[1:] == nth[:-1]))
     # Among equal keys the first's row comes first.
-    one, other = order[twice], order[twice + 1] - len(first.names)
-    by = np.argsort(one)
-    return one[by], other[by]
+    first_rows, other = order[twice], order[twice + 1] - len(first.names)
+    by = np.argsort(first_rows)
+    return first_rows[by], other[by]
 
 
 def others(of: FileKeys, rows: Rows) -> Rows:
@@ -186,9 +186,9 @@ def _pairs(digests: array[int]) -> Digests:
 def _groups(digests: Digests) -> tuple[Rows, Rows]:
     """An order that brings equal rows together, each group in row order; and where groups begin in it."""
     order = np.lexsort((digests[:, 1], digests[:, 0]))
-    found = digests[order]
-    begins = np.flatnonzero(np.any(found[1:] != found[:-1], axis=1)) + 1
-    return order, np.concatenate([np.zeros(min(1, len(found)), np.int64), begins])
+    sorted_digests = digests[order]
+    begins = np.flatnonzero(np.any(sorted_digests[1:] != sorted_digests[:-1], axis=1)) + 1
+    return order, np.concatenate([np.zeros(min(1, len(sorted_digests)), np.int64), begins])
 
 
 def _numbers(digests: Digests) -> Rows:
@@ -302,8 +302,8 @@ def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
     return EvaluationComparison(first.name, second.name, same, rates, tuple(warnings))
 
 
-def _same_files(first: Evaluated, second: Evaluated, one: FileKeys, other: FileKeys) -> OnSameFiles:
-    rows = in_both(one, other)
+def _same_files(first: Evaluated, second: Evaluated, first_keys: FileKeys, other: FileKeys) -> OnSameFiles:
+    rows = in_both(first_keys, other)
     sides = [(side.spoken, at) for side, at in zip((first, second), rows, strict=True)]
     right = [np.frombuffer(files.right, np.bool_)[at] for files, at in sides]
     groups = first.spoken.clusters(rows[0])
@@ -319,7 +319,7 @@ def _same_files(first: Evaluated, second: Evaluated, one: FileKeys, other: FileK
         sums = int(errors[0][alike].sum()), int(errors[1][alike].sum()), int(references[0][alike].sum())
     return OnSameFiles(
         Discordance.of(*right),
-        _only(first, others(one, rows[0])),
+        _only(first, others(first_keys, rows[0])),
         _only(second, others(other, rows[1])),
         _differing(first, second, *(at[right[0] != right[1]] for at in rows)),
         wrong[0].share_interval,
@@ -365,38 +365,38 @@ def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys,
 def _named_twice(
     first: Evaluated, second: Evaluated, spoken: tuple[FileKeys, FileKeys], ambient: tuple[FileKeys, FileKeys] | None
 ) -> Iterator[str]:
-    for side, one in enumerate((first, second)):
+    for side, evaluated in enumerate((first, second)):
         again = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
         if again:
             files = "1 file has" if again == 1 else f"{again:,} files have"
-            yield f"{one.name}: {files} the name of another one; such files are paired in list order"
+            yield f"{evaluated.name}: {files} the name of another one; such files are paired in list order"
 
 
 def _warnings(
     first: Evaluated, second: Evaluated, same: OnSameFiles | None, rates: FalseAccepts | None
 ) -> Sequence[str]:
-    found = [f"{one.name}: {note}" for one in (first, second) for note in one.notes]
+    warnings = [f"{evaluated.name}: {note}" for evaluated in (first, second) for note in evaluated.notes]
     for name in dict.fromkeys([*first.settings, *second.settings]):
         before, after = first.settings.get(name), second.settings.get(name)
         if before is None or after is None:
             known = first.name if before is not None else second.name
-            found.append(f"only {known} reports {name}: the other may differ")
+            warnings.append(f"only {known} reports {name}: the other may differ")
         elif before != after:
-            found.append(f"{name} differs: {before} and {after}")
+            warnings.append(f"{name} differs: {before} and {after}")
     if same is not None:
         if not same.discordance.total:
-            found.append("no in-vocabulary file is in both: names must be the same in both lists")
+            warnings.append("no in-vocabulary file is in both: names must be the same in both lists")
         elif same.only_first or same.only_second:
-            found.append(
+            warnings.append(
                 f"{len(same.only_first):,} in-vocabulary files are only in the first and {len(same.only_second):,} "
                 "only in the second: the comparison is over those in both"
             )
         if same.other_references:
-            found.append(
+            warnings.append(
                 f"{same.other_references:,} files differ in their number of reference words; the WER leaves them out"
             )
         if same.clusters == 1:
-            found.append("all files are in one cluster, so the spread between clusters is unknown")
+            warnings.append("all files are in one cluster, so the spread between clusters is unknown")
     if rates is not None and not rates.same_audio and first.ambient is not None and second.ambient is not None:
-        found.append("the out-of-vocabulary files differ: the rates are of different audio")
-    return found
+        warnings.append("the out-of-vocabulary files differ: the rates are of different audio")
+    return warnings

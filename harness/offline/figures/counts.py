@@ -93,10 +93,10 @@ def judged(outcome: FileOutcome, counting: Counting) -> FileVerdict:
         case ListKind.LABELLED:
             return FileVerdict((*errors, *_labelled(outcome, counting)))
         case ListKind.REFERENCED if counting.words:
-            found = _words(outcome, counting)
+            verdict = _words(outcome, counting)
         case ListKind.REFERENCED | ListKind.INV:
-            found = _spots(outcome, counting)
-    return FileVerdict((*errors, *found.facts), accepted=found.accepted) if errors else found
+            verdict = _spots(outcome, counting)
+    return FileVerdict((*errors, *verdict.facts), accepted=verdict.accepted) if errors else verdict
 
 
 def _rejected(outcome: FileOutcome, counting: Counting) -> RejectReason | None:
@@ -125,8 +125,8 @@ def _spots(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     commands = outcome.kind is ListKind.REFERENCED
     spots = _in_time(outcome.spots)
     if commands and not spots and outcome.said is not None and as_compared(outcome.said.text, counting):
-        said = outcome.said
-        spots = (OfflineSpot(said.text, said.start, said.end, said.score),)
+        transcript = outcome.said
+        spots = (OfflineSpot(transcript.text, transcript.start, transcript.end, transcript.score),)
     facts: list[Fact] = []
     own: OfflineSpot | None = None
     accepted: OfflineSpot | None = None
@@ -161,13 +161,13 @@ def _labelled(outcome: FileOutcome, counting: Counting) -> tuple[Fact, ...]:
         for index, spot in enumerate(spots)
     ]
     facts += [(labels[place].end_s, Fact(Key.INVFR, label=labels[place], place=place)) for place in sorted(missed)]
-    return tuple(fact for _, fact in sorted(facts, key=lambda one: one[0]))
+    return tuple(fact for _, fact in sorted(facts, key=lambda timed_fact: timed_fact[0]))
 
 
 def _command(spot: OfflineSpot, reference: str, counting: Counting) -> Fact:
-    wanted, found = as_compared(reference, counting), as_compared(spot.phrase, counting)
-    compared = OfflineSpot(" ".join(found), spot.start, spot.end, spot.score)
-    return Fact(Key.CMDTA if wanted == found else Key.CMDSB, compared, " ".join(wanted))
+    wanted, words = as_compared(reference, counting), as_compared(spot.phrase, counting)
+    compared = OfflineSpot(" ".join(words), spot.start, spot.end, spot.score)
+    return Fact(Key.CMDTA if wanted == words else Key.CMDSB, compared, " ".join(wanted))
 
 
 def _words(outcome: FileOutcome, counting: Counting) -> FileVerdict:
@@ -175,15 +175,15 @@ def _words(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     from harness.transcripts.words import word_counts
 
     wanted = as_compared(outcome.reference, counting)
-    said = outcome.said
-    found = as_compared(said.text, counting) if said is not None else ()
+    transcript = outcome.said
+    words = as_compared(transcript.text, counting) if transcript is not None else ()
     reference = " ".join(wanted)
-    counts = word_counts(wanted, found)
-    if said is None or not found:
+    counts = word_counts(wanted, words)
+    if transcript is None or not words:
         if wanted:
             return FileVerdict((Fact(Key.STTFR, reference=reference, words=counts),))
         return FileVerdict((Fact(Key.STTTA, OfflineSpot("", 0, 0), reference, counts),))  # silence, as it should be
-    spot = OfflineSpot(" ".join(found), said.start, said.end, said.score)
+    spot = OfflineSpot(" ".join(words), transcript.start, transcript.end, transcript.score)
     if counts.errors:
         return FileVerdict((Fact(Key.STTSB, spot, reference, counts),))
     return FileVerdict((Fact(Key.STTTA, spot, reference, counts),), accepted=spot)
@@ -327,7 +327,7 @@ class Tally:
         by_talker: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
         for name, counts in self._phrases.items():
             of = by_talker[name if isinstance(name, str) else ""]
-            of[:] = (one + more for one, more in zip(of, counts, strict=True))
+            of[:] = (count + more for count, more in zip(of, counts, strict=True))
         return dict(by_talker) if any(by_talker) else {}
 
     @property
@@ -385,10 +385,10 @@ class Tally:
             self.exposure_s[-1] += outcome.seconds - (spot / outcome.engine_rate_hz if spot else 0.0)
         return verdict
 
-    def _again(self, what: str, file: tuple[ListKind, int]) -> bool:
+    def _again(self, kind: str, file: tuple[ListKind, int]) -> bool:
         """Whether the last number of this kind is of the same file, in another condition."""
-        same = self._conditions > 1 and self._last.get(what) == file
-        self._last[what] = file
+        same = self._conditions > 1 and self._last.get(kind) == file
+        self._last[kind] = file
         return same
 
 

@@ -110,9 +110,9 @@ def at_most_false_rejects(det: Det, share: float, by: ChosenBy = ChosenBy.ESTIMA
     """Index of the fewest false accepts per hour among thresholds that meet `share`; among equals the fewest false
     rejects."""
     shares = det.false_rejects() if by is ChosenBy.ESTIMATE else det.false_reject_band()[1]
-    kept = shares <= share
+    is_met = shares <= share
     rates = so_far(det.per_hour())
-    return _least_of(det, det.misses.astype(np.float64), kept & (rates <= rates[kept].min(initial=np.inf)))
+    return _least_of(det, det.misses.astype(np.float64), is_met & (rates <= rates[is_met].min(initial=np.inf)))
 
 
 def least_cost(det: Det, of_miss: float, of_false_accept: float, uses_per_hour: float) -> int | None:
@@ -134,8 +134,8 @@ def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None
     chances = (det.hours * 3600 if speech_s is None else np.full(len(det), float(speech_s))) - det.targets
     accepts = np.divide(so_far(det.false_accepts.astype(np.float64)), chances,
                         out=np.full(len(det), np.nan), where=chances > 0)  # fmt: skip
-    found: Floats = 1 - (det.false_rejects() + beta * accepts)
-    return found
+    values: Floats = 1 - (det.false_rejects() + beta * accepts)
+    return values
 
 
 def best_twv(values: Floats) -> int | None:

@@ -175,26 +175,28 @@ def engines_table(
     rows = []
     per_hour = engines[0].own.per_hour if per_hour is None else per_hour
     first: Missed = {}
-    for place, one in enumerate(engines):
-        if place and one.phrases and not (engines[0].phrases.keys() & one.phrases.keys()):
-            raise InputError(f"{engines[0].name} and {one.name} have no file in common", remedy="Give the same lists")
-        equal = one.at_most(per_hour)
-        missed = {} if equal is None else one.missed_at(equal.threshold)
+    for place, engine in enumerate(engines):
+        if place and engine.phrases and not (engines[0].phrases.keys() & engine.phrases.keys()):
+            raise InputError(
+                f"{engines[0].name} and {engine.name} have no file in common", remedy="Give the same lists"
+            )
+        equal = engine.at_most(per_hour)
+        missed = {} if equal is None else engine.missed_at(equal.threshold)
         apart = _apart(missed, first, clusters) if place and first and missed else None
         first = first if place else missed
-        counts, used = one.counted.counts, one.journal.used
+        counts, used = engine.counted.counts, engine.journal.used
         heard_s = (counts.inv_ms + counts.oov_ms) / 1000
         played_s = heard_s - used.cached_s
-        errors = one.counted.totals.get("WER")
+        errors = engine.counted.totals.get("WER")
         delays = [
             Measured(phrase.known_s - ends[key].value_s, ends[key].error_s)
-            for key, phrase in one.phrases.items()
+            for key, phrase in engine.phrases.items()
             if key in ends and phrase.known_s
         ]
         rows.append(
             EngineRow(
-                one.name,
-                one.own,
+                engine.name,
+                engine.own,
                 equal,
                 None if equal is None else _interval(equal, missed, clusters),
                 apart,
@@ -213,9 +215,9 @@ def _interval(equal: PointFigures, missed: Missed, clusters: Mapping[SpokenKey, 
     return _lost(missed, missed, clusters).share_interval
 
 
-def _apart(one: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> Difference | None:
-    both = [key for key in first if key in one]
-    return difference_of(Counted.SHARE, *(_lost(side, both, clusters) for side in (one, first)), paired=True)
+def _apart(missed: Missed, first: Missed, clusters: Mapping[SpokenKey, str]) -> Difference | None:
+    both = [key for key in first if key in missed]
+    return difference_of(Counted.SHARE, *(_lost(side, both, clusters) for side in (missed, first)), paired=True)
 
 
 def _lost(missed: Missed, keys: Collection[SpokenKey], clusters: Mapping[SpokenKey, str]) -> ComparedColumns:

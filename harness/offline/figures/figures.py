@@ -53,8 +53,8 @@ class Figures:
 def totals(counts: OfflineCounts, counting: Counting) -> dict[str, float]:
     """The log's totals. Rates use the hours as the log has them; those without data are left out."""
     lines = {key.value: count for key, count in counts.lines.items()}
-    said = counts.words
-    words = StatedWords(said.words, said.substitutions, said.insertions, said.deletions)
+    word_counts = counts.words
+    words = StatedWords(word_counts.words, word_counts.substitutions, word_counts.insertions, word_counts.deletions)
     hours = counts.exposure_hours(counting)
     return wake_totals(lines, hours, count_in_vocabulary=counting.count_in_vocabulary, words=words)
 
@@ -73,7 +73,9 @@ def figures(tally: Tally, counting: Counting) -> Figures:
     def rejects(count: int, *columns: int) -> Interval | None:
         if not clusters:
             return clopper_pearson(count, files)
-        return over_clusters([sum(one[at] for at in columns) for one in clusters], [one[2] for one in clusters])
+        return over_clusters(
+            [sum(cluster[at] for at in columns) for cluster in clusters], [cluster[2] for cluster in clusters]
+        )
 
     return Figures(
         counts,
@@ -95,21 +97,21 @@ def figures(tally: Tally, counting: Counting) -> Figures:
     )
 
 
-def limits_of(limits: DeclaredLimits, found: Figures) -> tuple[DeclaredLimit, ...]:
+def limits_of(limits: DeclaredLimits, figures: Figures) -> tuple[DeclaredLimit, ...]:
     """Each declared limit. A result without data, or without the interval that is compared, is undecided."""
-    totals = found.totals
+    totals = figures.totals
     # With references the percentage covers all errors, as on the console.
     substitutions = "FR+SBRATIO" in totals
-    accepts = found.false_accepts
-    if accepts is not None and found.clustered and found.clustering is not None:
-        low, high = found.clustering.interval
+    accepts = figures.false_accepts
+    if accepts is not None and figures.clustered and figures.clustering is not None:
+        low, high = figures.clustering.interval
         accepts = min(accepts[0], low), max(accepts[1], high)
-    rejects = found.with_substitutions if substitutions else found.false_rejects
+    rejects = figures.with_substitutions if substitutions else figures.false_rejects
     most, ratio = limits.false_rejects_percent, "FR+SBRATIO" if substitutions else "FRRATIO"
     declared = (
         ("--max-fa-per-hour", "false accepts per hour", limits.false_accepts_per_hour, totals.get("FARATE"), accepts),
         ("--max-fr", "false rejects", None if most is None else most / 100, _share(totals, ratio), rejects),
-        ("--max-wer", "WER", limits.wer, _share(totals, "WER"), found.word_errors),
+        ("--max-wer", "WER", limits.wer, _share(totals, "WER"), figures.word_errors),
     )
     return tuple(
         DeclaredLimit(
@@ -127,9 +129,9 @@ def limits_of(limits: DeclaredLimits, found: Figures) -> tuple[DeclaredLimit, ..
     )
 
 
-def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
+def limit_failures(limits: DeclaredLimits, figures: Figures) -> Iterator[str]:
     """A sentence for each limit that sets the exit status."""
-    for limit in limits_of(limits, found):
+    for limit in limits_of(limits, figures):
         if limit.fails_run:
             on_estimate = limit.on_bound and limit.found is not None and limit.found <= limit.wanted
             hint = " (--limits-on estimate would let it pass)" if on_estimate else ""

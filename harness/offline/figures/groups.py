@@ -96,9 +96,9 @@ def breakdown(
         else:
             tallies[", ".join(value(name) or NO_LABEL for name in by), of].add(outcome)
     parts = gathered((label, tally.counts) for (label, _), tally in sorted(tallies.items()))
-    rejects = {label: [share for one in of if (share := _rejects(one)).total] for label, of in parts.items()}
-    accepts = {label: sum(one.false_accepts(counting) for one in of) for label, of in parts.items()}
-    hours = {label: sum(one.exposure_hours(counting) for one in of) for label, of in parts.items()}
+    rejects = {label: [share for counts in of if (share := _rejects(counts)).total] for label, of in parts.items()}
+    accepts = {label: sum(counts.false_accepts(counting) for counts in of) for label, of in parts.items()}
+    hours = {label: sum(counts.exposure_hours(counting) for counts in of) for label, of in parts.items()}
     rejects_p = _corrected(
         {
             label: _shares_apart(of, [share for other, some in rejects.items() if other != label for share in some])
@@ -119,7 +119,7 @@ def breakdown(
             label,
             sum(rejects[label], Share()),
             ComparedColumns.of_shares(
-                rejects[label], clustered=clusters or any(one.total > 1 for one in rejects[label])
+                rejects[label], clustered=clusters or any(share.total > 1 for share in rejects[label])
             ).share_interval,
             rejects_p[label],
             len(rejects[label]) if clusters else 0,
@@ -177,7 +177,7 @@ def _add_labelled(
         values = [phrase if name == PHRASE else value(name, label) for name in by]
         cluster = value(clustered_by, label) if clustered_by else None
         by_itself = f"{outcome.kind} {file_number(outcome.number, conditions)} {place}"
-        return tallies[", ".join(one or NO_LABEL for one in values), by_itself if cluster is None else cluster].counts
+        return tallies[", ".join(part or NO_LABEL for part in values), by_itself if cluster is None else cluster].counts
 
     for phrase in phrases:
         of(None, -1, phrase).oov[outcome.rate_hz] += outcome.samples
@@ -188,8 +188,8 @@ def _add_labelled(
             of(None, -1, compared(fact.spot.phrase)).lines[fact.key] += 1
 
 
-def _badness(one: FileGroup) -> tuple[bool, float, float, str]:
-    return not one.rejects.total, -(one.rejects.value or 0.0), -(one.accepts_per_hour or 0.0), one.label
+def _badness(group: FileGroup) -> tuple[bool, float, float, str]:
+    return not group.rejects.total, -(group.rejects.value or 0.0), -(group.accepts_per_hour or 0.0), group.label
 
 
 def _rejects(counts: OfflineCounts) -> Share:
@@ -206,11 +206,13 @@ def _rates_apart(first: tuple[int, float], second: tuple[int, float]) -> Differe
 
 
 def _corrected(of: Mapping[str, Difference | None]) -> dict[str, float | None]:
-    return dict(zip(of, holm([None if one is None else one.p for one in of.values()]), strict=True))
+    return dict(
+        zip(of, holm([None if difference is None else difference.p for difference in of.values()]), strict=True)
+    )
 
 
 def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Share]]) -> GroupGap | None:
-    known = [one for one in groups if one.rejects.value is not None]
+    known = [group for group in groups if group.rejects.value is not None]
     if len(known) < 2:
         return None
     worst, best = known[0].label, known[-1].label
@@ -219,7 +221,9 @@ def _rejects_gap(groups: Sequence[FileGroup], rejects: Mapping[str, Sequence[Sha
 
 
 def _accepts_gap(groups: Sequence[FileGroup]) -> GroupGap | None:
-    known = sorted((one for one in groups if one.hours), key=lambda one: (one.accepts_per_hour or 0.0, one.label))
+    known = sorted(
+        (group for group in groups if group.hours), key=lambda group: (group.accepts_per_hour or 0.0, group.label)
+    )
     if len(known) < 2:
         return None
     best, worst = known[0], known[-1]

@@ -27,7 +27,7 @@ def compared(phrase: str) -> str:
 def counting_labels(outcome: FileOutcome, counting: Counting) -> dict[int, LabelledPhrase]:
     """The labels that count, by their places: of the engine's phrases, or without a phrase, and with sound."""
     labels = enumerate(outcome.labels)
-    return {at: one for at, one in labels if at not in outcome.silent_labels and _is_of_engine(one, counting)}
+    return {at: label for at, label in labels if at not in outcome.silent_labels and _is_of_engine(label, counting)}
 
 
 def silent_labels(outcome: FileOutcome, counting: Counting) -> list[LabelledPhrase]:
@@ -42,8 +42,8 @@ def _is_of_engine(label: LabelledPhrase, counting: Counting) -> bool:
 
 def by_phrase(labels: Sequence[LabelledPhrase]) -> Iterator[tuple[str, list[int]]]:
     """Phrases as compared, each with the indices of its labels; "" for labels of any phrase."""
-    found = gathered((compared(label.phrase) if label.phrase else "", index) for index, label in enumerate(labels))
-    yield from found.items()
+    indices = gathered((compared(label.phrase) if label.phrase else "", index) for index, label in enumerate(labels))
+    yield from indices.items()
 
 
 def window(label: LabelledPhrase, tolerance_s: float) -> Window:
@@ -59,6 +59,6 @@ def match_labels(
     for phrase, mine in by_phrase(labels):
         heard = [index for index in ends if not phrase or compared(spots[index].phrase) == phrase]
         windows = [window(labels[index], tolerance_s) for index in mine]
-        found = match_events(windows, [spots[index].end / rate_hz for index in heard], 0.0)
-        pairs += [(mine[row], heard[event]) for row, event in found.pairs]
+        matching = match_events(windows, [spots[index].end / rate_hz for index in heard], 0.0)
+        pairs += [(mine[row], heard[event]) for row, event in matching.pairs]
     return tuple(sorted(pairs))

@@ -110,7 +110,7 @@ class DeviceComparison:
 
     def counts(self, kind: TrialKind) -> Discordance:
         """Trials of a kind by which side woke: first is live, second is offline."""
-        return _counts(one for one in self.trials if one.kind is kind)
+        return _counts(trial for trial in self.trials if trial.kind is kind)
 
 
 def compare_device(
@@ -129,19 +129,19 @@ def compare_device(
     left_out: list[tuple[str, str]] = []
     plays = [play for play in figures.plays(device) if play.kind is not TrialKind.PROBE]
     for play in plays:
-        found = heard.get(play.row.play_id)
-        if found is None:
+        hearing = heard.get(play.row.play_id)
+        if hearing is None:
             left_out.append((play.trial.id, why_not.get(play.row.play_id, "it was not put through the engine")))
             continue
-        offline = read_offline(play, found)
+        offline = read_offline(play, hearing)
         if play.kind is TrialKind.AMBIENT:
             segments.append((play, offline))
             continue
-        trials.append(_trial(play, offline, found, clips, notes.get(play.trial.id, ()), threshold))
+        trials.append(_trial(play, offline, hearing, clips, notes.get(play.trial.id, ()), threshold))
     delays = [
-        (one.live.delay, one.offline.delay)
-        for one in trials
-        if one.live.delay is not None and one.offline.delay is not None and exact_enough(one.live.delay)
+        (trial.live.delay, trial.offline.delay)
+        for trial in trials
+        if trial.live.delay is not None and trial.offline.delay is not None and exact_enough(trial.live.delay)
     ]
     differences = [Measured(live.value_s - offline.value_s, live.error_s) for live, offline in delays]
     return DeviceComparison(
@@ -154,11 +154,11 @@ def compare_device(
         through_air=any(not play.target.injected for play in plays),
         noise=any(play.trial.recipe.noise is not None for play in plays),
         left_out=tuple(left_out),
-        conditions=_by_condition(one for one in trials if one.kind is TrialKind.WAKE),
+        conditions=_by_condition(trial for trial in trials if trial.kind is TrialKind.WAKE),
     )
 
 
-def read_offline(play: Play, found: HeardOffline) -> PlayReading:
+def read_offline(play: Play, hearing: HeardOffline) -> PlayReading:
     """Counts the spots in a stimulus as for an injected play."""
     duration_s = play.row.duration_s
     shadow = Play(
@@ -173,19 +173,19 @@ def read_offline(play: Play, found: HeardOffline) -> PlayReading:
         audio_end_s=duration_s,
         state=PlayState.COUNTED,
     )
-    for number, spot in enumerate(found.spots):
-        at_s = spot.end / found.rate_hz
+    for number, spot in enumerate(hearing.spots):
+        at_s = spot.end / hearing.rate_hz
         shadow.add(HeardWake(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
-    shadow.fates = assign([shadow], (), found.before_s if found.before_s is not None else -math.inf)[shadow]
+    shadow.fates = assign([shadow], (), hearing.before_s if hearing.before_s is not None else -math.inf)[shadow]
     return read(shadow, [(0.0, duration_s)])
 
 
 def _trial(
     play: Play,
     offline: PlayReading,
-    found: HeardOffline,
+    hearing: HeardOffline,
     clips: Mapping[str, str],
-    told: Sequence[str],
+    trial_notes: Sequence[str],
     threshold: float | None,
 ) -> ComparedTrial:
     live = play.reading
@@ -194,12 +194,12 @@ def _trial(
         play.kind,
         play.trial.conditions,
         _side(live),
-        _side(offline, found.peak),
+        _side(offline, hearing.peak),
         clips.get(play.row.stimulus_sha256, ""),
     )
     if not made.differs:
         return made
-    notes = [*told, *_outside("live", play, live), *_outside("offline", play, offline, of_line=False)]
+    notes = [*trial_notes, *_outside("live", play, live), *_outside("offline", play, offline, of_line=False)]
     score = made.offline.score
     if score is not None and threshold is not None:
         side = "above" if score > threshold else "below"
@@ -217,7 +217,7 @@ def _outside(side: str, play: Play, reading: PlayReading, *, of_line: bool = Tru
     if reading.hit is not None:
         return []
     near_s = play.row.query_end_s
-    places = [(play.place(one) - play.start_s) if of_line else (one.audio_s or 0.0) for one in reading.unmatched]
+    places = [(play.place(event) - play.start_s) if of_line else (event.audio_s or 0.0) for event in reading.unmatched]
     notes = [
         f"{side} an event lies {signed(place - near_s, 2)} s from the phrase's end, outside its window"
         for place in places
@@ -239,11 +239,11 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, P
             faults.setdefault(event.trial_id, []).append(event.offset_s)
     events: list[AmbientEvent] = []
     for play, offline in segments:
-        live = sorted(of_trial.get(play.trial.id, []), key=lambda one: one[0])
+        live = sorted(of_trial.get(play.trial.id, []), key=lambda wake: wake[0])
         # The phrase that was heard in the recording is in the recording offline, too.
         known = faults.get(play.trial.id, ())
-        found = sorted(((one.audio_s or 0.0, one.score) for one in offline.unmatched), key=lambda one: one[0])
-        spots = [one for one in found if not any(abs(one[0] - place) <= TOGETHER_S for place in known)]
+        wakes = sorted(((wake.audio_s or 0.0, wake.score) for wake in offline.unmatched), key=lambda wake: wake[0])
+        spots = [wake for wake in wakes if not any(abs(wake[0] - place) <= TOGETHER_S for place in known)]
         windows = [Window(at_s - TOGETHER_S, at_s + TOGETHER_S, at_s) for at_s, _ in live]
         pairs = dict(match_events(windows, [at_s for at_s, _ in spots], 0.0).pairs)
         paired = set(pairs.values())
@@ -262,12 +262,12 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, P
 
 def _by_condition(trials: Iterable[ComparedTrial]) -> tuple[tuple[str, Discordance], ...]:
     cells: dict[str, dict[str, list[ComparedTrial]]] = {}
-    for one in trials:
-        for axis, label in one.conditions:
-            cells.setdefault(axis, {}).setdefault(label, []).append(one)
+    for trial in trials:
+        for axis, label in trial.conditions:
+            cells.setdefault(axis, {}).setdefault(label, []).append(trial)
     return tuple((f"{axis}={label}", _counts(of)) for axis, labels in cells.items() for label, of in labels.items())
 
 
 def _counts(trials: Iterable[ComparedTrial]) -> Discordance:
-    sides = [(one.live.woke, one.offline.woke) for one in trials]
+    sides = [(trial.live.woke, trial.offline.woke) for trial in trials]
     return Discordance.of([live for live, _ in sides], [offline for _, offline in sides])

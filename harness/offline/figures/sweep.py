@@ -77,8 +77,8 @@ class Grid:
     def up(self, values: Scores) -> Scores:
         """The least threshold of the grid that is not below. Counts at the grid's thresholds stay exact."""
         place = np.searchsorted(self.values, values, side="left")
-        found: Scores = np.append(self.values, np.float32(np.inf))[place]
-        return found
+        thresholds: Scores = np.append(self.values, np.float32(np.inf))[place]
+        return thresholds
 
 
 class Steps:
@@ -114,14 +114,14 @@ class Steps:
         """Its value at each threshold, shape (n,)."""
         self._settle()
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._deltas)])
-        found: npt.NDArray[np.int64] = sums[np.searchsorted(self._values, thresholds, side="right")]
-        return found
+        counts: npt.NDArray[np.int64] = sums[np.searchsorted(self._values, thresholds, side="right")]
+        return counts
 
     def _settle(self) -> None:
         if not self._new:
             return
-        values = np.concatenate([self._values, *(one for one, _ in self._new)])
-        deltas = np.concatenate([self._deltas, *(one for _, one in self._new)])
+        values = np.concatenate([self._values, *(new_values for new_values, _ in self._new)])
+        deltas = np.concatenate([self._deltas, *(new_deltas for _, new_deltas in self._new)])
         self._new, self._pending = [], 0
         self._sum(self._grid.up(values) if self.coarse else values, deltas)
         if len(self._values) > self._most and not self.coarse:
@@ -133,8 +133,8 @@ class Steps:
         values, deltas = values[order], deltas[order]
         begins = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.zeros(0, np.intp)
         sums = np.add.reduceat(deltas, begins) if len(begins) else np.zeros(0, np.int64)
-        kept = sums != 0
-        self._values, self._deltas = values[begins][kept], sums[kept]
+        nonzero = sums != 0
+        self._values, self._deltas = values[begins][nonzero], sums[nonzero]
 
 
 def matched_spans(
@@ -147,7 +147,7 @@ def matched_spans(
     """
     for group in _overlapping(windows):
         first = int(np.searchsorted(at_s, group[0].start_s, side="left"))
-        last = int(np.searchsorted(at_s, max(one.end_s for one in group), side="right"))
+        last = int(np.searchsorted(at_s, max(event_window.end_s for event_window in group), side="right"))
         if first == last:
             continue
         if len(group) == 1:  # as many as one, if there is any
@@ -163,12 +163,12 @@ def _overlapping(windows: Sequence[Window]) -> Iterator[list[Window]]:
     """The windows in groups that do not touch each other."""
     group: list[Window] = []
     until_s = 0.0
-    for one in windows:
-        if group and one.start_s > until_s:
+    for event_window in windows:
+        if group and event_window.start_s > until_s:
             yield group
             group = []
-        group.append(one)
-        until_s = max(until_s, one.end_s) if len(group) > 1 else one.end_s
+        group.append(event_window)
+        until_s = max(until_s, event_window.end_s) if len(group) > 1 else event_window.end_s
     if group:
         yield group
 
@@ -194,7 +194,7 @@ class Sweep:
     ) -> None:
         self.counting, self.rule, self._phrase, self._repeats = counting, rule, phrase, repeats
         self.points = tuple(points)
-        own = np.array([one.threshold for one in self.points] + [rule.threshold], np.float32)
+        own = np.array([point.threshold for point in self.points] + [rule.threshold], np.float32)
         self._grid = Grid(own)
         self._own: Scores = np.unique(own)
         self._found = Steps(self._grid, most)
@@ -209,7 +209,7 @@ class Sweep:
     def add(self, outcome: FileOutcome, tracks: Iterable[ScoreTrack]) -> None:
         """Counts a file by its scores, not its spots. InputError for a file with a reference."""
         if self._phrase is not None:
-            tracks = [one for one in tracks if compared(one.phrase) == self._phrase]
+            tracks = [track for track in tracks if compared(track.phrase) == self._phrase]
         if outcome.kind is ListKind.REFERENCED:
             raise InputError("a sweep is over wake phrases, not over commands or texts", remedy="Give the list by -i")
         if not self.wants(outcome):
@@ -218,18 +218,18 @@ class Sweep:
         if self._engine_rate_hz not in (0, outcome.engine_rate_hz):
             raise InputError(f"scores of engines at {self._engine_rate_hz} and {outcome.engine_rate_hz} Hz")
         self._engine_rate_hz = outcome.engine_rate_hz
-        found = [(track.phrase, spans(track, self.rule.refractory_samples)) for track in tracks]
+        phrase_spans = [(track.phrase, spans(track, self.rule.refractory_samples)) for track in tracks]
         if outcome.kind in (ListKind.OOV, ListKind.LABELLED):
             self.oov_files += 1
             self._oov[outcome.rate_hz] += outcome.samples
-            for _, (low, high, _) in found:
+            for _, (low, high, _) in phrase_spans:
                 self._in_oov.add(low, high)
             if outcome.kind is ListKind.LABELLED:
-                self._labelled(outcome, found)
+                self._labelled(outcome, phrase_spans)
         else:
             self.inv_files += 1
             self._inv[outcome.rate_hz] += outcome.samples
-            self._in_vocabulary(outcome, [of for _, of in found])
+            self._in_vocabulary(outcome, [of for _, of in phrase_spans])
 
     def wants(self, outcome: FileOutcome) -> bool:
         """Whether the file counts, so that its scores are needed."""
@@ -249,23 +249,23 @@ class Sweep:
 
     def at(self, thresholds: Scores | None = None) -> Det:
         """The counts at some thresholds, or at all; the strictest first."""
-        asked = self.thresholds() if thresholds is None else np.unique(np.asarray(thresholds, np.float32))[::-1]
-        accepted = self._found.at(asked)
-        false_accepts = self._in_oov.at(asked)
-        hours = np.full(len(asked), rounded_ms(exact_seconds(self._oov)) / 3_600_000)
+        cutoffs = self.thresholds() if thresholds is None else np.unique(np.asarray(thresholds, np.float32))[::-1]
+        accepted = self._found.at(cutoffs)
+        false_accepts = self._in_oov.at(cutoffs)
+        hours = np.full(len(cutoffs), rounded_ms(exact_seconds(self._oov)) / 3_600_000)
         if self.counting.count_in_vocabulary:
-            false_accepts = false_accepts + self._in_inv.at(asked) - accepted
+            false_accepts = false_accepts + self._in_inv.at(cutoffs) - accepted
             rate = self._engine_rate_hz or 1
             inv_ms = float(1000 * exact_seconds(self._inv))
-            hours = hours + np.round(inv_ms - self._own_spots.at(asked) * 1000 / rate) / 3_600_000
+            hours = hours + np.round(inv_ms - self._own_spots.at(cutoffs) * 1000 / rate) / 3_600_000
         targets = self.inv_files if self.counting.count_in_vocabulary else 0
-        return Det(asked, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets, self._repeats)
+        return Det(cutoffs, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets, self._repeats)
 
-    def _in_vocabulary(self, outcome: FileOutcome, found: list[Spans]) -> None:
+    def _in_vocabulary(self, outcome: FileOutcome, track_spans: list[Spans]) -> None:
         """The first spot after the lead-in is the true accept; there is one if any spot lies after the lead-in."""
-        low = np.concatenate([np.zeros(0, np.float32), *(low for low, _, _ in found)])
-        high = np.concatenate([np.zeros(0, np.float32), *(high for _, high, _ in found)])
-        ends = np.concatenate([np.zeros(0, np.int64), *(ends for _, _, ends in found)])
+        low = np.concatenate([np.zeros(0, np.float32), *(low for low, _, _ in track_spans)])
+        high = np.concatenate([np.zeros(0, np.float32), *(high for _, high, _ in track_spans)])
+        ends = np.concatenate([np.zeros(0, np.int64), *(ends for _, _, ends in track_spans)])
         starts = np.maximum(0, ends - self.rule.spot_samples)
         judged_at = ends if self.counting.lead_in_ref is LeadInRef.END else starts
         after = judged_at * 1000 >= self.counting.lead_in_ms * outcome.engine_rate_hz
@@ -276,13 +276,13 @@ class Sweep:
             lengths = np.minimum(ends, last) - np.minimum(starts, last)
             self._add_own_spots(low[after], high[after], ends[after], lengths[after])
 
-    def _labelled(self, outcome: FileOutcome, found: Sequence[tuple[str, Spans]]) -> None:
+    def _labelled(self, outcome: FileOutcome, phrase_spans: Sequence[tuple[str, Spans]]) -> None:
         """At each threshold, as many spots as can be matched with phrases are true accepts, not false ones."""
         labels = tuple(counting_labels(outcome, self.counting).values())
         if self._phrase is not None:
-            labels = tuple(one for one in labels if compared(one.phrase) == self._phrase)
+            labels = tuple(label for label in labels if compared(label.phrase) == self._phrase)
         self.inv_files += len(labels)
-        named = [(compared(name), of) for name, of in found]
+        named = [(compared(name), of) for name, of in phrase_spans]
         for phrase, mine in by_phrase(labels):
             heard = [of for name, of in named if not phrase or name == phrase]
             if not heard:
@@ -345,14 +345,14 @@ class PointFigures:
         """Whether it meets the target, by the target's own measure; None for a cost, or without data."""
         match target.aim:
             case Aim.FALSE_ACCEPTS:
-                found, interval = self.per_hour, self.per_hour_interval
+                estimate, interval = self.per_hour, self.per_hour_interval
             case Aim.FALSE_REJECTS:
-                found, interval = self.false_rejects, self.false_reject_interval
+                estimate, interval = self.false_rejects, self.false_reject_interval
             case Aim.COST:
                 return None
-        if found is None or interval is None:
+        if estimate is None or interval is None:
             return None
-        return (found if target.by is ChosenBy.ESTIMATE else interval[1]) <= target.value
+        return (estimate if target.by is ChosenBy.ESTIMATE else interval[1]) <= target.value
 
 
 @frozen
@@ -428,4 +428,4 @@ def figures_at(sweep: Sweep, threshold: float) -> PointFigures:
 
 
 def point_of(threshold: np.float32, points: Sequence[OperatingPoint]) -> int | None:
-    return next((one.number for one in points if np.float32(one.threshold) == threshold), None)
+    return next((point.number for point in points if np.float32(point.threshold) == threshold), None)

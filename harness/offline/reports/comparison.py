@@ -79,24 +79,24 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
     counting, tally = header.counting, Tally(header.counting)
     spoken = SpokenFiles(partial(_of_journal_again, journal.path, counting), clusters)
     ambient = AmbientFiles(clusters)
-    for offset, one in zip(journal.offsets, journal.outcomes(), strict=True):
-        verdict = tally.add(one.outcome)
+    for offset, entry in zip(journal.offsets, journal.outcomes(), strict=True):
+        verdict = tally.add(entry.outcome)
         if verdict.rejected is not None:
             continue
-        if one.outcome.kind is ListKind.LABELLED:
-            for number, (phrase, file) in enumerate(_labelled(verdict, one.listed)):
+        if entry.outcome.kind is ListKind.LABELLED:
+            for number, (phrase, file) in enumerate(_labelled(verdict, entry.listed)):
                 spoken.add(phrase, file, int(offset) << _LABEL_BITS | number)
-        if one.outcome.kind in (ListKind.OOV, ListKind.LABELLED):
-            found = sum(fact.key is Key.OOVFA for fact in verdict.facts)
-            ambient.add(one.listed, found, one.outcome.seconds / 3600)
+        if entry.outcome.kind in (ListKind.OOV, ListKind.LABELLED):
+            accepts = sum(fact.key is Key.OOVFA for fact in verdict.facts)
+            ambient.add(entry.listed, accepts, entry.outcome.seconds / 3600)
         else:
-            spoken.add(one.listed, _spoken(verdict), int(offset) << _LABEL_BITS)
+            spoken.add(entry.listed, _spoken(verdict), int(offset) << _LABEL_BITS)
     notes = [] if journal.complete else [f"it is partial, {len(journal):,} of {header.planned:,} files"]
     counts = tally.counts
     if counts.rejected_files:
         notes.append(f"rejected: {counted(counts.rejected_files, 'file')}")
     rule = header.facts.rule
-    told = {
+    settings = {
         "x-lead-in-ms": exact(counting.lead_in_ms),
         "x-lead-in-ref": counting.lead_in_ref.value,
         "x-count-in-vocabulary": "yes" if counting.count_in_vocabulary else "no",
@@ -113,14 +113,14 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
         ambient,
         counts.false_accepts(counting),
         counts.exposure_hours(counting),
-        {_SETTINGS[key]: value for key, value in told.items() if value is not None},
+        {_SETTINGS[key]: value for key, value in settings.items() if value is not None},
         counts.has_words,
         tuple(notes),
     )
 
 
 def _spoken(verdict: FileVerdict) -> SpokenFile:
-    fact = next(one for one in verdict.facts if one.key not in (Key.INVFA, Key.INVTX, Key.ERROR))
+    fact = next(candidate for candidate in verdict.facts if candidate.key not in (Key.INVFA, Key.INVTX, Key.ERROR))
     words = fact.words or WordCounts()
     return SpokenFile(fact.key in ACCEPTED, words.errors, words.words, fact.spot.phrase if fact.spot else "")
 
@@ -128,7 +128,7 @@ def _spoken(verdict: FileVerdict) -> SpokenFile:
 def _labelled(verdict: FileVerdict, file: str) -> list[tuple[str, SpokenFile]]:
     """The phrases that are labelled in a long recording, in order of time, each as a file of its own."""
     facts = [(fact.label, fact) for fact in verdict.facts if fact.label is not None]
-    facts.sort(key=lambda one: (one[0].start_s, one[0].end_s, one[0].phrase))
+    facts.sort(key=lambda pair: (pair[0].start_s, pair[0].end_s, pair[0].phrase))
     return [
         (
             phrase_name(file, label_span(label)),
@@ -149,50 +149,50 @@ def _of_journal_again(path: Path, counting: Counting, place: int) -> tuple[str, 
     try:
         with path.open("rb") as file:
             file.seek(begins)
-            one = outcome_of(file.readline())
+            entry = outcome_of(file.readline())
     except (OSError, ValueError) as error:
         raise _changed(path) from error
-    verdict = judged(one.outcome, counting)
-    if one.outcome.kind is ListKind.LABELLED:
-        return _labelled(verdict, one.listed)[number]
-    return one.listed, _spoken(verdict)
+    verdict = judged(entry.outcome, counting)
+    if entry.outcome.kind is ListKind.LABELLED:
+        return _labelled(verdict, entry.listed)[number]
+    return entry.listed, _spoken(verdict)
 
 
 def _of_log_again(path: Path, escaped: bool, begins: int) -> tuple[str, SpokenFile]:
     try:
-        one = entry_at(path, begins, escaped=escaped)
+        entry = entry_at(path, begins, escaped=escaped)
     except OSError as error:
         raise _changed(path) from error
-    found = None if one is None else _spoken_line(one)
-    if found is None:
+    spoken_file = None if entry is None else _spoken_line(entry)
+    if spoken_file is None:
         raise _changed(path)
-    return found
+    return spoken_file
 
 
 def _changed(path: Path) -> InputError:
     return InputError(f"{path} has changed while it was compared", remedy="Compare when its evaluation has ended")
 
 
-def _spoken_line(one: Entry) -> tuple[str, SpokenFile] | None:
+def _spoken_line(entry: Entry) -> tuple[str, SpokenFile] | None:
     """The in-vocabulary file whose outcome a line states; None for another line."""
-    match one:
+    match entry:
         case Spot(key="INVTA"):
-            return _name(one), SpokenFile(True, said=one.phrase)
+            return _name(entry), SpokenFile(True, said=entry.phrase)
         case CommandHeard():
-            return one.file, SpokenFile(one.key == "CMDTA", said=one.phrase)
+            return entry.file, SpokenFile(entry.key == "CMDTA", said=entry.phrase)
         case Words():
-            errors = one.substitutions + one.additions + one.deletions
-            return one.file, SpokenFile(one.key == "STTTA", errors, one.words, one.phrase)
+            errors = entry.substitutions + entry.additions + entry.deletions
+            return entry.file, SpokenFile(entry.key == "STTTA", errors, entry.words, entry.phrase)
         case Missed():
-            words = len(one.reference.split()) if one.key == "STTFR" else 0
-            return _name(one), SpokenFile(False, words, words)
+            words = len(entry.reference.split()) if entry.key == "STTFR" else 0
+            return _name(entry), SpokenFile(False, words, words)
         case _:
             return None
 
 
-def _name(one: Spot | Missed) -> str:
-    label_ms = dict(one.extras).get("x-label-ms")
-    return one.file if label_ms is None else phrase_name(one.file, label_ms)
+def _name(entry: Spot | Missed) -> str:
+    label_ms = dict(entry.extras).get("x-label-ms")
+    return entry.file if label_ms is None else phrase_name(entry.file, label_ms)
 
 
 def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
@@ -200,17 +200,17 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
     spoken = SpokenFiles(partial(_of_log_again, path, escaped), clusters)
     sums = LineSums()
 
-    def take(one: Happening, begins: int) -> None:
-        sums.add(one)
-        if (found := _spoken_line(one)) is not None:
-            spoken.add(*found, begins)
+    def take(happening: Happening, begins: int) -> None:
+        sums.add(happening)
+        if (spoken_file := _spoken_line(happening)) is not None:
+            spoken.add(*spoken_file, begins)
 
     log = without_happenings(entries(path, called, escaped=escaped), take)
     demand_numbers(log, called)
     totals = computed(log, sums)
     rejected = sums.lines["REJECT"]
     hours = log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)
-    settings = {words: told for key, words in _SETTINGS.items() if (told := log.about(key)) is not None}
+    settings = {words: setting for key, words in _SETTINGS.items() if (setting := log.about(key)) is not None}
     settings.setdefault(_SETTINGS["x-count-in-vocabulary"], "yes" if log.counts_in_vocabulary else "no")
     settings.setdefault(_SETTINGS["x-tail-s"], "0")
     notes = [f"it is partial, {part}"] if (part := log.about("x-partial")) else []
@@ -231,58 +231,58 @@ def _of_log(path: Path, called: str, clusters: Clusters | None) -> Evaluated:
 MOST_NAMED = 5
 
 
-def lines(found: EvaluationComparison) -> Iterator[str]:
+def lines(comparison: EvaluationComparison) -> Iterator[str]:
     """The comparison in lines. Warnings come first, since they qualify the rest."""
-    yield f"A: {plain_text(found.first)}"
-    yield f"B: {plain_text(found.second)}"
-    for warning in found.warnings:
+    yield f"A: {plain_text(comparison.first)}"
+    yield f"B: {plain_text(comparison.second)}"
+    for warning in comparison.warnings:
         yield f"Warning: {plain_text(warning)}"
-    if found.same_files is not None and found.same_files.discordance.total:
-        yield from _same(found.same_files)
-    if found.false_accepts is not None:
-        yield from _rates(found.false_accepts)
+    if comparison.same_files is not None and comparison.same_files.discordance.total:
+        yield from _same(comparison.same_files)
+    if comparison.false_accepts is not None:
+        yield from _rates(comparison.false_accepts)
 
 
-def _same(found: OnSameFiles) -> Iterator[str]:
-    both = found.discordance
+def _same(same: OnSameFiles) -> Iterator[str]:
+    both = same.discordance
     yield f"On {both.total:,} files of both:"
-    for name, errors, interval in (("A", found.first_errors, found.first), ("B", found.second_errors, found.second)):
+    for name, errors, interval in (("A", same.first_errors, same.first), ("B", same.second_errors, same.second)):
         yield f"  {name}: {errors:,} wrong, {percent(errors / both.total)}{_between(percent_interval, interval)}"
     p = "they never differ" if both.p is None else f"McNemar's exact {p_is(both.p)}"
     yield (
         f"  both right {both.both:,}, only A {both.only_first:,}, only B {both.only_second:,}, neither "
         f"{both.neither:,}: {p}"
     )
-    if found.difference is not None:
-        over = f"over {found.clusters:,} clusters" if found.clusters else "over files"
-        yield f"  {_sentence(found.difference, Counted.SHARE)}, {over}"
-        if found.clusters:
+    if same.difference is not None:
+        over = f"over {same.clusters:,} clusters" if same.clusters else "over files"
+        yield f"  {_sentence(same.difference, Counted.SHARE)}, {over}"
+        if same.clusters:
             yield "  (McNemar's test assumes independent files; if clusters matter, use the line above)"
-    if found.words is not None:
-        first, second, words = found.word_errors
+    if same.words is not None:
+        first, second, words = same.word_errors
         yield (
             f"  WER: A {percent(first / words)}, B {percent(second / words)} of {words:,} words: "
-            f"{_sentence(found.words, Counted.WORDS)}"
+            f"{_sentence(same.words, Counted.WORDS)}"
         )
-    for name, first_file, second_file in found.differing[:MOST_NAMED]:
+    for name, first_file, second_file in same.differing[:MOST_NAMED]:
         yield f"  differs: {plain_text(name, 120)}  A {_word(first_file)}, B {_word(second_file)}"
-    if len(found.differing) > MOST_NAMED:
-        yield f"  and {len(found.differing) - MOST_NAMED:,} more; --csv FILE lists all"
+    if len(same.differing) > MOST_NAMED:
+        yield f"  and {len(same.differing) - MOST_NAMED:,} more; --csv FILE lists all"
 
 
-def _rates(found: FalseAccepts) -> Iterator[str]:
+def _rates(rates: FalseAccepts) -> Iterator[str]:
     yield "False accepts per hour:"
     for name, (count, hours), interval in (
-        ("A", found.first, found.interval()),
-        ("B", found.second, found.interval(second=True)),
+        ("A", rates.first, rates.interval()),
+        ("B", rates.second, rates.interval(second=True)),
     ):
         rate = f"{number(count / hours)}/h{_between(number_interval, interval)}"
         yield f"  {name}: {count:,} in {exposure(hours)}, {rate}"
-    audio = "the same audio" if found.same_audio else "the audio may differ"
-    if found.apart is not None:
-        yield f"  {_sentence(found.apart, Counted.RATE)} (two Poisson rates; {audio})"
-    if found.difference is not None:
-        yield f"  {_sentence(found.difference, Counted.RATE)}, over the same files"
+    audio = "the same audio" if rates.same_audio else "the audio may differ"
+    if rates.apart is not None:
+        yield f"  {_sentence(rates.apart, Counted.RATE)} (two Poisson rates; {audio})"
+    if rates.difference is not None:
+        yield f"  {_sentence(rates.difference, Counted.RATE)}, over the same files"
 
 
 def _sentence(apart: Difference, counted: Counted) -> str:
@@ -293,32 +293,32 @@ def _between(written: Callable[[Interval], str], interval: Interval | None) -> s
     return "" if interval is None else f" (95 % interval {written(interval)})"
 
 
-def _word(found: SpokenFile) -> str:
-    said = f" {plain_text(found.said, 60)!r}" if found.said else ""
-    return ("right" if found.right else "wrong") + said
+def _word(spoken_file: SpokenFile) -> str:
+    phrase = f" {plain_text(spoken_file.said, 60)!r}" if spoken_file.said else ""
+    return ("right" if spoken_file.right else "wrong") + phrase
 
 
-def differing_csv(found: EvaluationComparison) -> Iterator[str]:
+def differing_csv(comparison: EvaluationComparison) -> Iterator[str]:
     """A row for each file on which the two differ, and for each that only one of them has."""
     yield safe_csv([["file", "a", "b", "a_said", "b_said"]])
-    if found.same_files is None:
+    if comparison.same_files is None:
         return
-    for name, first, second in found.same_files.differing:
+    for name, first, second in comparison.same_files.differing:
         words = ["right" if side.right else "wrong" for side in (first, second)]
         yield safe_csv([[name, *words, first.said, second.said]])
-    for name in found.same_files.only_first:
+    for name in comparison.same_files.only_first:
         yield safe_csv([[name, "listed", "not listed", "", ""]])
-    for name in found.same_files.only_second:
+    for name in comparison.same_files.only_second:
         yield safe_csv([[name, "not listed", "listed", "", ""]])
 
 
-def as_json(found: EvaluationComparison) -> dict[str, Any]:
+def as_json(comparison: EvaluationComparison) -> dict[str, Any]:
     """The same as plain JSON values: counts, shares 0–1, null without data."""
-    told: dict[str, Any] = {"a": found.first, "b": found.second, "warnings": list(found.warnings)}
-    same, rates = found.same_files, found.false_accepts
+    document: dict[str, Any] = {"a": comparison.first, "b": comparison.second, "warnings": list(comparison.warnings)}
+    same, rates = comparison.same_files, comparison.false_accepts
     if same is not None:
         both = same.discordance
-        told["same_files"] = {
+        document["same_files"] = {
             "files": both.total,
             "right_by_both": both.both,
             "right_by_a_alone": both.only_first,
@@ -336,21 +336,26 @@ def as_json(found: EvaluationComparison) -> dict[str, Any]:
         }
         if same.words is not None:
             first, second, words = same.word_errors
-            told["words"] = {
+            document["words"] = {
                 "words": words, "a_errors": first, "b_errors": second, "difference": _difference_json(same.words),
             }  # fmt: skip
     if rates is not None:
-        told["false_accepts"] = {
+        document["false_accepts"] = {
             "a": {"count": rates.first[0], "hours": rates.first[1], "per_hour_95": rates.interval()},
             "b": {"count": rates.second[0], "hours": rates.second[1], "per_hour_95": rates.interval(second=True)},
             "p": None if rates.apart is None else rates.apart.p,
             "same_audio": rates.same_audio,
             "difference_per_hour": _difference_json(rates.difference),
         }
-    return told
+    return document
 
 
-def _difference_json(found: Difference | None) -> dict[str, Any] | None:
-    if found is None:
+def _difference_json(difference: Difference | None) -> dict[str, Any] | None:
+    if difference is None:
         return None
-    return {"difference": found.difference, "interval_95": found.interval, "p": found.p, "exact": found.exact}
+    return {
+        "difference": difference.difference,
+        "interval_95": difference.interval,
+        "p": difference.p,
+        "exact": difference.exact,
+    }

@@ -55,17 +55,17 @@ def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = N
     """Rows to write: all, or of too many the corners of the curve, evenly, and every named point."""
     if len(det) <= MOST_ROWS:
         return np.arange(len(det))
-    named = np.array([one.threshold for one in points] + ([chosen] if chosen is not None else []), np.float32)
-    kept = np.isin(det.thresholds, named)
-    kept[[0, -1]] = True
+    named = np.array([point.threshold for point in points] + ([chosen] if chosen is not None else []), np.float32)
+    mask = np.isin(det.thresholds, named)
+    mask[[0, -1]] = True
     # Corners: the first and last row of each count of misses, then of each count of false accepts.
     for values in (det.misses, det.false_accepts):
         turns = np.flatnonzero(np.diff(values))
         corners = np.union1d(turns, turns + 1)
         if len(corners):
-            kept[corners[np.unique(np.linspace(0, len(corners) - 1, MOST_ROWS // 4).astype(int))]] = True
-            kept[corners[: MOST_ROWS // 8]] = True  # few events: every corner matters
-    return np.flatnonzero(kept)
+            mask[corners[np.unique(np.linspace(0, len(corners) - 1, MOST_ROWS // 4).astype(int))]] = True
+            mask[corners[: MOST_ROWS // 8]] = True  # few events: every corner matters
+    return np.flatnonzero(mask)
 
 
 def det_cells(
@@ -87,10 +87,10 @@ def det_cells(
             "yes" if det.thresholds[index] == at else "",
             str(det.files),
             str(det.misses[index]),
-            *(_number(one[index]) for one in (shares, *share_band)),
+            *(_number(column[index]) for column in (shares, *share_band)),
             str(det.false_accepts[index]),
             fixed(det.hours[index], 6),
-            *(_number(one[index]) for one in (rates, *rate_band)),
+            *(_number(column[index]) for column in (rates, *rate_band)),
         ]
         yield [*row, _number(values[index])] if values is not None else row
 
@@ -119,46 +119,46 @@ def target_text(target: SweepTarget) -> str:
             )
 
 
-def figures_text(found: PointFigures) -> str:
+def figures_text(figures: PointFigures) -> str:
     """Both results with their counts and exact 95 % intervals."""
-    rate = f"{number(found.per_hour)}/h ({number_interval(found.per_hour_interval)})"
-    accepts = f"{found.false_accepts} FA in {exposure(found.hours)} = {rate}" if found.hours else f"FA {NOTHING}"
-    share = f"{percent(found.false_rejects)} ({percent_interval(found.false_reject_interval)})"
-    rejects = f"{found.misses} of {found.files} FR = {share}" if found.files else f"FR {NOTHING}"
+    rate = f"{number(figures.per_hour)}/h ({number_interval(figures.per_hour_interval)})"
+    accepts = f"{figures.false_accepts} FA in {exposure(figures.hours)} = {rate}" if figures.hours else f"FA {NOTHING}"
+    share = f"{percent(figures.false_rejects)} ({percent_interval(figures.false_reject_interval)})"
+    rejects = f"{figures.misses} of {figures.files} FR = {share}" if figures.files else f"FR {NOTHING}"
     return f"{accepts}; {rejects}"
 
 
-def point_text(found: PointFigures) -> str:
-    number = f" (operating point {found.point})" if found.point is not None else ""
-    return f"threshold {threshold_text(found.threshold)}{number}"
+def point_text(figures: PointFigures) -> str:
+    number = f" (operating point {figures.point})" if figures.point is not None else ""
+    return f"threshold {threshold_text(figures.threshold)}{number}"
 
 
-def chosen_lines(target: SweepTarget, found: ChosenPoint | None) -> Iterator[str]:
+def chosen_lines(target: SweepTarget, choice: ChosenPoint | None) -> Iterator[str]:
     """The recommended point on both lists, or a line that there is none."""
     yield f"Target: {target_text(target)}"
-    if found is None:
+    if choice is None:
         yield "No threshold meets it. Use more recordings, another target or another model"
         return
-    yield f"Chosen: {point_text(found.chosen)}. Set it with -s threshold={threshold_text(found.chosen.threshold)}"
+    yield f"Chosen: {point_text(choice.chosen)}. Set it with -s threshold={threshold_text(choice.chosen.threshold)}"
     yield "Results, with 95 % intervals:"
-    if found.reported is None:
-        yield f"  on the only list: {figures_text(found.chosen)}"
+    if choice.reported is None:
+        yield f"  on the only list: {figures_text(choice.chosen)}"
         yield FLATTERS
         return
-    yield f"  on the development list: {figures_text(found.chosen)}"
-    yield f"  on the reported list:    {figures_text(found.reported)}"
-    met = found.reported.keeps(target)
+    yield f"  on the development list: {figures_text(choice.chosen)}"
+    yield f"  on the reported list:    {figures_text(choice.reported)}"
+    met = choice.reported.keeps(target)
     if met is not None:
         yield f"  The target is {'' if met else 'NOT '}met on the reported list."
 
 
-def twv_lines(found: TermWeighted) -> Iterator[str]:
-    over = "the hours of false accepts" if found.speech_s is None else f"{exact(found.speech_s)} s of speech"
-    if found.best is None or found.best_at is None:
-        yield f"MTWV n/a (beta {exact(found.beta)}, over {over})"
+def twv_lines(twv: TermWeighted) -> Iterator[str]:
+    over = "the hours of false accepts" if twv.speech_s is None else f"{exact(twv.speech_s)} s of speech"
+    if twv.best is None or twv.best_at is None:
+        yield f"MTWV n/a (beta {exact(twv.beta)}, over {over})"
         return
-    yield f"MTWV {fixed(found.best, 4)} at {point_text(found.best_at)} (beta {exact(found.beta)}, over {over})"
-    yield f"ATWV {fixed(found.actual, 4)} at {point_text(found.at_point)}"
+    yield f"MTWV {fixed(twv.best, 4)} at {point_text(twv.best_at)} (beta {exact(twv.beta)}, over {over})"
+    yield f"ATWV {fixed(twv.actual, 4)} at {point_text(twv.at_point)}"
 
 
 def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: float) -> dict[str, Any]:
@@ -174,49 +174,53 @@ def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: f
     }
 
 
-def chosen_json(target: SweepTarget, found: ChosenPoint | None) -> dict[str, Any]:
+def chosen_json(target: SweepTarget, choice: ChosenPoint | None) -> dict[str, Any]:
     """The same as plain JSON values; shares are 0–1."""
-    told: dict[str, Any] = {"aim": target.aim.value, "by": target.by.value}
+    target_json: dict[str, Any] = {"aim": target.aim.value, "by": target.by.value}
     if target.aim is Aim.COST:
-        told |= {"miss": target.miss_cost, "false_accept": target.accept_cost, "uses_per_hour": target.uses_per_hour}
+        target_json |= {
+            "miss": target.miss_cost,
+            "false_accept": target.accept_cost,
+            "uses_per_hour": target.uses_per_hour,
+        }
     else:
-        told["value"] = target.value
-    if found is None:
-        return {"target": told, "chosen": None, "reported": None, "one_list": None}
+        target_json["value"] = target.value
+    if choice is None:
+        return {"target": target_json, "chosen": None, "reported": None, "one_list": None}
     return {
-        "target": told,
-        "chosen": figures_json(found.chosen),
-        "reported": figures_json(found.reported) if found.reported is not None else None,
-        "kept": found.reported.keeps(target) if found.reported is not None else None,
-        "one_list": found.reported is None,
+        "target": target_json,
+        "chosen": figures_json(choice.chosen),
+        "reported": figures_json(choice.reported) if choice.reported is not None else None,
+        "kept": choice.reported.keeps(target) if choice.reported is not None else None,
+        "one_list": choice.reported is None,
     }
 
 
-def figures_json(found: PointFigures) -> dict[str, Any]:
+def figures_json(figures: PointFigures) -> dict[str, Any]:
     """A point's counts and intervals; null without data."""
     return {
-        "threshold": float(threshold_text(found.threshold)),
-        "operating_point": found.point,
-        "false_accepts": found.false_accepts,
-        "hours": found.hours,
-        "fa_per_hour": found.per_hour,
-        "fa_per_hour_95": found.per_hour_interval,
-        "false_rejects": found.misses,
-        "files": found.files,
-        "fr": found.false_rejects,
-        "fr_95": found.false_reject_interval,
+        "threshold": float(threshold_text(figures.threshold)),
+        "operating_point": figures.point,
+        "false_accepts": figures.false_accepts,
+        "hours": figures.hours,
+        "fa_per_hour": figures.per_hour,
+        "fa_per_hour_95": figures.per_hour_interval,
+        "false_rejects": figures.misses,
+        "files": figures.files,
+        "fr": figures.false_rejects,
+        "fr_95": figures.false_reject_interval,
     }
 
 
-def twv_json(found: TermWeighted) -> dict[str, Any]:
+def twv_json(twv: TermWeighted) -> dict[str, Any]:
     """Term-weighted values; null without data."""
     return {
-        "beta": found.beta,
-        "speech_s": found.speech_s,
-        "mtwv": found.best,
-        "mtwv_at": figures_json(found.best_at) if found.best_at is not None else None,
-        "atwv": found.actual,
-        "atwv_at": figures_json(found.at_point),
+        "beta": twv.beta,
+        "speech_s": twv.speech_s,
+        "mtwv": twv.best,
+        "mtwv_at": figures_json(twv.best_at) if twv.best_at is not None else None,
+        "atwv": twv.actual,
+        "atwv_at": figures_json(twv.at_point),
     }
 
 
@@ -273,23 +277,23 @@ class DetScales:
     """
 
     def __init__(self, dets: Sequence[Det]) -> None:
-        rates = np.concatenate([one.per_hour()[one.false_accepts > 0] for one in dets])
-        shares = np.concatenate([one.false_rejects()[one.misses > 0] for one in dets])
-        fewest = min((1 / one.hours.max() for one in dets), default=1.0)
+        rates = np.concatenate([det.per_hour()[det.false_accepts > 0] for det in dets])
+        shares = np.concatenate([det.false_rejects()[det.misses > 0] for det in dets])
+        fewest = min((1 / det.hours.max() for det in dets), default=1.0)
         self.left = math.floor(math.log10(min(rates.min(initial=fewest), fewest)) - 0.05)
         # Choices lie below 200 per hour; beyond that the curve only trails off.
         self.right = max(self.left + 2.0, math.log10(min(rates.max(initial=10.0), 200.0) * 1.2))
         self.zero_x = self.left - 0.35
         least = min(shares.min(initial=0.5), 0.2)
-        low = next((one for one in reversed(TICKS) if one <= least), TICKS[0])
-        high = next((one for one in TICKS if one >= min(0.9, shares.max(initial=0.4))), 0.9)
+        low = next((tick for tick in reversed(TICKS) if tick <= least), TICKS[0])
+        high = next((tick for tick in TICKS if tick >= min(0.9, shares.max(initial=0.4))), 0.9)
         self.zero_y = float(ndtri(low)) - 0.22
         self.all_y = float(ndtri(high)) + 0.22
-        decades = [float(one) for one in range(math.ceil(self.left), math.floor(self.right) + 1)]
-        self.x_ticks = [(self.zero_x, "0"), *((one, exact(10**one)) for one in decades)]
-        small = [one + math.log10(more) for one in [decades[0] - 1, *decades] for more in range(2, 10)]
-        self.small_ticks = [one for one in small if self.left <= one <= self.right]
-        ticks = [(float(ndtri(one)), exact(100 * one)) for one in TICKS if low <= one <= high]
+        decades = [float(decade) for decade in range(math.ceil(self.left), math.floor(self.right) + 1)]
+        self.x_ticks = [(self.zero_x, "0"), *((decade, exact(10**decade)) for decade in decades)]
+        small = [decade + math.log10(more) for decade in [decades[0] - 1, *decades] for more in range(2, 10)]
+        self.small_ticks = [tick for tick in small if self.left <= tick <= self.right]
+        ticks = [(float(ndtri(tick)), exact(100 * tick)) for tick in TICKS if low <= tick <= high]
         self.y_ticks = [(self.zero_y, "0"), *ticks, (self.all_y, "100")]
 
     def x(self, rates: Floats) -> Floats:
@@ -298,11 +302,11 @@ class DetScales:
 
     def y(self, shares: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            found: Floats = np.where(shares > 0, np.clip(ndtri(shares), self.zero_y, self.all_y), self.zero_y)
-        return found
+            places: Floats = np.where(shares > 0, np.clip(ndtri(shares), self.zero_y, self.all_y), self.zero_y)
+        return places
 
-    def place(self, found: PointFigures) -> tuple[float, float]:
-        x, y = self.x(np.array([found.per_hour or 0.0]))[0], self.y(np.array([found.false_rejects or 0.0]))[0]
+    def place(self, figures: PointFigures) -> tuple[float, float]:
+        x, y = self.x(np.array([figures.per_hour or 0.0]))[0], self.y(np.array([figures.false_rejects or 0.0]))[0]
         return float(x), float(y)
 
     def steps(self, det: Det) -> tuple[Floats, Floats, Floats, Floats]:
@@ -314,8 +318,8 @@ class DetScales:
         shares, (lows, highs) = det.false_rejects()[rows], det.false_reject_band()
         best = np.minimum.accumulate(shares)
         firsts = np.maximum.accumulate(np.where(shares == best, np.arange(len(rows)), 0))
-        found = x, self.y(best), self.y(lows[rows][firsts]), self.y(highs[rows][firsts])
-        x, best, low, high = (np.append(one, one[-1]) for one in found)
+        columns = x, self.y(best), self.y(lows[rows][firsts]), self.y(highs[rows][firsts])
+        x, best, low, high = (np.append(column, column[-1]) for column in columns)
         x[-1] = max(x[-1], self.right + 1)
         return x, best, low, high
 
@@ -325,7 +329,7 @@ class _Picture:
         self._figure = figure
         self._axes: Axes = figure.add_subplot()
         self._curves = curves
-        self._at = DetScales([one.det for one in curves])
+        self._at = DetScales([curve.det for curve in curves])
 
     def draw(self, title: str, points: Sequence[OperatingPoint], chosen: ChosenPoint | None) -> None:
         for place in range(len(self._curves)):
@@ -351,24 +355,24 @@ class _Picture:
                         linewidth=2, label=label, zorder=above)  # fmt: skip
 
     def _points(self, det: Det, points: Sequence[OperatingPoint]) -> None:
-        told: list[tuple[float, float]] = []
+        label_places: list[tuple[float, float]] = []
         label: str | None = "operating points"
         lenient = int(np.argmax(det.per_hour()))
-        for one in points:
-            rows = np.flatnonzero(det.thresholds == np.float32(one.threshold))
+        for point in points:
+            rows = np.flatnonzero(det.thresholds == np.float32(point.threshold))
             if not len(rows) or rows[0] > lenient:
                 continue
-            found = figures(det, int(rows[0]), points)
-            x, y = self._at.place(found)
+            point_figures = figures(det, int(rows[0]), points)
+            x, y = self._at.place(point_figures)
             if x > self._at.right or y >= self._at.all_y:
                 continue
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)
             label = None
             # Numbers that would overlap are left out; the table has all.
-            if all(abs(x - px) > 0.16 or abs(y - py) > 0.13 for px, py in told):
-                told.append((x, y))
+            if all(abs(x - px) > 0.16 or abs(y - py) > 0.13 for px, py in label_places):
+                label_places.append((x, y))
                 self._axes.annotate(
-                    str(one.number), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=9, color=BLUE
+                    str(point.number), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=9, color=BLUE
                 )
 
     def _chosen(self, chosen: ChosenPoint, *, two: bool) -> None:

@@ -101,5 +101,5 @@ def table_json(table: EnginesTable) -> dict[str, Any]:
 
 def det_rows(engines: Sequence[EvaluatedEngine]) -> str:
     """CSV: every threshold of every engine, as PREFIX.csv of one, with the engine's name before it."""
-    rows = [[one.name, *cells] for one in engines for cells in det_cells(one.det, one.points)]
+    rows = [[engine.name, *cells] for engine in engines for cells in det_cells(engine.det, engine.points)]
     return safe_csv([["engine", *COLUMNS], *rows])

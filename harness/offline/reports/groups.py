@@ -16,28 +16,28 @@ _MOST_GROUPS = 40
 
 def group_lines(of: FileBreakdown, width: int) -> Iterator[str]:
     """The table of a breakdown, and how far the worst and the best group are apart."""
-    rejects = any(one.rejects.total for one in of.groups)
-    accepts = any(one.hours for one in of.groups)
+    rejects = any(group.rejects.total for group in of.groups)
+    accepts = any(group.hours for group in of.groups)
     trials = "phrases" if of.labelled else "files"
-    fields: list[Field[FileGroup]] = [Field("", shown(of.by, 40), lambda one: shown(one.label, 40))]
+    fields: list[Field[FileGroup]] = [Field("", shown(of.by, 40), lambda group: shown(group.label, 40))]
     if rejects:
         fields += [
-            Field("", trials, lambda one: f"{one.rejects.total:,}"),
-            Field("", "FR", lambda one: percent(one.rejects.value)),
+            Field("", trials, lambda group: f"{group.rejects.total:,}"),
+            Field("", "FR", lambda group: percent(group.rejects.value)),
             Field(
                 "",
                 "95 % interval",
-                lambda one: NOTHING if one.rejects.value is None else voices_interval(one.rejects_interval),
+                lambda group: NOTHING if group.rejects.value is None else voices_interval(group.rejects_interval),
                 gives_way=2,
             ),
-            Field("", "p", lambda one: probability(one.rejects_p), gives_way=1),
+            Field("", "p", lambda group: probability(group.rejects_p), gives_way=1),
         ]
     if accepts:
         fields += [
-            Field("", "hours", lambda one: number(one.hours), gives_way=5),
-            Field("", "FA/h", lambda one: number(one.accepts_per_hour)),
-            Field("", "95 % interval", lambda one: number_interval(one.accepts_interval), gives_way=4),
-            Field("", "p", lambda one: probability(one.accepts_p), gives_way=3),
+            Field("", "hours", lambda group: number(group.hours), gives_way=5),
+            Field("", "FA/h", lambda group: number(group.accepts_per_hour)),
+            Field("", "95 % interval", lambda group: number_interval(group.accepts_interval), gives_way=4),
+            Field("", "p", lambda group: probability(group.accepts_p), gives_way=3),
         ]
     pairs: list[tuple[str, str]] = []
     if rejects:

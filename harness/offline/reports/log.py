@@ -49,9 +49,9 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str
         case "CMDTA" | "CMDSB" as key:
             return wake_log.CommandHeard(key, file, *span, spot.phrase, fact.reference, extras=extras)
         case "STTTA" | "STTSB" as key:
-            said = fact.words or WordCounts()
-            counts = said.words, said.substitutions, said.insertions, said.deletions
-            wer = None if said.wer is None else 100 * said.wer
+            words = fact.words or WordCounts()
+            counts = words.words, words.substitutions, words.insertions, words.deletions
+            wer = None if words.wer is None else 100 * words.wer
             return wake_log.Words(key, file, *span, spot.phrase, fact.reference, *counts, wer=wer, extras=extras)
         case "INVFR" | "CMDFR" | "STTFR" as key:
             extras += () if outcome.tail_ms is None else (("x-tail-ms", str(outcome.tail_ms)),)
@@ -130,25 +130,25 @@ def write_log(
     for name, detail in ((wake_log.NAMES, wake_log.ESCAPED), *_settings(run)):
         stream.write(wake_log.info_line(name, detail) + "\n")
     tally = Tally(counting, len(run.header.evaluation.conditions), talker_of)
-    for one in outcomes:
-        verdict = tally.add(one.outcome)
-        if one.outcome.rejected is None and one.outcome.detail:
-            length = f"{wake_log.quoted(one.listed)} {one.outcome.detail}"
+    for entry in outcomes:
+        verdict = tally.add(entry.outcome)
+        if entry.outcome.rejected is None and entry.outcome.detail:
+            length = f"{wake_log.quoted(entry.listed)} {entry.outcome.detail}"
             stream.write(wake_log.info_line("x-length", length) + "\n")
-        for happening in happenings(one.outcome, verdict, one.listed):
+        for happening in happenings(entry.outcome, verdict, entry.listed):
             stream.write(wake_log.line_of(happening) + "\n")
-        for label in silent_labels(one.outcome, counting):
-            silent = f"{wake_log.quoted(one.listed)} {label_span(label)}"
+        for label in silent_labels(entry.outcome, counting):
+            silent = f"{wake_log.quoted(entry.listed)} {label_span(label)}"
             stream.write(wake_log.info_line("x-no-sound", silent) + "\n")
-    found = figures(tally, counting)
-    for name, detail in (*sound_info(found.counts), *_ending(run, found), *interval_info(found)):
+    run_figures = figures(tally, counting)
+    for name, detail in (*sound_info(run_figures.counts), *_ending(run, run_figures), *interval_info(run_figures)):
         stream.write(wake_log.info_line(name, detail) + "\n")
-    for warning in clip_warnings(found):
+    for warning in clip_warnings(run_figures):
         stream.write(wake_log.info_line("x-warning", warning) + "\n")
     for key in wake_log.TOTALS:
-        if key in found.totals:
-            stream.write(wake_log.total_line(key, found.totals[key]) + "\n")
-    return found
+        if key in run_figures.totals:
+            stream.write(wake_log.total_line(key, run_figures.totals[key]) + "\n")
+    return run_figures
 
 
 def factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
@@ -188,7 +188,7 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
         yield "x-refractory-ms", f"{facts.rule.refractory_samples * 1000 / facts.rate_hz:g}"
     yield "x-lead-in-ms", f"{counting.lead_in_ms:g}"
     yield "x-lead-in-ref", counting.lead_in_ref.value
-    if any(one.kind is ListKind.LABELLED for one in header.lists):
+    if any(list_facts.kind is ListKind.LABELLED for list_facts in header.lists):
         yield "x-label-tolerance-s", f"{counting.tolerance_s:g}"
     yield "x-count-in-vocabulary", _yes(counting.count_in_vocabulary)
     yield "x-false-accept-rate", wake_log.FORMULA_WITH_U if counting.count_in_vocabulary else wake_log.FORMULA
@@ -198,8 +198,8 @@ def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
         yield "x-tail-s", f"{evaluation.tail_s:g}"
     yield "x-continuous", _yes(evaluation.continuous)
     yield "x-vad", _yes(evaluation.vad)
-    for one in header.lists:
-        yield "x-list", f"{one.kind.value} {wake_log.quoted(one.name)} {one.sha256}"
+    for list_facts in header.lists:
+        yield "x-list", f"{list_facts.kind.value} {wake_log.quoted(list_facts.name)} {list_facts.sha256}"
     for condition in evaluation.conditions:
         yield "x-condition", wake_log.quoted(condition.label())
     for base in header.bases:
@@ -234,8 +234,8 @@ def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
         yield "x-no-sound-phrases", str(counts.silent_phrases)
 
 
-def _ending(run: EvaluationRun, found: Figures) -> Iterator[tuple[str, str]]:
-    counts = found.counts
+def _ending(run: EvaluationRun, figures: Figures) -> Iterator[tuple[str, str]]:
+    counts = figures.counts
     yield "completion-time", wake_log.moment(run.ended_s)
     yield "duration", f"{run.duration_s:.3f}"
     fast = factor(run, counts)
@@ -246,34 +246,38 @@ def _ending(run: EvaluationRun, found: Figures) -> Iterator[tuple[str, str]]:
         yield "x-peak-memory-mb", f"{run.used.memory_mb:.1f}"
     for why in run.lost_workers:
         yield "x-lost-worker", wake_log.quoted(why)
-    yield "x-exposure-hours", f"{counts.exposure_hours(found.counting):.6f}"
+    yield "x-exposure-hours", f"{counts.exposure_hours(figures.counting):.6f}"
     for reason, count in sorted(counts.rejected.items()):
         yield "x-rejected", f"{count} {reason.value}"
 
 
-def interval_info(found: Figures) -> Iterator[tuple[str, str]]:
+def interval_info(figures: Figures) -> Iterator[tuple[str, str]]:
     """95 % intervals of the totals, and whether false accepts come in clusters."""
-    yield from _interval("x-farate-interval", found.false_accepts, 1, "/ hr, Garwood")
-    clustering = found.clustering
+    yield from _interval("x-farate-interval", figures.false_accepts, 1, "/ hr, Garwood")
+    clustering = figures.clustering
     if clustering is not None:
         over = f"over {clustering.stretches} files"
         yield "x-farate-dispersion", f"{clustering.index:.3f}, p {clustering.p:.4f}, {over}"
-        if found.clustered:
+        if figures.clustered:
             by_file = f"/ hr, bootstrap by file, seed {BOOTSTRAP_SEED}"
             yield from _interval("x-farate-interval-by-file", clustering.interval, 1, by_file)
             yield "x-warning", "false accepts come in clusters: Garwood's interval is too narrow"
     for name, interval, score in (
-        ("x-frratio-interval", found.false_rejects, found.false_rejects_wilson),
-        ("x-fr+sbratio-interval", found.with_substitutions, found.with_substitutions_wilson),
+        ("x-frratio-interval", figures.false_rejects, figures.false_rejects_wilson),
+        ("x-fr+sbratio-interval", figures.with_substitutions, figures.with_substitutions_wilson),
     ):
-        if found.talkers and interval is None and found.counts.rejects_and_substitutions + found.counts.true_accepts:
+        if (
+            figures.talkers
+            and interval is None
+            and figures.counts.rejects_and_substitutions + figures.counts.true_accepts
+        ):
             yield name, TOO_FEW_VOICES
         over = "Clopper-Pearson"
-        if found.by_file or found.talkers:
-            over = basis(found.talkers, found.unknown_talkers) if found.talkers else "by file"
+        if figures.by_file or figures.talkers:
+            over = basis(figures.talkers, figures.unknown_talkers) if figures.talkers else "by file"
         yield from _interval(name, interval, 100, f"%, {over}")
         yield from _interval(f"{name}-wilson", score, 100, "%, Wilson")
-    yield from _interval("x-wer-interval", found.word_errors, 100, "%, by file")
+    yield from _interval("x-wer-interval", figures.word_errors, 100, "%, by file")
 
 
 def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
@@ -295,10 +299,10 @@ def writing_line(log: str) -> str:
 def sound_lines(log: wake_log.WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator[str]:
     """INV:, OOV: and Total: with files and hours. inv, oov: whether there was such a list."""
     total_files, total_s = 0, 0.0
-    for name, part, asked in (("INV", "inv", inv), ("OOV", "oov", oov)):
+    for name, part, is_listed in (("INV", "inv", inv), ("OOV", "oov", oov)):
         files, seconds = int(log.about(f"{part}-files") or 0), log.seconds(part)
         total_files, total_s = total_files + files, total_s + seconds
-        if asked:
+        if is_listed:
             yield _sound_line(name, files, seconds)
     yield _sound_line("Total", total_files, total_s)
 
@@ -315,8 +319,8 @@ def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
         yield f"Available operating points: {', '.join(map(str, points))}."
 
 
-def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resampling: bool) -> Iterator[str]:
-    """Warnings about rejected files and errors. where: names the place of details ("the log says"). what: name of a
+def fault_lines(counts: OfflineCounts, where: str, noun: str = "file", *, resampling: bool) -> Iterator[str]:
+    """Warnings about rejected files and errors. where: names the place of details ("the log says"). noun: name of a
     file."""
     if counts.rejected_files:
         hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 takes them)"}
@@ -324,65 +328,65 @@ def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resamp
             hints[RejectReason.RATE] = " (--resample takes them)"
         rejected = sorted(counts.rejected.items())
         reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejected)
-        yield f"{counted(counts.rejected_files, what)} rejected: {reasons}"
+        yield f"{counted(counts.rejected_files, noun)} rejected: {reasons}"
     if errors := counts.count(Key.ERROR):
         yield f"{counted(errors, 'error')}: {where} what went wrong"
 
 
-def clip_warnings(found: Figures) -> Iterator[str]:
+def clip_warnings(figures: Figures) -> Iterator[str]:
     """What may be due to the recordings, not to the engine.
 
     Files whose length was assumed or which are there twice, phrases without sound, and false rejects where
     recordings begin or end with the phrase.
     """
-    if files := found.counts.assumed:
+    if files := figures.counts.assumed:
         has = "has a header that names" if files == 1 else "have headers that name"
         yield (
             f"{counted(files, 'file')} {has} no length, or another than the file has. The x-length lines of the log "
             "say what was read"
         )
-    if silent := found.counts.silent_phrases:
+    if silent := figures.counts.silent_phrases:
         do = "does not count: its recording has" if silent == 1 else "do not count: their recordings have"
         yield f"{counted(silent, 'labelled phrase')} {do} no sound there. The log names each (INFO x-no-sound)"
-    if copies := found.copies:
+    if copies := figures.copies:
         do = "has the bytes of another one and counts" if copies == 1 else "have the bytes of others and count"
         yield f"{counted(copies, 'recording')} {do} again. Equal sha256 in LOG.jsonl show which: list each once"
-    early, rejects = found.counts.count(Key.INVFA), found.counts.count(Key.INVFR)
-    if early and 2 * early >= rejects > 0 and found.counting.lead_in_ms:
+    early, rejects = figures.counts.count(Key.INVFA), figures.counts.count(Key.INVFR)
+    if early and 2 * early >= rejects > 0 and figures.counting.lead_in_ms:
         yield (
             f"{counted(early, 'detection')} in recordings with the phrase came in the lead-in, or twice. If they "
-            f"begin with the phrase, set -s min-in-vocab-duration=0 (it is {exact(found.counting.lead_in_ms)} ms)"
+            f"begin with the phrase, set -s min-in-vocab-duration=0 (it is {exact(figures.counting.lead_in_ms)} ms)"
         )
-    if short := found.counts.without_tail:
+    if short := figures.counts.without_tail:
         recordings = "is in a recording that ends" if short == 1 else "are in recordings that end"
         yield (
-            f"{short} of {counted(found.counts.false_rejects, 'false reject')} {recordings} less than "
+            f"{short} of {counted(figures.counts.false_rejects, 'false reject')} {recordings} less than "
             f"{exact(NEEDED_TAIL_MS / 1000)} s after the last speech. If that is the phrase, add silence with "
             "--tail 1, since most engines need sound after it"
         )
 
 
-def head_of(run: EvaluationRun, found: Figures) -> wake_log.WakeLog:
+def head_of(run: EvaluationRun, figures: Figures) -> wake_log.WakeLog:
     """The log without its events: enough for the console's lines."""
-    info = list(sound_info(found.counts))
-    fast = factor(run, found.counts)
+    info = list(sound_info(figures.counts))
+    fast = factor(run, figures.counts)
     if fast is not None:
         info.append(("real-time-factor", f"{fast:.1f}"))
-    return wake_log.WakeLog(tuple(info), totals=tuple(found.totals.items()))
+    return wake_log.WakeLog(tuple(info), totals=tuple(figures.totals.items()))
 
 
-def summary_line(run: EvaluationRun, found: Figures) -> str:
-    return wake_log.summary(head_of(run, found))
+def summary_line(run: EvaluationRun, figures: Figures) -> str:
+    return wake_log.summary(head_of(run, figures))
 
 
 FORMAT = 1
 
 
-def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
+def summary_json(run: EvaluationRun, figures: Figures) -> dict[str, Any]:
     """Settings, totals, intervals (rates per hour; shares and WER 0–1) and samples by rate in Hz. A total without
     data is null."""
-    header, counts = run.header, found.counts
-    clustering = found.clustering
+    header, counts = run.header, figures.counts
+    clustering = figures.clustering
     return {
         "evaluation_summary": FORMAT,
         "partial": run.partial,
@@ -401,9 +405,9 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
         "evaluation": plain(header.evaluation, sparse=True),
         "counting": plain(header.counting),
         "engine": plain(header.facts, sparse=True),
-        "lists": [plain(one, sparse=True) for one in header.lists],
+        "lists": [plain(list_facts, sparse=True) for list_facts in header.lists],
         "shard": None if header.shard is None else str(header.shard),
-        "totals": {key: found.totals.get(key) for key in wake_log.TOTALS},
+        "totals": {key: figures.totals.get(key) for key in wake_log.TOTALS},
         "lines": dict(sorted(counts.lines.items())),
         "rejected": dict(sorted(counts.rejected.items())),
         "files": {"inv": counts.inv_files, "oov": counts.oov_files, "rejected": counts.rejected_files},
@@ -413,26 +417,26 @@ def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
             name: {str(rate): count for rate, count in sorted(of.items())}
             for name, of in (("inv", counts.inv), ("oov", counts.oov), ("true_accept_spots", counts.accepted))
         },
-        "exposure_hours": counts.exposure_hours(found.counting),
+        "exposure_hours": counts.exposure_hours(figures.counting),
         "intervals_95": {
-            "FARATE": found.false_accepts,
+            "FARATE": figures.false_accepts,
             "FARATE_by_file": None if clustering is None else clustering.interval,
-            "FRRATIO": found.false_rejects,
-            "FRRATIO_wilson": found.false_rejects_wilson,
-            "FR+SBRATIO": found.with_substitutions,
-            "FR+SBRATIO_wilson": found.with_substitutions_wilson,
-            "WER": found.word_errors,
+            "FRRATIO": figures.false_rejects,
+            "FRRATIO_wilson": figures.false_rejects_wilson,
+            "FR+SBRATIO": figures.with_substitutions,
+            "FR+SBRATIO_wilson": figures.with_substitutions_wilson,
+            "WER": figures.word_errors,
         },
-        "warnings": list(clip_warnings(found)),
-        "talkers": found.talkers or None,
+        "warnings": list(clip_warnings(figures)),
+        "talkers": figures.talkers or None,
         "limits": plain(run.limits, sparse=True),
-        "groups": [plain(one) for one in run.breakdowns],
+        "groups": [plain(breakdown) for breakdown in run.breakdowns],
         "clustering": None
         if clustering is None
         else {
             "index_of_dispersion": clustering.index,
             "p": clustering.p,
             "files": clustering.stretches,
-            "clustered": found.clustered,
+            "clustered": figures.clustered,
         },
     }

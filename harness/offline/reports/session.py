@@ -35,19 +35,19 @@ CONDITIONS_WIDTH = 100
 
 
 def lines(
-    found: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, most: int = MOST_DIFFERING
+    comparison: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, most: int = MOST_DIFFERING
 ) -> Iterator[str]:
     """One device against the engine. most: number of differing trials to show; the rest are counted."""
-    yield f"device {shown(found.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
+    yield f"device {shown(comparison.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
     yield ""
     yield from separated(
-        *(_table(found.counts(kind), name) for kind, name in NAMES.items()),
-        _conditions(found),
-        _ambient(found.ambient),
-        _delays(found),
-        _differing(found, most),
-        _left_out(found),
-        _meaning(found, continuous),
+        *(_table(comparison.counts(kind), name) for kind, name in NAMES.items()),
+        _conditions(comparison),
+        _ambient(comparison.ambient),
+        _delays(comparison),
+        _differing(comparison, most),
+        _left_out(comparison),
+        _meaning(comparison, continuous),
     )
 
 
@@ -64,72 +64,72 @@ def _table(counts: Discordance, name: str) -> Iterator[str]:
         yield f"    share that woke: {words} (McNemar)"
 
 
-def _conditions(found: DeviceComparison) -> Iterator[str]:
-    if found.conditions:
-        yield from (f"  {line}" for line in Table(CONDITIONS, found.conditions).lines(CONDITIONS_WIDTH))
+def _conditions(comparison: DeviceComparison) -> Iterator[str]:
+    if comparison.conditions:
+        yield from (f"  {line}" for line in Table(CONDITIONS, comparison.conditions).lines(CONDITIONS_WIDTH))
 
 
-def _ambient(found: AmbientCounts) -> Iterator[str]:
-    counts = found.counts
-    if not found.segments:
+def _ambient(ambient: AmbientCounts) -> Iterator[str]:
+    counts = ambient.counts
+    if not ambient.segments:
         return
-    yield f"  false accepts in {counted(found.segments, 'ambient segment')}, on the same audio"
-    yield f"    live     {_rate(counts.both + counts.only_first, found.live_s)}, of proven exposure, after review"
-    yield f"    offline  {_rate(counts.both + counts.only_second, found.offline_s)}"
+    yield f"  false accepts in {counted(ambient.segments, 'ambient segment')}, on the same audio"
+    yield f"    live     {_rate(counts.both + counts.only_first, ambient.live_s)}, of proven exposure, after review"
+    yield f"    offline  {_rate(counts.both + counts.only_second, ambient.offline_s)}"
     yield (
         f"    of {counts.total} events both had {counts.both}, only live {counts.only_first}, only offline "
         f"{counts.only_second}; equally many: {p_is(counts.p)}"
     )
 
 
-def _delays(found: DeviceComparison) -> Iterator[str]:
-    if not found.live_delays.total:
+def _delays(comparison: DeviceComparison) -> Iterator[str]:
+    if not comparison.live_delays.total:
         return
-    yield f"  wake delay, {counted(found.live_delays.total, 'trial')} that both woke to"
-    yield f"    live                 {_quantiles(found.live_delays)}"
-    yield f"    offline              {_quantiles(found.offline_delays)}"
-    yield f"    live minus offline   {_quantiles(found.delay_differences)}"
+    yield f"  wake delay, {counted(comparison.live_delays.total, 'trial')} that both woke to"
+    yield f"    live                 {_quantiles(comparison.live_delays)}"
+    yield f"    offline              {_quantiles(comparison.offline_delays)}"
+    yield f"    live minus offline   {_quantiles(comparison.delay_differences)}"
 
 
-def _differing(found: DeviceComparison, most: int) -> Iterator[str]:
-    differing = [one for one in found.trials if one.differs]
+def _differing(comparison: DeviceComparison, most: int) -> Iterator[str]:
+    differing = [trial for trial in comparison.trials if trial.differs]
     if not differing:
         return
     yield f"  {counted(len(differing), 'trial')} on which they differ"
-    for one in differing[:most]:
-        yield from _trial(one)
+    for trial in differing[:most]:
+        yield from _trial(trial)
     if len(differing) > most:
         yield f"    and {len(differing) - most} more; --csv and --json list all"
 
 
-def _trial(one: ComparedTrial) -> Iterator[str]:
-    side = "live" if one.live.woke else "offline"
-    conditions = ", ".join(f"{axis}={label}" for axis, label in one.conditions)
+def _trial(trial: ComparedTrial) -> Iterator[str]:
+    side = "live" if trial.live.woke else "offline"
+    conditions = ", ".join(f"{axis}={label}" for axis, label in trial.conditions)
     within = f" ({shown(conditions, 200)})" if conditions else ""
-    clip = f"  clips/{one.clip}" if one.clip else ""
-    yield f"    only {side}: {shown(one.trial_id, 80)}{within}{shown(clip, 120)}"
+    clip = f"  clips/{trial.clip}" if trial.clip else ""
+    yield f"    only {side}: {shown(trial.trial_id, 80)}{within}{shown(clip, 120)}"
     scores = [
-        f"{name} {score}" for name, score in (("live", _score(one.live)), ("offline", _score(one.offline))) if score
+        f"{name} {score}" for name, score in (("live", _score(trial.live)), ("offline", _score(trial.offline))) if score
     ]
-    for note in (*([f"scores: {', '.join(scores)}"] if scores else []), *one.notes):
+    for note in (*([f"scores: {', '.join(scores)}"] if scores else []), *trial.notes):
         yield f"      {shown(note, 300)}"
 
 
-def _left_out(found: DeviceComparison) -> Iterator[str]:
-    lines = [f"{shown(trial_id, 80)}: {shown(why, 300)}" for trial_id, why in found.left_out]
+def _left_out(comparison: DeviceComparison) -> Iterator[str]:
+    lines = [f"{shown(trial_id, 80)}: {shown(why, 300)}" for trial_id, why in comparison.left_out]
     if lines:
         yield f"  {counted(len(lines), 'trial')} left out"
     yield from (f"    {line}" for line in shortened(lines, 10))
 
 
-def _meaning(found: DeviceComparison, continuous: bool) -> Iterator[str]:
-    if found.through_air:
+def _meaning(comparison: DeviceComparison, continuous: bool) -> Iterator[str]:
+    if comparison.through_air:
         yield "  Live, the sound went through the air. If device and engine run the same model, the difference shows"
         yield "  the effect of loudspeaker, room and microphones. If not, it also contains that of the models."
     else:
         yield "  Live, the sound went over a wire. The difference shows the effect of the device's path and of earlier"
         yield "  sound, not that of the room."
-    if found.noise:
+    if comparison.noise:
         yield "  Both sides contain the scenario's noise. Only the live side contains the noise of the room."
     if not continuous:
         yield "  Offline, each stimulus started with a fresh engine. With --continuous the engine keeps its state, as a"
@@ -156,7 +156,7 @@ FORMAT = 1
 
 
 def document(
-    session: str, task: str, facts: EngineFacts, found: list[DeviceComparison], *, continuous: bool
+    session: str, task: str, facts: EngineFacts, comparisons: list[DeviceComparison], *, continuous: bool
 ) -> dict[str, object]:
     """Counts, intervals and every trial. A share, a rate or a p without data is null."""
     return {
@@ -171,7 +171,7 @@ def document(
             "settings": dict(facts.settings),
         },
         "continuous": continuous,
-        "devices": [_device_json(one) for one in found],
+        "devices": [_device_json(comparison) for comparison in comparisons],
     }
 
 
@@ -183,14 +183,16 @@ def _table_json(kind: TrialKind, counts: Discordance) -> dict[str, object]:
     }
 
 
-def _device_json(found: DeviceComparison) -> dict[str, object]:
-    ambient = found.ambient
+def _device_json(comparison: DeviceComparison) -> dict[str, object]:
+    ambient = comparison.ambient
     counts = ambient.counts
     return {
-        "device": found.device,
-        "through_air": found.through_air,
-        "tables": {kind.value: _table_json(kind, found.counts(kind)) for kind in (TrialKind.WAKE, TrialKind.COMMAND)},
-        "conditions": Table(CONDITIONS, found.conditions).json(),
+        "device": comparison.device,
+        "through_air": comparison.through_air,
+        "tables": {
+            kind.value: _table_json(kind, comparison.counts(kind)) for kind in (TrialKind.WAKE, TrialKind.COMMAND)
+        },
+        "conditions": Table(CONDITIONS, comparison.conditions).json(),
         "ambient": {
             "segments": ambient.segments,
             "live": _rate_json(counts.both + counts.only_first, ambient.live_s),
@@ -199,15 +201,15 @@ def _device_json(found: DeviceComparison) -> dict[str, object]:
             "only_live": counts.only_first,
             "only_offline": counts.only_second,
             "p": counts.p,
-            "events": [asdict(one) for one in ambient.events],
+            "events": [asdict(event) for event in ambient.events],
         },
         "wake_delay_s": {
-            "live": _latency_json(found.live_delays),
-            "offline": _latency_json(found.offline_delays),
-            "live_less_offline": _latency_json(found.delay_differences),
+            "live": _latency_json(comparison.live_delays),
+            "offline": _latency_json(comparison.offline_delays),
+            "live_less_offline": _latency_json(comparison.delay_differences),
         },
-        "trials": [_trial_json(one) for one in found.trials],
-        "left_out": [{"trial": trial_id, "why": why} for trial_id, why in found.left_out],
+        "trials": [_trial_json(trial) for trial in comparison.trials],
+        "left_out": [{"trial": trial_id, "why": why} for trial_id, why in comparison.left_out],
     }
 
 
@@ -221,17 +223,20 @@ def _latency_json(figures: LatencyFigures) -> dict[str, object]:
     quantiles = {name: getattr(figures, name) for name in ("p50", "p95", "p99")}
     return {
         "total": figures.total,
-        **{name: None if one is None else [one.value_s, one.low_s, one.high_s] for name, one in quantiles.items()},
+        **{
+            name: None if estimate is None else [estimate.value_s, estimate.low_s, estimate.high_s]
+            for name, estimate in quantiles.items()
+        },
     }
 
 
-def _trial_json(one: ComparedTrial) -> dict[str, object]:
+def _trial_json(trial: ComparedTrial) -> dict[str, object]:
     return {
-        "trial": one.trial_id,
-        "kind": one.kind.value,
-        "conditions": dict(one.conditions),
-        "clip": one.clip or None,
-        "differs": one.differs,
+        "trial": trial.trial_id,
+        "kind": trial.kind.value,
+        "conditions": dict(trial.conditions),
+        "clip": trial.clip or None,
+        "differs": trial.differs,
         **{
             name: {
                 "woke": side.woke,
@@ -239,9 +244,9 @@ def _trial_json(one: ComparedTrial) -> dict[str, object]:
                 "score": side.score,
                 "extra_events": side.extra,
             }
-            for name, side in (("live", one.live), ("offline", one.offline))
+            for name, side in (("live", trial.live), ("offline", trial.offline))
         },
-        "notes": list(one.notes),
+        "notes": list(trial.notes),
     }
 
 
@@ -251,36 +256,38 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def table(found: Iterable[DeviceComparison]) -> str:
+def table(comparisons: Iterable[DeviceComparison]) -> str:
     """at_s: of an ambient event, in its segment. live, offline: 1 if it woke, 0 if not, "" if unknown."""
-    rows = ({"device": plain_text(one.device, 80)} | row for one in found for row in _rows(one))
+    rows = (
+        {"device": plain_text(comparison.device, 80)} | row for comparison in comparisons for row in _rows(comparison)
+    )
     return safe_csv([COLUMNS, *([row.get(name, "") for name in COLUMNS] for row in rows)])
 
 
-def _rows(found: DeviceComparison) -> Iterator[dict[str, str]]:
+def _rows(comparison: DeviceComparison) -> Iterator[dict[str, str]]:
     """Cells by their column; absent ones are empty."""
-    for one in found.trials:
+    for trial in comparison.trials:
         row = {
-            "trial": one.trial_id,
-            "kind": one.kind.value,
-            "conditions": " ".join(f"{axis}={plain_text(label, 80)}" for axis, label in one.conditions),
-            "clip": one.clip,
-            "differs": str(int(one.differs)),
-            "notes": plain_text("; ".join(one.notes)),
+            "trial": trial.trial_id,
+            "kind": trial.kind.value,
+            "conditions": " ".join(f"{axis}={plain_text(label, 80)}" for axis, label in trial.conditions),
+            "clip": trial.clip,
+            "differs": str(int(trial.differs)),
+            "notes": plain_text("; ".join(trial.notes)),
         }
-        for name, side in (("live", one.live), ("offline", one.offline)):
+        for name, side in (("live", trial.live), ("offline", trial.offline)):
             row |= {name: str(int(side.woke)), f"{name}_extra": str(side.extra)}
             if side.delay is not None:
                 row[f"{name}_delay_ms"] = f"{side.delay.value_s * 1000:.1f}"
             if side.score is not None:
                 row[f"{name}_score"] = f"{side.score:.6g}"
         yield row
-    for event in found.ambient.events:
+    for event in comparison.ambient.events:
         row = {"trial": event.trial_id, "kind": "ambient", "at_s": f"{event.offset_s:.4f}"}
         row |= {"live": str(int(event.live)), "offline": str(int(event.offline))}
         row["differs"] = str(int(event.live is not event.offline))
         if event.score is not None:
             row["live_score" if event.live else "offline_score"] = f"{event.score:.6g}"
         yield row
-    for trial_id, why in found.left_out:
+    for trial_id, why in comparison.left_out:
         yield {"trial": trial_id, "kind": "left out", "notes": plain_text(why)}

@@ -45,21 +45,21 @@ def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
     """A log without its events, and their sums. Memory does not grow with the log. name: what errors call it.
     OSError if it cannot be read, InputError with the line if a line is invalid."""
     sums = LineSums()
-    found = entries(path, name, escaped=names_escaped(path, name))
-    return without_happenings(found, lambda one, _: sums.add(one)), sums
+    log_entries = entries(path, name, escaped=names_escaped(path, name))
+    return without_happenings(log_entries, lambda happening, _: sums.add(happening)), sums
 
 
 def told(log: WakeLog, sums: LineSums) -> ToldLog:
     """Sums a log up."""
-    found = computed(log, sums)
+    totals = computed(log, sums)
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
-    wrong = int(found.get("FR+SBCOUNT", found.get("FRCOUNT", 0)))
-    files = int(found.get("TACOUNT", 0)) + wrong
+    wrong = int(totals.get("FR+SBCOUNT", totals.get("FRCOUNT", 0)))
+    files = int(totals.get("TACOUNT", 0)) + wrong
     return ToldLog(
         log,
         summary(log, sums),
-        found,
-        garwood(int(found["FACOUNT"]), hours) if hours > 0 else None,
+        totals,
+        garwood(int(totals["FACOUNT"]), hours) if hours > 0 else None,
         clopper_pearson(wrong, files),
         wilson(wrong, files),
         wer_interval(np.asarray(sums.word_errors), np.asarray(sums.words)) if sums.words else None,
@@ -69,9 +69,9 @@ def told(log: WakeLog, sums: LineSums) -> ToldLog:
     )
 
 
-def lines(found: ToldLog) -> Iterator[str]:
+def lines(report: ToldLog) -> Iterator[str]:
     """For people: the console's lines first."""
-    log = found.log
+    log = report.log
     partial, shard = log.about("x-partial"), log.about("x-shard")
     if partial is not None:
         yield f"Partial: {partial}."
@@ -85,55 +85,55 @@ def lines(found: ToldLog) -> Iterator[str]:
     point = log.about("operating-point")
     if point is not None:
         yield f"Using operating point {point}."
-    yield found.summary
-    if found.false_accepts is not None:
-        yield f"False accepts: 95 % interval {number_interval(found.false_accepts)} per hour (Garwood)."
-    what = "False rejects and substitutions" if found.with_substitutions else "False rejects"
+    yield report.summary
+    if report.false_accepts is not None:
+        yield f"False accepts: 95 % interval {number_interval(report.false_accepts)} per hour (Garwood)."
+    subject = "False rejects and substitutions" if report.with_substitutions else "False rejects"
     # Lines of files do not say who speaks.
-    stated = log.about("x-fr+sbratio-interval" if found.with_substitutions else "x-frratio-interval") or ""
+    stated = log.about("x-fr+sbratio-interval" if report.with_substitutions else "x-frratio-interval") or ""
     over_voices = "voice" in stated
     if over_voices:
-        yield f"{what}: {stated}."
-    for interval, source in ((found.false_rejects, "Clopper-Pearson"), (found.false_rejects_wilson, "Wilson")):
+        yield f"{subject}: {stated}."
+    for interval, source in ((report.false_rejects, "Clopper-Pearson"), (report.false_rejects_wilson, "Wilson")):
         if interval is not None and not over_voices:
-            yield f"{what}: 95 % interval {percent_interval(interval)} ({source})."
-    if found.word_errors is not None:
-        yield f"WER: 95 % interval {percent_interval(found.word_errors)} (by file)."
-    for reason, count in found.rejected.items():
+            yield f"{subject}: 95 % interval {percent_interval(interval)} ({source})."
+    if report.word_errors is not None:
+        yield f"WER: 95 % interval {percent_interval(report.word_errors)} (by file)."
+    for reason, count in report.rejected.items():
         yield f"Rejected: {count} {reason}."
-    if found.errors:
-        yield f"Errors: {found.errors}."
+    if report.errors:
+        yield f"Errors: {report.errors}."
     for why in (detail for name, detail in log.info if name == "x-lost-worker"):
         yield f"Lost and replaced: {why}."
     for warning in (detail for name, detail in log.info if name == "x-warning"):
         yield f"Warning: {warning}."
-    for difference in found.differences:
+    for difference in report.differences:
         yield f"Does not agree: {difference}."
 
 
-def as_json(found: ToldLog) -> dict[str, Any]:
+def as_json(report: ToldLog) -> dict[str, Any]:
     """For programs. A total without data is null. Rates are per hour; ratios and WER in per cent as in the log."""
-    log = found.log
+    log = report.log
     return {
-        "summary": found.summary,
+        "summary": report.summary,
         "partial": log.about("x-partial"),
         "shard": log.about("x-shard"),
-        "info": [list(one) for one in log.info],
+        "info": [list(pair) for pair in log.info],
         "seconds": {part: log.seconds(part) for part in ("inv", "oov", "inv/oov")},
         "counts_in_vocabulary": log.counts_in_vocabulary,
-        "totals": {key: found.totals.get(key) for key in TOTALS},
+        "totals": {key: report.totals.get(key) for key in TOTALS},
         "stated_totals": dict(log.totals),
         "intervals_95": {
-            "FARATE": found.false_accepts,
-            "FR+SBRATIO" if found.with_substitutions else "FRRATIO": _per_cent(found.false_rejects),
-            "FR+SBRATIO_wilson" if found.with_substitutions else "FRRATIO_wilson": _per_cent(
-                found.false_rejects_wilson
+            "FARATE": report.false_accepts,
+            "FR+SBRATIO" if report.with_substitutions else "FRRATIO": _per_cent(report.false_rejects),
+            "FR+SBRATIO_wilson" if report.with_substitutions else "FRRATIO_wilson": _per_cent(
+                report.false_rejects_wilson
             ),
-            "WER": _per_cent(found.word_errors),
+            "WER": _per_cent(report.word_errors),
         },
-        "rejected": found.rejected,
-        "errors": found.errors,
-        "differences": list(found.differences),
+        "rejected": report.rejected,
+        "errors": report.errors,
+        "differences": list(report.differences),
     }
 
 

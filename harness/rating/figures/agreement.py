@@ -108,7 +108,7 @@ def rater_figures(
         for row in {row.id: row for row in session.rows}.values():
             if not row.adjudicates:
                 rows[row.rater].append(row)
-    known = {one.trial_id: one for one in exercises}
+    known = {exercise.trial_id: exercise for exercise in exercises}
     return tuple(
         _of(rater, standing.get(rater, []), rows[rater], gold, known, agreed.get(rater, ())) for rater in sorted(rows)
     )
@@ -116,7 +116,7 @@ def rater_figures(
 
 def gold_items(gold: Iterable[GoldItem]) -> dict[tuple[str, str], GoldItem]:
     """By session and trial."""
-    return {(one.session, one.trial): one for one in gold}
+    return {(gold_item.session, gold_item.trial): gold_item for gold_item in gold}
 
 
 def _of(
@@ -130,8 +130,8 @@ def _of(
     of_exercises = {row.id for row in rows if row.trial_id.startswith(EXERCISE)}
     on_responses = [row for row in rows if row.id not in of_exercises]
     statuses = Counter(judgment.status for _, judgment in standing)
-    submitted = [(response, one) for response, one in standing if one.status is JudgmentStatus.SUBMITTED]
-    counting = {one.id for _, one in standing}
+    submitted = [(response, judgment) for response, judgment in standing if judgment.status is JudgmentStatus.SUBMITTED]
+    counting = {judgment.id for _, judgment in standing}
     half = len(agreed) // 2
     return RaterFigures(
         rater,
@@ -141,21 +141,21 @@ def _of(
         statuses[JudgmentStatus.HELD],
         sum(row.status is JudgmentStatus.WITHDRAWN for row in on_responses),
         sum(row.id not in counting for row in in_force(on_responses)),
-        tuple(one.time_to_answer_s for _, one in submitted if one.time_to_answer_s is not None),
+        tuple(judgment.time_to_answer_s for _, judgment in submitted if judgment.time_to_answer_s is not None),
         _share(
-            one.time_to_answer_s < response.response.clip.duration_s
-            for response, one in submitted
-            if one.time_to_answer_s is not None and not one.program
+            judgment.time_to_answer_s < response.response.clip.duration_s
+            for response, judgment in submitted
+            if judgment.time_to_answer_s is not None and not judgment.program
         ),
         _share(
-            one.heard_ms >= 1000 * WHOLE_SHARE * response.response.clip.duration_s
-            for response, one in submitted
-            if one.heard_ms is not None
+            judgment.heard_ms >= 1000 * WHOLE_SHARE * response.response.clip.duration_s
+            for response, judgment in submitted
+            if judgment.heard_ms is not None
         ),
-        _share(one.transcript_shown for _, one in submitted if one.transcript_shown is not None),
+        _share(judgment.transcript_shown for _, judgment in submitted if judgment.transcript_shown is not None),
         _share(
-            known.is_right(one.category)
-            for response, one in submitted
+            known.is_right(judgment.category)
+            for response, judgment in submitted
             if (known := gold.get((response.session_id, response.trial.trial.id))) is not None
         ),
         _first_answers(rows, exercises),
@@ -285,7 +285,12 @@ class AgreementFigures:
 
     @property
     def disputed(self) -> tuple[AgreedItem, ...]:
-        return tuple(sorted((one for one in self.items if one.disputed), key=lambda one: one.review_order))
+        return tuple(
+            sorted(
+                (agreed_item for agreed_item in self.items if agreed_item.disputed),
+                key=lambda agreed_item: agreed_item.review_order,
+            )
+        )
 
     def right(self, item: AgreedItem) -> Share:
         """Of the gold items with the votes of this one, those on which the raters are right."""
@@ -295,7 +300,7 @@ class AgreementFigures:
     @property
     def settled(self) -> int:
         """Items that an adjudication settled."""
-        return sum(one.settled is not None for one in self.items)
+        return sum(agreed_item.settled is not None for agreed_item in self.items)
 
 
 def agreement_figures(
@@ -306,17 +311,17 @@ def agreement_figures(
     gold, exercises: known answers of a round. A rater is compared with the consensus of the *others* (leave-one-out).
     """
     known = gold_items(gold)
-    responses = [one for session in sessions for one in session.responses]
-    judged = [one for one in responses if one.submitted]
-    names = sorted({judgment.rater for one in judged for judgment in one.submitted})
-    programs = sorted({row.rater for one in responses for row in one.programs if row.category is not None})
+    responses = [response for session in sessions for response in session.responses]
+    judged = [response for response in responses if response.submitted]
+    names = sorted({judgment.rater for response in judged for judgment in response.submitted})
+    programs = sorted({row.rater for response in responses for row in response.programs if row.category is not None})
     labels = _table(judged, names)
-    drawn = np.array([_key(one) not in known for one in judged], np.bool_)
+    drawn = np.array([_key(response) not in known for response in judged], np.bool_)
     model = dawid_skene(labels[:, drawn], len(CATEGORIES))
     items = _items(judged, labels, drawn, model, known)
     of_others = np.full(labels.shape, MISSING, np.int64)
     of_others[:, drawn] = without_each(labels[:, drawn])
-    drawn_ones = [one for one, of_table in zip(judged, drawn, strict=True) if of_table]
+    drawn_ones = [response for response, of_table in zip(judged, drawn, strict=True) if of_table]
     pairs_beside, as_people_say = _beside(drawn_ones, names, programs, labels[:, drawn])
     return AgreementFigures(
         tuple(session.session_id for session in sessions),
@@ -341,30 +346,30 @@ def _beside(
 
     judged: without gold items. labels: of the people. Each program is compared as if it were the only one.
     """
-    found: list[PairAgreement] = []
+    agreements: list[PairAgreement] = []
     as_people_say: dict[str, list[bool]] = {}
-    of_programs = [replace(one, judgments=one.programs) for one in judged]
+    of_programs = [replace(response, judgments=response.programs) for response in judged]
     for number, program in enumerate(programs):
         own = _table(of_programs, [program])
         table = np.concatenate([labels, own])
         as_people_say |= _agreed(of_programs, [program], own, without_each(table)[-1:])
-        found += [
-            replace(one, second=len(people) + number)
-            for one in pairs(table, len(CATEGORIES))
-            if one.second == len(people)
+        agreements += [
+            replace(pair, second=len(people) + number)
+            for pair in pairs(table, len(CATEGORIES))
+            if pair.second == len(people)
         ]
-    return found, as_people_say
+    return agreements, as_people_say
 
 
-def _key(one: JudgedResponse) -> tuple[str, str]:
-    return one.session_id, one.trial.trial.id
+def _key(response: JudgedResponse) -> tuple[str, str]:
+    return response.session_id, response.trial.trial.id
 
 
 def _table(judged: Sequence[JudgedResponse], names: Sequence[str]) -> NDArray[np.int64]:
     row = {name: number for number, name in enumerate(names)}
     labels = np.full((len(names), len(judged)), MISSING, np.int64)
-    for column, one in enumerate(judged):
-        for judgment in one.submitted:
+    for column, response in enumerate(judged):
+        for judgment in response.submitted:
             if judgment.rater in row and (category := judgment.independent) is not None:
                 labels[row[judgment.rater], column] = NUMBER[category]
     return labels
@@ -374,14 +379,19 @@ def _agreed(
     judged: Sequence[JudgedResponse], names: Sequence[str], labels: NDArray[np.int64], of_others: NDArray[np.int64]
 ) -> dict[str, list[bool]]:
     """For each rater, in the order of giving, whether a label equals the consensus of the others."""
-    found: dict[str, list[bool]] = {}
+    matches: dict[str, list[bool]] = {}
     for row, name in enumerate(names):
-        given = {column: one for column, item in enumerate(judged) for one in item.submitted if one.rater == name}
+        given = {
+            column: judgment
+            for column, item in enumerate(judged)
+            for judgment in item.submitted
+            if judgment.rater == name
+        }
         order = sorted(
             np.flatnonzero(of_others[row] != MISSING).tolist(), key=lambda column: given[column].given_wall_s or 0.0
         )
-        found[name] = [bool(labels[row, column] == of_others[row, column]) for column in order]
-    return found
+        matches[name] = [bool(labels[row, column] == of_others[row, column]) for column in order]
+    return matches
 
 
 def _items(
@@ -394,18 +404,18 @@ def _items(
     by_majority = majority(labels).tolist()
     place = np.cumsum(drawn) - 1
     items = []
-    for column, one in enumerate(judged):
-        category, votes = (one.consensus if drawn[column] else None) or (None, 0)
-        known = gold.get(_key(one))
+    for column, response in enumerate(judged):
+        category, votes = (response.consensus if drawn[column] else None) or (None, 0)
+        known = gold.get(_key(response))
         items.append(
             AgreedItem(
-                one.session_id,
-                one.trial.trial.id,
-                tuple((judgment.rater, judgment.category) for judgment in one.submitted if judgment.category),
+                response.session_id,
+                response.trial.trial.id,
+                tuple((judgment.rater, judgment.category) for judgment in response.submitted if judgment.category),
                 None if by_majority[column] == MISSING else CATEGORIES[by_majority[column]],
                 category,
                 None if category is None else float(model.posteriors[place[column], NUMBER[category]]),
-                None if one.settled is None else one.settled.category,
+                None if response.settled is None else response.settled.category,
                 None if known is None else known.category,
                 votes,
             )
@@ -418,9 +428,9 @@ def _by_votes(
 ) -> dict[Votes, VotesFigures]:
     drawn = gathered((item.votes, item) for item in items if item.consensus is not None)
     known = gathered(
-        ((one.consensus[1], len(one.submitted)), gold[_key(one)].is_right(one.consensus[0]))
-        for one in judged
-        if one.consensus is not None and _key(one) in gold
+        ((response.consensus[1], len(response.submitted)), gold[_key(response)].is_right(response.consensus[0]))
+        for response in judged
+        if response.consensus is not None and _key(response) in gold
     )
     return {
         votes: VotesFigures(

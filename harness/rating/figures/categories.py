@@ -159,31 +159,31 @@ class CategoryFigures:
 def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     """Category counts over `trials`, of one or more sessions."""
     held = tuple(trials)
-    fates = Counter(one.fate for one in held)
-    with_category = [one for one in held if one.fate is Fate.CATEGORY]
-    by_query = gathered((one.query, one) for one in with_category)
+    fates = Counter(trial.fate for trial in held)
+    with_category = [trial for trial in held if trial.fate is Fate.CATEGORY]
+    by_query = gathered((trial.query, trial) for trial in with_category)
     method = Method.of(len(by_query), len(with_category))
     queries = list(by_query.values())
     totals = [len(of) for of in queries]
 
     def shares(reading: Reading) -> Iterator[tuple[Figure, CountedShare]]:
-        of_query = [Counter(category_under(one, reading) for one in of) for of in queries]
-        counts: dict[Figure, list[int]] = {one: [held[one] for held in of_query] for one in Category}
+        of_query = [Counter(category_under(trial, reading) for trial in of) for of in queries]
+        counts: dict[Figure, list[int]] = {category: [held[category] for held in of_query] for category in Category}
         for derived in Derived:
-            members = [counts[one] for one in Category if one in MEMBERS[derived]]
+            members = [counts[category] for category in Category if category in MEMBERS[derived]]
             counts[derived] = [sum(of) for of in zip(*members, strict=True)]
         # Rare categories say too little about how alike repetitions are, so all eleven are pooled.
         effect = design_effect([counts[figure] for figure in Category], totals)
         for figure, of in counts.items():
             yield figure, counted_share(of, totals, effect)
 
-    bases = Counter(one.basis for one in with_category)
-    flags = Counter(flag for one in with_category for flag in one.sub_flags)
+    bases = Counter(trial.basis for trial in with_category)
+    flags = Counter(flag for trial in with_category for flag in trial.sub_flags)
     lacks = Counter(map(lacks_core, with_category))
-    of_judged = [one.judged for one in held if one.judged is not None]
+    of_judged = [trial.judged for trial in held if trial.judged is not None]
     return CategoryFigures(
         fates=tuple((fate, fates[fate]) for fate in Fate),
-        unassessed=sum(not one.assessed for one in held if _is_recognised(one.fate)),
+        unassessed=sum(not trial.assessed for trial in held if _is_recognised(trial.fate)),
         bases=tuple((basis, bases[basis]) for basis in Basis),
         shares=tuple((reading, tuple(shares(reading))) for reading in Reading),
         core=CoreLack(lacks[True, False], lacks[False, True], lacks[True, True]),
@@ -191,27 +191,27 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
         queries=len(by_query),
         method=method,
         flagged_too=sum(
-            any(row.flags for row in one.judged.judgments) for one in with_category if one.judged is not None
+            any(row.flags for row in trial.judged.judgments) for trial in with_category if trial.judged is not None
         ),
-        voices=len({row.rater for one in of_judged for row in one.submitted}),
+        voices=len({row.rater for response in of_judged for row in response.submitted}),
     )
 
 
-def lacks_core(one: RatedTrial) -> tuple[bool, bool]:
+def lacks_core(trial: RatedTrial) -> tuple[bool, bool]:
     """Whether an admitted defeat concerns a core capability: (by its raters, by its scenario)."""
-    if one.category is not Category.ADMITTED_DEFEAT:
+    if trial.category is not Category.ADMITTED_DEFEAT:
         return False, False
-    return SubFlag.CORE_CAPABILITY_MISSING in one.sub_flags, one.trial.core_capability
+    return SubFlag.CORE_CAPABILITY_MISSING in trial.sub_flags, trial.trial.core_capability
 
 
-def category_under(one: RatedTrial, reading: Reading) -> Category | None:
+def category_under(trial: RatedTrial, reading: Reading) -> Category | None:
     """The category under a reading."""
-    return Category.WRONG if reading is Reading.WRONG and any(lacks_core(one)) else one.category
+    return Category.WRONG if reading is Reading.WRONG and any(lacks_core(trial)) else trial.category
 
 
-def counts_as(one: RatedTrial, figure: Figure, reading: Reading = Reading.ADMITTED) -> bool:
-    found = category_under(one, reading)
-    return found in MEMBERS[figure] if isinstance(figure, Derived) else found is figure
+def counts_as(trial: RatedTrial, figure: Figure, reading: Reading = Reading.ADMITTED) -> bool:
+    category = category_under(trial, reading)
+    return category in MEMBERS[figure] if isinstance(figure, Derived) else category is figure
 
 
 def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | None) -> CountedShare:
@@ -231,27 +231,27 @@ MANY_ATTEMPTS = "3 or more"
 NEVER = ""
 
 
-def label_by(one: RatedTrial, by: By) -> str:
+def label_by(trial: RatedTrial, by: By) -> str:
     """The label of a query; "" where it has none."""
     match by:
         case Parting.DEVICE:
-            return one.trial.device
+            return trial.trial.device
         case Parting.CLASS:
-            return one.trial.query_class
+            return trial.trial.query_class
         case Parting.QUERY:
-            return one.trial.query_id
+            return trial.trial.query_id
         case Parting.SESSION:
-            return one.session_id
+            return trial.session_id
         case Parting.ATTEMPTS:
-            needed = one.attempts
+            needed = trial.attempts
             return NEVER if needed is None else str(needed) if needed < 3 else MANY_ATTEMPTS
         case _:
-            return label_of(one.trial, one.trial.device, by)
+            return label_of(trial.trial, trial.trial.device, by)
 
 
 def grouped(trials: Iterable[RatedTrial], by: By) -> tuple[tuple[str, tuple[RatedTrial, ...]], ...]:
     """Label → queries; labels sorted, numbers by size, "" last."""
-    groups = gathered((label_by(one, by), one) for one in trials)
+    groups = gathered((label_by(trial, by), trial) for trial in trials)
     return tuple((name, tuple(groups[name])) for name in sorted_labels(list(groups)))
 
 
@@ -269,7 +269,7 @@ def crossed(trials: Sequence[RatedTrial], first: By, second: By) -> CrossedFigur
     """Category counts for each pair of labels."""
     rows = [label for label, _ in grouped(trials, first)]
     columns = [label for label, _ in grouped(trials, second)]
-    pairs = gathered(((label_by(one, first), label_by(one, second)), one) for one in trials)
+    pairs = gathered(((label_by(trial, first), label_by(trial, second)), trial) for trial in trials)
     cells = tuple(
         tuple(figures_of(pairs[row, column]) if (row, column) in pairs else None for column in columns) for row in rows
     )
@@ -316,9 +316,9 @@ class RepromptFigures:
 
 def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
     """Attempts over `trials`; repetitions of a query count as far as they differ."""
-    decided = [one for one in trials if one.progress.outcome in DECIDED]
-    held = [one for one in decided if one.assessed]
-    by_query = gathered((one.query, one.attempts) for one in held)
+    decided = [trial for trial in trials if trial.progress.outcome in DECIDED]
+    held = [trial for trial in decided if trial.assessed]
+    by_query = gathered((trial.query, trial.attempts) for trial in held)
     needed = [attempts for of in by_query.values() for attempts in of if attempts is not None]
     of = list(by_query.values())
     totals = [len(each) for each in of]
@@ -339,21 +339,21 @@ def _mean_interval(queries: list[list[int | None]]) -> Interval | None:
     """Interval of the mean attempts, as for word errors per word; None for fewer than two queries."""
     units = [[attempts - 1 for attempts in of if attempts is not None] for of in queries]
     units = [of for of in units if of]
-    found = wer_interval([sum(of) for of in units], [len(of) for of in units])
-    return None if found is None else (1 + found[0], 1 + found[1])
+    interval = wer_interval([sum(of) for of in units], [len(of) for of in units])
+    return None if interval is None else (1 + interval[0], 1 + interval[1])
 
 
 def _waits(trials: Iterable[RatedTrial]) -> Waits:
     waited: list[tuple[float | None, float]] = []
-    for one in trials:
-        take = one.progress.counting
-        asked_s = one.trial.reprompt.context_wait_s
-        waited += [(found.waited_s, asked_s) for found in take.attempts if found.attempt > 1] if take else []
+    for trial in trials:
+        take = trial.progress.counting
+        asked_s = trial.trial.reprompt.context_wait_s
+        waited += [(attempt.waited_s, asked_s) for attempt in take.attempts if attempt.attempt > 1] if take else []
     known = [(seconds, asked_s) for seconds, asked_s in waited if seconds is not None]
     if not known:
         return Waits(unknown=len(waited))
-    seconds = [one for one, _ in known]
-    shorter = sum(one < asked_s for one, asked_s in known)
+    seconds = [waited_s for waited_s, _ in known]
+    shorter = sum(waited_s < asked_s for waited_s, asked_s in known)
     return Waits(len(known), min(seconds), median(seconds), max(seconds), shorter, len(waited) - len(known))
 
 
@@ -434,27 +434,29 @@ def compare_categories(
 def side_of(trials: Iterable[RatedTrial], name: str) -> tuple[RatedTrial, ...]:
     """The queries of a device, or else of a session; ValueError for an unknown name."""
     held = tuple(trials)
-    found = [one for one in held if one.trial.device == name] or [one for one in held if one.session_id == name]
-    if not found:
+    side = [trial for trial in held if trial.trial.device == name] or [
+        trial for trial in held if trial.session_id == name
+    ]
+    if not side:
         raise ValueError(f"there is no device and no session {name!r}")
-    return tuple(found)
+    return tuple(side)
 
 
 def _by_place(trials: Iterable[RatedTrial]) -> dict[_Place, list[RatedTrial]]:
-    return gathered(((one.query, one.conditions), one) for one in trials if one.fate is Fate.CATEGORY)
+    return gathered(((trial.query, trial.conditions), trial) for trial in trials if trial.fate is Fate.CATEGORY)
 
 
 def _nothing(head: CategoryComparison, first: Sequence[RatedTrial], second: Sequence[RatedTrial]) -> CategoryComparison:
     for name, side in ((head.first, first), (head.second, second)):
-        if all(one.fate is not Fate.CATEGORY for one in side):
+        if all(trial.fate is not Fate.CATEGORY for trial in side):
             return replace(head, why_not=f"no response of {name} has a category")
-    asked = {one.query for one in first} & {one.query for one in second}
-    why = "both have no query in common under the same conditions" if asked else "both have no query in common"
+    common_queries = {trial.query for trial in first} & {trial.query for trial in second}
+    why = "both have no query in common under the same conditions" if common_queries else "both have no query in common"
     return replace(head, why_not=why)
 
 
 def _stratum(mine: Sequence[RatedTrial], theirs: Sequence[RatedTrial], on: Figure, reading: Reading) -> Stratum:
-    counts = [sum(counts_as(one, on, reading) for one in of) for of in (mine, theirs)]
+    counts = [sum(counts_as(trial, on, reading) for trial in of) for of in (mine, theirs)]
     return Stratum(counts[0], len(mine), counts[1], len(theirs))
 
 
@@ -470,8 +472,8 @@ def _over_the_eleven(
             sides = mine[place], theirs[place]
             weight = 2 * len(sides[0]) * len(sides[1]) / (len(sides[0]) + len(sides[1]))
             for side, sign in zip(sides, (1, -1), strict=True):
-                for one in side:
-                    row[_NUMBER[category_under(one, reading)]] += sign * weight / len(side)
+                for trial in side:
+                    row[_NUMBER[category_under(trial, reading)]] += sign * weight / len(side)
     return swapped_together(np.where(np.abs(rows) < 1e-9, 0.0, rows))
 
 
@@ -482,16 +484,16 @@ def _differing(
     strata: dict[_Place, Stratum],
     reading: Reading,
 ) -> tuple[DifferingQuery, ...]:
-    found = []
+    differences = []
     for query, places in by_query.items():
         weight = sum((strata[place].weight for place in places), Fraction())
         apart = sum((strata[place].apart for place in places), Fraction()) / weight
         if any(strata[place].apart for place in places):
-            sides = [_given([one for place in places for one in side[place]], reading) for side in (mine, theirs)]
-            found.append(DifferingQuery(*query, float(apart), *sides))
-    return tuple(sorted(found, key=lambda one: (-abs(one.apart), -one.apart, one.query_id)))
+            sides = [_given([trial for place in places for trial in side[place]], reading) for side in (mine, theirs)]
+            differences.append(DifferingQuery(*query, float(apart), *sides))
+    return tuple(sorted(differences, key=lambda entry: (-abs(entry.apart), -entry.apart, entry.query_id)))
 
 
 def _given(trials: Iterable[RatedTrial], reading: Reading) -> tuple[tuple[Category, int], ...]:
-    counts = Counter(category_under(one, reading) for one in trials)
+    counts = Counter(category_under(trial, reading) for trial in trials)
     return tuple((category, counts[category]) for category in Category if counts[category])

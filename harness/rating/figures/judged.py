@@ -38,25 +38,25 @@ class JudgedResponse:
     @property
     def submitted(self) -> tuple[Judgment, ...]:
         """Judgments with a category."""
-        return tuple(one for one in self.judgments if one.status is JudgmentStatus.SUBMITTED)
+        return tuple(judgment for judgment in self.judgments if judgment.status is JudgmentStatus.SUBMITTED)
 
     @property
     def agreed(self) -> Category | None:
         """The category of the adjudication, else the one that all raters gave; None for neither."""
         if self.settled is not None:
             return self.settled.category
-        given = {one.category for one in self.submitted}
+        given = {judgment.category for judgment in self.submitted}
         return given.pop() if len(given) == 1 else None
 
     @property
     def consensus(self) -> tuple[Category, int] | None:
         """The category that most raters gave, two at least, and how many gave it; None where none leads."""
-        return leading(one.category for one in self.submitted if one.category is not None)
+        return leading(judgment.category for judgment in self.submitted if judgment.category is not None)
 
     @property
     def disputed(self) -> bool:
         """Whether raters differ, without an adjudication."""
-        return self.settled is None and len({one.category for one in self.submitted}) > 1
+        return self.settled is None and len({judgment.category for judgment in self.submitted}) > 1
 
 
 @frozen
@@ -85,19 +85,23 @@ def judged_in(
         if row.id not in seen:
             seen.add(row.id)
             by_clip[row.trial_id, row.clip_sha256].append(row)
-    found = []
+    responses = []
     for trial in trials:
         response = trial.response
         if response is None:
             continue
         standing = in_force(by_clip.get((trial.trial.id, response.clip.sha256), []))
-        latest = {one.rater: one for one in standing if not one.adjudicates}
-        settled = [one for one in standing if one.adjudicates and one.status is JudgmentStatus.SUBMITTED]
-        raters = tuple(one for one in standing if latest.get(one.rater) is one)
-        people = tuple(one for one in raters if with_programs or not one.program)
-        programs = tuple(one for one in raters if one not in people)
-        found.append(JudgedResponse(session_id, trial, response, people, settled[-1] if settled else None, programs))
-    return tuple(found)
+        latest = {judgment.rater: judgment for judgment in standing if not judgment.adjudicates}
+        settled = [
+            judgment for judgment in standing if judgment.adjudicates and judgment.status is JudgmentStatus.SUBMITTED
+        ]
+        raters = tuple(judgment for judgment in standing if latest.get(judgment.rater) is judgment)
+        people = tuple(judgment for judgment in raters if with_programs or not judgment.program)
+        programs = tuple(judgment for judgment in raters if judgment not in people)
+        responses.append(
+            JudgedResponse(session_id, trial, response, people, settled[-1] if settled else None, programs)
+        )
+    return tuple(responses)
 
 
 class Fate(StrEnum):
@@ -189,14 +193,14 @@ def rows_asked_for(
     """
     if not raters and round_id is None:
         return list(rows)
-    kept: dict[str, Judgment] = {}
+    by_id: dict[str, Judgment] = {}
     wanted = {name_key(name) for name in raters}
-    for one in rows:
-        if raters and (one.adjudicates or name_key(one.rater) not in wanted):
+    for row in rows:
+        if raters and (row.adjudicates or name_key(row.rater) not in wanted):
             continue
-        if round_id is None or one.round == round_id or one.replaces in kept or kept.keys() & set(one.adjudicates):
-            kept[one.id] = one
-    return list(kept.values())
+        if round_id is None or row.round == round_id or row.replaces in by_id or by_id.keys() & set(row.adjudicates):
+            by_id[row.id] = row
+    return list(by_id.values())
 
 
 def rated_in(
@@ -206,26 +210,26 @@ def rated_in(
 
     judged: `judged_in` of the same session.
     """
-    by_trial = {one.trial.trial.id: one for one in judged}
+    by_trial = {response.trial.trial.id: response for response in judged}
     return tuple(
-        _rated(session_id, one, by_trial.get(one.trial.id))
-        for one in trials
-        if one.trial.listening is None and one.trial.memory is None and one.trial.responds
+        _rated(session_id, trial, by_trial.get(trial.trial.id))
+        for trial in trials
+        if trial.trial.listening is None and trial.trial.memory is None and trial.trial.responds
     )
 
 
-def _rated(session_id: str, one: TrialProgress, judged: JudgedResponse | None) -> RatedTrial:
+def _rated(session_id: str, trial: TrialProgress, judged: JudgedResponse | None) -> RatedTrial:
     if judged is None:
-        return RatedTrial(session_id, one, _end_of(one))
+        return RatedTrial(session_id, trial, _end_of(trial))
     category, basis = _final(judged)
     if category is None:
-        return RatedTrial(session_id, one, _waiting(judged), judged)
-    return RatedTrial(session_id, one, Fate.CATEGORY, judged, category, basis, _sub_flags(judged, category))
+        return RatedTrial(session_id, trial, _waiting(judged), judged)
+    return RatedTrial(session_id, trial, Fate.CATEGORY, judged, category, basis, _sub_flags(judged, category))
 
 
-def _end_of(one: TrialProgress) -> Fate:
-    take = one.counting
-    match one.outcome:
+def _end_of(trial: TrialProgress) -> Fate:
+    take = trial.counting
+    match trial.outcome:
         case None:
             return Fate.NOT_PLAYED
         case Outcome.NO_WAKE | Outcome.MISHEARD:
@@ -258,13 +262,13 @@ def _waiting(judged: JudgedResponse) -> Fate:
     """The fate of a response without a category. A flag precedes a hold, and a hold precedes a skip."""
     if judged.disputed:
         return Fate.DISPUTED
-    said = {one.status for one in judged.judgments}
+    statuses = {judgment.status for judgment in judged.judgments}
     for status, fate in (
         (JudgmentStatus.FLAGGED, Fate.FLAGGED),
         (JudgmentStatus.HELD, Fate.HELD),
         (JudgmentStatus.SKIPPED, Fate.SKIPPED),
     ):
-        if status in said:
+        if status in statuses:
             return fate
     return Fate.UNJUDGED
 
@@ -272,50 +276,56 @@ def _waiting(judged: JudgedResponse) -> Fate:
 def _sub_flags(judged: JudgedResponse, category: Category) -> frozenset[SubFlag]:
     if judged.settled is not None:
         return frozenset(map(SubFlag, judged.settled.sub_flags))
-    given = [frozenset(map(SubFlag, one.sub_flags)) for one in judged.submitted if one.category is category]
+    given = [
+        frozenset(map(SubFlag, judgment.sub_flags)) for judgment in judged.submitted if judgment.category is category
+    ]
     return frozenset(flag for flag in SubFlag if 2 * sum(flag in flags for flags in given) >= len(given) > 0)
 
 
 def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
     """Reads sessions in the order given; LogError. InputError if two folders hold the same session."""
-    found: dict[str, RatedSession] = {}
+    session_by_id: dict[str, RatedSession] = {}
     names: dict[str, str] = {}
     for folder in folders:
-        one = _read(folder, names)
-        known = found.setdefault(one.session_id, one)
-        if known is not one:
+        session = _read(folder, names)
+        known = session_by_id.setdefault(session.session_id, session)
+        if known is not session:
             raise InputError(
-                f"{known.folder} and {folder} hold the same session, {one.session_id}",
+                f"{known.folder} and {folder} hold the same session, {session.session_id}",
                 remedy="Name only one of them, or its judgments count twice",
             )
-    return tuple(found.values())
+    return tuple(session_by_id.values())
 
 
 def with_rows_of(
-    found: Sequence[RatedSession], round_id: str | None, raters: tuple[str, ...] = (), *, with_programs: bool = False
+    sessions: Sequence[RatedSession], round_id: str | None, raters: tuple[str, ...] = (), *, with_programs: bool = False
 ) -> tuple[RatedSession, ...]:
     """The sessions with only the judgments of one round, or of some raters (`rows_asked_for`).
 
     Programs count like people only with `with_programs`, or by name in `raters`.
     """
     if round_id is None and not raters and not with_programs:
-        return tuple(found)
+        return tuple(sessions)
     with_programs = with_programs or bool(raters)
-    return tuple(_with_rows(one, rows_asked_for(one.rows, raters, round_id), with_programs) for one in found)
+    return tuple(
+        _with_rows(session, rows_asked_for(session.rows, raters, round_id), with_programs) for session in sessions
+    )
 
 
-def rated_trials(found: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
+def rated_trials(sessions: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
     """The queries of all sessions, with their fates."""
-    return tuple(trial for one in found for trial in rated_in(one.session_id, one.trials, one.responses))
+    return tuple(
+        trial for session in sessions for trial in rated_in(session.session_id, session.trials, session.responses)
+    )
 
 
 def with_one_name(rows: Iterable[Judgment], names: dict[str, str]) -> list[Judgment]:
     """The rows, each rater under the first spelling of the name. names: key → spelling; takes up new ones."""
-    found = []
+    renamed_rows = []
     for row in rows:
         name = names.setdefault(name_key(row.rater), row.rater)
-        found.append(row if name == row.rater else replace(row, rater=name))
-    return found
+        renamed_rows.append(row if name == row.rater else replace(row, rater=name))
+    return renamed_rows
 
 
 def _read(folder: Path, names: dict[str, str]) -> RatedSession:
@@ -328,6 +338,6 @@ def _read(folder: Path, names: dict[str, str]) -> RatedSession:
     return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), with_one_name(rows, names))
 
 
-def _with_rows(one: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:
-    responses = judged_in(one.session_id, one.trials, rows, with_programs=with_programs)
-    return replace(one, responses=responses, rows=tuple(rows))
+def _with_rows(session: RatedSession, rows: Sequence[Judgment], with_programs: bool = False) -> RatedSession:
+    responses = judged_in(session.session_id, session.trials, rows, with_programs=with_programs)
+    return replace(session, responses=responses, rows=tuple(rows))

@@ -62,29 +62,29 @@ def csv_table(path: Path, encoding: str | None) -> WrittenRows:
         elif names.index(name) < at:
             problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
     problems.refuse()
-    found: list[InputError] = []
+    errors: list[InputError] = []
     rows = zip(written[1:], wrong[1:], strict=True)
-    return WrittenRows(str(path), names, line, _csv_rows(rows, len(names), str(path), found), found, table.number)
+    return WrittenRows(str(path), names, line, _csv_rows(rows, len(names), str(path), errors), errors, table.number)
 
 
 def _csv_rows(
-    written: Iterable[tuple[tuple[int, list[str]], list[InputError]]], columns: int, file: str, found: list[InputError]
+    written: Iterable[tuple[tuple[int, list[str]], list[InputError]]], columns: int, file: str, errors: list[InputError]
 ) -> Iterator[tuple[int, list[object]]]:
     for (line, row), faults in written:
         if faults:
-            found.append(faults[0])
+            errors.append(faults[0])
             continue
         if len(row) != columns:
-            what = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {columns}"
+            problem = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {columns}"
             remedy = "Write one for each column, empty for none; put a field with commas in quotes"
-            found.append(InputError(what, place=Place(file, line, 1), remedy=remedy))
+            errors.append(InputError(problem, place=Place(file, line, 1), remedy=remedy))
             continue
         yield line, list(row)
 
 
 def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
     """Reads JSON lines; the header holds every key, in order of first occurrence."""
-    found: list[InputError] = []
+    errors: list[InputError] = []
     objects: list[tuple[int, dict[str, object]]] = []
     names: dict[str, None] = {}
     whole, faults = read_text_and_faults(path, encoding)
@@ -92,16 +92,16 @@ def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
         if not text or text.isspace():
             continue
         if line in faults:
-            found.append(faults[line])
+            errors.append(faults[line])
             continue
         try:
             row = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
             if not isinstance(row, dict):
                 raise ValueError(f"a line holds an object, not {shown(text)}")
         except (ValueError, RecursionError) as error:
-            what = f"not a JSON object: {error}"
+            problem = f"not a JSON object: {error}"
             remedy = 'Write one object in each line: {"trial": "t1", "rater": "ann", "category": "correct"}'
-            found.append(InputError(what, place=Place(str(path), line, 1), remedy=remedy))
+            errors.append(InputError(problem, place=Place(str(path), line, 1), remedy=remedy))
             continue
         names.update(dict.fromkeys(row))
         objects.append((line, row))
@@ -111,11 +111,11 @@ def jsonl_table(path: Path, encoding: str | None) -> WrittenRows:
             place=Place(str(path)),
             remedy="Use the same keys in each line",
         )
-    if not objects and found:
-        raise InputProblems(found[:50])
+    if not objects and errors:
+        raise InputProblems(errors[:50])
     header = list(names)
     return WrittenRows(
-        str(path), header, 0, ((line, [row.get(name) for name in header]) for line, row in objects), found
+        str(path), header, 0, ((line, [row.get(name) for name in header]) for line, row in objects), errors
     )
 
 
@@ -141,10 +141,10 @@ def parquet_table(path: Path) -> WrittenRows:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return fields
 
 
 def _no_constant(name: str) -> object:
@@ -165,9 +165,9 @@ _NO = frozenset({"false", "no", "0"})
 class WrongCell(Exception):
     """A value that its column cannot hold, or a row of no response; the reader of the row adds the line."""
 
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.what = problem
         self.remedy = remedy
 
 
@@ -212,24 +212,24 @@ def _whole(written: object) -> int | None:
 
 
 def _number(written: object) -> float | None:
-    found = math.nan
+    number = math.nan
     match written:
         case bool():
             pass
         case int() | float():
-            found = float(written) if abs(written) < 1e300 else math.inf
+            number = float(written) if abs(written) < 1e300 else math.inf
         case str() if not written.strip():
             return None
         case str() if _NUMBER.fullmatch(written.strip()):
-            found = float(written.strip())
+            number = float(written.strip())
         case str():
-            found = _moment(written.strip())
+            number = _moment(written.strip())
         case datetime():
-            found = _moment(written.isoformat())
-    if not math.isfinite(found):
+            number = _moment(written.isoformat())
+    if not math.isfinite(number):
         remedy = "Write a number, such as 12.5; a time is a Unix time, or 2026-01-31T10:00:00Z"
         raise WrongCell(f"{shown(str(written))} is not a number", remedy)
-    return found
+    return number
 
 
 def _moment(written: str) -> float:
@@ -263,12 +263,12 @@ def _list(written: object) -> tuple[str, ...] | None:
                 remedy = 'Write one;two, or a JSON list: ["one", "two"]'
                 raise WrongCell(f"{shown(text)} is not a list", remedy) from error
         else:
-            items = [one.strip() for one in text.split(";")]
-    if not isinstance(items, list) or not all(isinstance(one, str) for one in items):
+            items = [word.strip() for word in text.split(";")]
+    if not isinstance(items, list) or not all(isinstance(word, str) for word in items):
         raise WrongCell(f"{shown(str(written))} is not a list of words", "Write one;two")
-    for one in items:
-        _refuse_halves(one)
-    return tuple(one for one in items if one) or None
+    for word in items:
+        _refuse_halves(word)
+    return tuple(word for word in items if word) or None
 
 
 _READERS: dict[ColumnContent, Callable[[object], Value | None]] = {
@@ -306,8 +306,8 @@ class WrittenJudgment:
         return str(self.values.get(column, ""))
 
     def whole(self, column: str) -> int | None:
-        found = self.values.get(column)
-        return found if isinstance(found, int) else None
+        number = self.values.get(column)
+        return number if isinstance(number, int) else None
 
 
 def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> WrittenJudgment:
@@ -327,9 +327,9 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
     if not values.get("trial") and not values.get("clip_sha256"):
         raise WrongCell("the row names no response", "Write its trial, or the SHA-256 of its clip (clip_sha256)")
     for column, least in _AT_LEAST.items():
-        found = values.get(column)
-        if isinstance(found, int | float) and found < least:
-            raise WrongCell(f"{column} is {found}", f"Write at least {least}")
+        number = values.get(column)
+        if isinstance(number, int | float) and number < least:
+            raise WrongCell(f"{column} is {number}", f"Write at least {least}")
     if values.get("confidence", 1) not in (1, 2, 3):
         raise WrongCell(f"the confidence is {values['confidence']}", "Write 1 (unsure), 2 or 3 (sure)")
     share = values.get("proposed_probability")
@@ -348,7 +348,7 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
     for column, kind in _LISTS.items():
         listed = values.get(column)
         if isinstance(listed, tuple):
-            values[column] = tuple(_word(one, kind, column) for one in listed)
+            values[column] = tuple(_word(word, kind, column) for word in listed)
     category = _category(str(values.pop("category", "")), categories)
     status = _status(values.pop("status", None), category)
     _check_sub_flags(values.get("sub_flags", ()), category)
@@ -367,11 +367,11 @@ def _category(written: str, categories: Mapping[str, Category]) -> Category | No
     word = " ".join(written.lower().split())
     if not word:
         return None
-    found = categories.get(word)
-    if found is None:
+    category = categories.get(word)
+    if category is None:
         remedy = f"{did_you_mean(word, categories)}Categories: {', '.join(Category)}; or their keys 1 to 9, 0 and -"
         raise WrongCell(f"{shown(written)} is not a category", remedy)
-    return found
+    return category
 
 
 def _status(written: Value | None, category: Category | None) -> JudgmentStatus:
@@ -391,11 +391,11 @@ def _status(written: Value | None, category: Category | None) -> JudgmentStatus:
 
 def _check_sub_flags(written: Value, category: Category | None) -> None:
     allowed = SUB_FLAGS_OF.get(category, ()) if category is not None else ()
-    for one in written if isinstance(written, tuple) else ():
-        if one not in allowed:
+    for sub_flag in written if isinstance(written, tuple) else ():
+        if sub_flag not in allowed:
             of = category.value if category is not None else "a row without a category"
             listed = ", ".join(allowed) or "none"
-            raise WrongCell(f"the sub-flag {one} does not go with {of}", f"It may carry: {listed}")
+            raise WrongCell(f"the sub-flag {sub_flag} does not go with {of}", f"It may carry: {listed}")
 
 
 ALIASES = {
@@ -425,7 +425,7 @@ class ReadJudgments:
 def format_of(path: Path) -> Format:
     """By the file's suffix; InputError."""
     suffix = path.suffix.lower().lstrip(".")
-    known = {"ndjson": Format.JSONL, **{one.value: one for one in Format}}
+    known = {"ndjson": Format.JSONL, **{file_format.value: file_format for file_format in Format}}
     if suffix not in known:
         remedy = "Name it .csv, .jsonl or .parquet, or use --csv, --jsonl or --parquet"
         raise InputError("the file's suffix names no known format", place=Place(str(path)), remedy=remedy)

@@ -181,7 +181,7 @@ RaterKeysKeys: type[_RaterKeysHead] = create_model(
     "RaterKeysKeys",
     __base__=_RaterKeysHead,
     __doc__=_RaterKeysHead.__doc__,
-    **{name: (KeyName | None, Field(default=None, description=said)) for name, said in _SAID.items()},  # type: ignore[call-overload]
+    **{name: (KeyName | None, Field(default=None, description=text)) for name, text in _SAID.items()},  # type: ignore[call-overload]
 )
 
 
@@ -193,26 +193,26 @@ T = TypeVar("T")
 
 def read_round(path: Path) -> RatingRound:
     """Reads a round with its training and gold files; InputProblems with all errors, InputError."""
-    keys, found = read_keys(path, FileKind.ROUND, RoundKeys)
-    meant = [_meant(path, pattern, ("sessions", number), found) for number, pattern in enumerate(keys.sessions)]
+    keys, findings = read_keys(path, FileKind.ROUND, RoundKeys)
+    meant = [_meant(path, pattern, ("sessions", number), findings) for number, pattern in enumerate(keys.sessions)]
     sessions = tuple(dict.fromkeys(folder for of_pattern in meant for folder in of_pattern))
-    proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, found)
-    _check_raters(keys, found)
+    proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, findings)
+    _check_raters(keys, findings)
     for axis, labels in keys.items.conditions.items():
         if not labels:
-            found.add(
+            findings.add(
                 ("items", "conditions", axis), f"{axis!r} has no labels", "Write at least one, or remove the axis"
             )
     exercises = BUILT_IN_EXERCISES if keys.training == BUILT_IN else ()
     if keys.training not in (BUILT_IN, NO_TRAINING):
-        exercises = _beside(path, keys.training, "training", load_training, found) or ()
-    gold = () if keys.gold is None else _beside(path, keys.gold, "gold", load_gold, found) or ()
+        exercises = _beside(path, keys.training, "training", load_training, findings) or ()
+    gold = () if keys.gold is None else _beside(path, keys.gold, "gold", load_gold, findings) or ()
     if keys.stop is not None and keys.gold is None:
-        found.add(("stop",), "there are no known answers to check against", "Name a gold file: `gold: known.yaml`")
+        findings.add(("stop",), "there are no known answers to check against", "Name a gold file: `gold: known.yaml`")
     elif keys.stop is not None and gold and keys.stop.after > len(gold):
-        what = f"it applies after {keys.stop.after} known answers, but there are only {len(gold)}"
-        found.add(("stop", "after"), what, f"Write at most {len(gold)}, or add known answers")
-    found.refuse()
+        problem = f"it applies after {keys.stop.after} known answers, but there are only {len(gold)}"
+        findings.add(("stop", "after"), problem, f"Write at most {len(gold)}, or add known answers")
+    findings.refuse()
     items = keys.items
     return RatingRound(
         id=keys.round,
@@ -243,23 +243,23 @@ def read_round(path: Path) -> RatingRound:
 
 def load_training(path: Path) -> tuple[Exercise, ...]:
     """The exercises of a training file; InputProblems, InputError."""
-    keys, found = read_keys(path, FileKind.TRAINING, TrainingKeys)
-    _refuse_twins([one.id for one in keys.exercises], ("exercises",), "id", found)
-    found.refuse()
-    return tuple(Exercise(**{**dict(one), "accept": tuple(one.accept)}) for one in keys.exercises)
+    keys, findings = read_keys(path, FileKind.TRAINING, TrainingKeys)
+    _refuse_twins([exercise.id for exercise in keys.exercises], ("exercises",), "id", findings)
+    findings.refuse()
+    return tuple(Exercise(**{**dict(exercise), "accept": tuple(exercise.accept)}) for exercise in keys.exercises)
 
 
 def load_gold(path: Path) -> tuple[GoldItem, ...]:
     """The known answers of a gold file; InputProblems, InputError."""
-    keys, found = read_keys(path, FileKind.GOLD, GoldFileKeys)
-    _refuse_twins([f"{one.trial} of {one.session}" for one in keys.responses], ("responses",), "trial", found)
-    found.refuse()
-    return tuple(GoldItem(one.session, one.trial, one.category, tuple(one.accept), one.why) for one in keys.responses)
+    keys, findings = read_keys(path, FileKind.GOLD, GoldFileKeys)
+    _refuse_twins([f"{row.trial} of {row.session}" for row in keys.responses], ("responses",), "trial", findings)
+    findings.refuse()
+    return tuple(GoldItem(row.session, row.trial, row.category, tuple(row.accept), row.why) for row in keys.responses)
 
 
 def load_rater_keys(path: Path) -> RaterKeys:
     """The keys of a file, with defaults for the others; InputProblems, InputError."""
-    keys, found = read_keys(path, FileKind.RATER_KEYS, RaterKeysKeys)
+    keys, findings = read_keys(path, FileKind.RATER_KEYS, RaterKeysKeys)
     given: dict[str, str] = {name: key for name, key in keys if name != "rater_keys" and key is not None}
     defaults = RaterKeys()
     every = {
@@ -273,97 +273,99 @@ def load_rater_keys(path: Path) -> RaterKeys:
     for name, key in given.items():
         others = [other for other, its in every.items() if its == key and other != name]
         if others:
-            what = f"the key {key!r} is given to {name} and to {others[0]}"
+            problem = f"the key {key!r} is given to {name} and to {others[0]}"
             remedy = (
                 "Change one of them" if others[0] in given else f"Give {others[0]} another key in this file as well"
             )
-            found.add((name,), what, remedy)
-    found.refuse()
+            findings.add((name,), problem, remedy)
+    findings.refuse()
     return RaterKeys(
         MappingProxyType({category: every[category.value] for category in Category}),
         MappingProxyType({action: every[action.value] for action in RaterAction}),
     )
 
 
-def _meant(path: Path, pattern: str, at: tuple[str | int, ...], found: Findings) -> tuple[str, ...]:
+def _meant(path: Path, pattern: str, at: tuple[str | int, ...], findings: Findings) -> tuple[str, ...]:
     """Absolute paths of the session folders that match a pattern; an error when none does."""
     folder = path.absolute().parent
-    sessions = [one for one in map(Path, sorted(glob.glob(str(folder / pattern)))) if (one / SESSION_LOG).is_file()]
+    sessions = [
+        session for session in map(Path, sorted(glob.glob(str(folder / pattern)))) if (session / SESSION_LOG).is_file()
+    ]
     if not sessions:
-        what = f"{pattern!r} matches no session folder"
-        found.add(at, what, f"Name a folder that holds a {SESSION_LOG}, relative to {folder}")
-    return tuple(str(one.resolve()) for one in sessions)
+        problem = f"{pattern!r} matches no session folder"
+        findings.add(at, problem, f"Name a folder that holds a {SESSION_LOG}, relative to {folder}")
+    return tuple(str(session.resolve()) for session in sessions)
 
 
-def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], found: Findings) -> ProposalRule:
+def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], findings: Findings) -> ProposalRule:
     """The rule; errors for sources that the round judges, and for wrong settings."""
     sources: dict[str, None] = {}
     for number, pattern in enumerate(keys.from_):
         at = ("proposals", "from", number)
-        meant = _meant(path, pattern, at, found)
-        twin = next((Path(one).name for one in meant if one in own), None)
+        meant = _meant(path, pattern, at, findings)
+        twin = next((Path(folder).name for folder in meant if folder in own), None)
         if twin is not None:
-            what = (
+            problem = (
                 f"{pattern!r} matches {twin!r}, which this round judges: the classifier would repeat its raters' labels"
             )
-            found.add(at, what, "Name judged sessions that are not in `sessions`")
+            findings.add(at, problem, "Name judged sessions that are not in `sessions`")
         sources.update(dict.fromkeys(meant))
     settings = tuple(keys.settings.items())
     if settings:
-        _check_settings(keys.classifier, settings, found)
+        _check_settings(keys.classifier, settings, findings)
     return ProposalRule(tuple(sources), keys.classifier, keys.show, settings)
 
 
-def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], found: Findings) -> None:
+def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], findings: Findings) -> None:
     """Checks each setting; does not create the classifier."""
     try:
         known = plugins.load(plugins.Group.INTENT_CLASSIFIERS, classifier).settings
     except PluginError as error:
-        found.add(("proposals", "classifier"), error.what, error.remedy)
+        findings.add(("proposals", "classifier"), error.what, error.remedy)
         return
     for name, value in settings:
         try:
             plugins.checked_settings(known, [(name, value)], classifier)
         except InputError as error:
-            found.add(("proposals", "settings", name), error.what, error.remedy)
+            findings.add(("proposals", "settings", name), error.what, error.remedy)
 
 
-def _check_raters(keys: RoundKeys, found: Findings) -> None:
-    _refuse_twins(keys.raters, ("raters",), "", found, alike=name_key)
+def _check_raters(keys: RoundKeys, findings: Findings) -> None:
+    _refuse_twins(keys.raters, ("raters",), "", findings, alike=name_key)
     if keys.raters_per_item is None:
         return
     if not keys.raters:
-        found.add(("raters_per_item",), "the round names no raters", "Name them: `raters: [ann, ben, cem]`")
+        findings.add(("raters_per_item",), "the round names no raters", "Name them: `raters: [ann, ben, cem]`")
     elif keys.raters_per_item > len(keys.raters):
         remedy = f"Write at most {len(keys.raters)}, or name more raters"
-        found.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)
+        findings.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)
 
 
 def _refuse_twins(
-    ids: Sequence[str], at: tuple[str, ...], key: str, found: Findings, *, alike: Callable[[str], str] = str
+    ids: Sequence[str], at: tuple[str, ...], key: str, findings: Findings, *, alike: Callable[[str], str] = str
 ) -> None:
     """alike: equal for ids that count as one."""
     met: dict[str, int] = {}
-    for number, one in enumerate(ids):
-        first = met.setdefault(alike(one), number)
+    for number, name in enumerate(ids):
+        first = met.setdefault(alike(name), number)
         if first != number:
-            line = found.place((*at, first)).line
+            line = findings.place((*at, first)).line
             where: tuple[str | int, ...] = (*at, number, key) if key else (*at, number)
-            other = "" if ids[first] == one else f", as {ids[first]!r}"
-            found.add(where, f"{one!r} occurs already in line {line}{other}", "Remove one of the two")
+            other = "" if ids[first] == name else f", as {ids[first]!r}"
+            findings.add(where, f"{name!r} occurs already in line {line}{other}", "Remove one of the two")
 
 
-def _beside(path: Path, named: str, key: str, load: Callable[[Path], T], found: Findings) -> T | None:
+def _beside(path: Path, named: str, key: str, load: Callable[[Path], T], findings: Findings) -> T | None:
     """Loads another file, named relative to this one; its errors keep their own places."""
     other = path.parent / named
     if not other.is_file():
-        found.add((key,), f"there is no file {named!r}", f"Name it relative to {path.parent}")
+        findings.add((key,), f"there is no file {named!r}", f"Name it relative to {path.parent}")
         return None
     try:
         return load(other)
     except InputProblems as problems:
         for problem in problems.problems:
-            found.add_at(problem.place or found.place((key,)), problem.what, problem.remedy)
+            findings.add_at(problem.place or findings.place((key,)), problem.what, problem.remedy)
     except InputError as problem:
-        found.add_at(problem.place or found.place((key,)), problem.what, problem.remedy)
+        findings.add_at(problem.place or findings.place((key,)), problem.what, problem.remedy)
     return None

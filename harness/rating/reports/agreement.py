@@ -49,8 +49,8 @@ def as_json(figures: AgreementFigures) -> Json:
             "ac1": _figure(table.ac1),
             "intervals_over": "items",
             "categories": {
-                category.value: {"labels": one.labels, "items": one.items, **_figure(one.agreement)}
-                for category, one in zip(CATEGORIES, table.categories, strict=True)
+                category.value: {"labels": entry.labels, "items": entry.items, **_figure(entry.agreement)}
+                for category, entry in zip(CATEGORIES, table.categories, strict=True)
             },
             "confusion": _cells(table.confusion, symmetric=True),
         },
@@ -68,27 +68,27 @@ def as_json(figures: AgreementFigures) -> Json:
             },
             "confusion": {
                 name: {
-                    said.value: {
+                    category.value: {
                         other.value: float(matrix[row, column])
                         for column, other in enumerate(CATEGORIES)
                         if matrix[row, column] > 0
                     }
-                    for row, said in enumerate(CATEGORIES)
+                    for row, category in enumerate(CATEGORIES)
                     if matrix[row].sum() > 0
                 }
                 for name, matrix in zip(figures.names, model.confusion, strict=True)
             },
         },
         "raters": Table((_RATER, *_COUNTS, *_SHARES), figures.raters).json(),
-        "sub_flags": {flag.value: plain(one) for flag, one in figures.sub_flags},
+        "sub_flags": {flag.value: plain(entry) for flag, entry in figures.sub_flags},
         "items": [
             {
-                "session": one.session_id,
-                "trial": one.trial_id,
-                "labels": {rater: category.value for rater, category in one.labels},
-                **picked(one, *_OF_ITEM),
+                "session": agreed_item.session_id,
+                "trial": agreed_item.trial_id,
+                "labels": {rater: category.value for rater, category in agreed_item.labels},
+                **picked(agreed_item, *_OF_ITEM),
             }
-            for one in figures.items
+            for agreed_item in figures.items
         ],
     }
 
@@ -110,12 +110,12 @@ def table_of(figures: AgreementFigures) -> list[list[str]]:
     raters = [f"label.{name}" for name in figures.names]
     rows = [["session", "trial", *raters, *_CELLS]]
     for item in figures.items:
-        said, right = dict(item.labels), figures.right(item)
+        labels, right = dict(item.labels), figures.right(item)
         rows.append(
             [
                 item.session_id,
                 item.trial_id,
-                *(said[name].value if name in said else "" for name in figures.names),
+                *(labels[name].value if name in labels else "" for name in figures.names),
                 item.majority or "",
                 item.consensus or "",
                 "" if item.probability is None else fixed(item.probability, 4),
@@ -123,15 +123,18 @@ def table_of(figures: AgreementFigures) -> list[list[str]]:
                 item.gold or "",
                 "true" if item.disputed else "false",
                 str(item.consensus_raters or ""),
-                *("" if one is None else fixed(one, 4) for one in (right.value, *(right.interval or (None, None)))),
+                *(
+                    "" if share is None else fixed(share, 4)
+                    for share in (right.value, *(right.interval or (None, None)))
+                ),
             ]
         )
     return rows
 
 
 def _figure(figure: Figure) -> Json:
-    found: Json = {"value": figure.value, "interval": figure.interval}
-    return {**found, "why_not": figure.why_not} if figure.why_not else found
+    fields: Json = {"value": figure.value, "interval": figure.interval}
+    return {**fields, "why_not": figure.why_not} if figure.why_not else fields
 
 
 def _share(of: Share) -> Json:
@@ -151,17 +154,17 @@ _PROGRAM = "* "
 """Marks a program in the tables."""
 
 
-def _name(one: RaterFigures) -> str:
-    return f"{_PROGRAM}{one.rater}" if one.program else one.rater
+def _name(rater: RaterFigures) -> str:
+    return f"{_PROGRAM}{rater.rater}" if rater.program else rater.rater
 
 
-def _pace(one: RaterFigures) -> Json | None:
-    at = one.quartiles_s
-    return None if at is None else {"low": at[0], "median": at[1], "high": at[2], "of": len(one.times_s)}
+def _pace(rater: RaterFigures) -> Json | None:
+    at = rater.quartiles_s
+    return None if at is None else {"low": at[0], "median": at[1], "high": at[2], "of": len(rater.times_s)}
 
 
-def _pace_in_words(one: RaterFigures) -> str:
-    at = one.quartiles_s
+def _pace_in_words(rater: RaterFigures) -> str:
+    at = rater.quartiles_s
     return NOTHING if at is None else f"{seconds(at[1])} ({seconds_interval(at[0], at[2])})"
 
 
@@ -175,13 +178,13 @@ _COUNTS: tuple[Field[RaterFigures], ...] = (
         }.items()
     ),
     Field("time_to_answer_s", "median (quartiles)", _pace, _pace_in_words),
-    Field("per_hour", "per h", attrgetter("per_hour"), lambda one: fixed(one.per_hour, 0)),
+    Field("per_hour", "per h", attrgetter("per_hour"), lambda rater: fixed(rater.per_hour, 0)),
 )  # fmt: skip
 
 
 def _share_column(key: str, title: str, text: Callable[[Share], str], name: str = "") -> Field[RaterFigures]:
     share_of: Callable[[RaterFigures], Share] = attrgetter(name or key)
-    return Field(key, title, lambda one: _share(share_of(one)), lambda one: text(share_of(one)))
+    return Field(key, title, lambda rater: _share(share_of(rater)), lambda rater: text(share_of(rater)))
 
 
 WIDTH = 80
@@ -196,7 +199,7 @@ _AT = 15
 
 def lines(figures: AgreementFigures) -> Iterator[str]:
     """The report without disputed items."""
-    names = ", ".join(shown(one, 30) for one in figures.sessions)
+    names = ", ".join(shown(session, 30) for session in figures.sessions)
     yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
     listed = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
     settle = ["Disputed items: --disagreements. To settle: harness rate SESSION… --adjudicate"]
@@ -228,12 +231,12 @@ def _sentences(sentences: Iterable[str]) -> Notes:
 
 def disputed(figures: AgreementFigures) -> Iterator[str]:
     """The items on which raters differ, most divided first."""
-    found = figures.disputed
-    if not found:
+    items = figures.disputed
+    if not items:
         yield "no item is disputed"
         return
-    yield f"disputed items: {len(found)}, most divided first"
-    for item in found:
+    yield f"disputed items: {len(items)}, most divided first"
+    for item in items:
         several = f"{shown(item.session_id, 30)} " if len(figures.sessions) > 1 else ""
         yield shown(f"{several}{shown(item.trial_id, 60)}", WIDTH)
         for line in said_of(item, figures):
@@ -245,8 +248,8 @@ def said_of(item: AgreedItem, figures: AgreementFigures) -> Iterator[str]:
     often = Counter(category for _, category in item.labels)
     for category, _ in often.most_common():
         yield f"{LABELS[category]}: {', '.join(shown(rater, 20) for rater, label in item.labels if label is category)}"
-    if told := _together(item):
-        yield told
+    if summary := _together(item):
+        yield summary
     if item.consensus is not None and (right := figures.right(item)).total:
         yield f"{votes_in_words(item.votes)} are right on {_with_interval(right)} known answers"
 
@@ -333,7 +336,7 @@ def _agreed_in_words(figures: AgreementFigures) -> Notes:
         ("consensus", "the category of most raters, two at least; none for a tie"),
         ("doubtful", f"first in a review; its order is that of Dawid-Skene ({rounds} rounds)"),
     ]
-    if not any(one.right.total for one in figures.by_votes.values()):
+    if not any(votes.right.total for votes in figures.by_votes.values()):
         pairs.append(("", "How often a consensus is right is unknown: only known answers can show it."))
     return Notes(pairs, _AT)
 
@@ -347,7 +350,7 @@ def _raters(figures: AgreementFigures) -> Iterator[Part]:
         ("too fast", "answered in less time than the response lasts"),
         ("read", "its transcript was shown"),
     ]
-    if any(one.outdated for one in raters):
+    if any(rater.outdated for rater in raters):
         pairs.append(("old", "on responses that no longer count, since their trial was run again"))
     if figures.programs:
         pairs.append((_PROGRAM, "a program; only people count in agreement, consensus and disputes"))
@@ -379,7 +382,7 @@ def _confusions(figures: AgreementFigures) -> Part:
 
 def _pairs_table(figures: AgreementFigures) -> Table[PairAgreement]:
     names = (*figures.names, *figures.programs)
-    marked = (*figures.names, *(f"{_PROGRAM}{one}" for one in figures.programs))
+    marked = (*figures.names, *(f"{_PROGRAM}{program}" for program in figures.programs))
     fields: tuple[Field[PairAgreement], ...] = (
         Field(
             "raters",

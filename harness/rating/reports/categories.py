@@ -79,7 +79,7 @@ class CategoryReport:
     comparisons: tuple[CategoryComparison, ...] = ()
 
     def of(self, fate: Fate) -> tuple[RatedTrial, ...]:
-        return tuple(one for one in self.trials if one.fate is fate)
+        return tuple(trial for trial in self.trials if trial.fate is fate)
 
     def devices(self) -> tuple[QueryGroup, ...]:
         """The groups by device, also if that grouping is not selected."""
@@ -125,9 +125,9 @@ def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[QueryGroup, ...]:
 
 def _is_shown(trials: Sequence[RatedTrial], by: By) -> bool:
     """By default: groupings with several groups, but not by query, and not a single axis twice."""
-    if by is Parting.QUERY or (by is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)):
+    if by is Parting.QUERY or (by is Grouping.CONDITION and all(len(trial.trial.conditions) < 2 for trial in trials)):
         return False
-    return len({label_by(one, by) for one in trials}) > 1
+    return len({label_by(trial, by) for trial in trials}) > 1
 
 
 def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[CategoryComparison, ...]:
@@ -149,15 +149,15 @@ def limits_of(
         yield DeclaredLimit(option, name, wanted, None, least=least, unit=SHARE, why_not=why_not)
     for group in groups:
         share = group.figures.share(category, reading)
-        found, end = share.value, ""
+        figure, end = share.value, ""
         if bound in (Bound.LOWER, Bound.UPPER):
             end = f", {bound} end of the 95 % interval,"
-            found = None if share.interval is None else share.interval[bound is Bound.UPPER]
+            figure = None if share.interval is None else share.interval[bound is Bound.UPPER]
         yield DeclaredLimit(
             option,
             f"{name} of {shown(group.label, 60) or '(no name)'}{end}",
             wanted,
-            found,
+            figure,
             least=least,
             unit=SHARE,
             interval=None if end else share.interval,
@@ -186,12 +186,12 @@ def csv_of(report: CategoryReport) -> str:
 def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, str], CategoryFigures]]:
     yield ("", "", "", ""), report.figures
     for by, groups in report.groups:
-        for one in groups:
-            yield (by.value, plain_text(one.label, 200), "", ""), one.figures
-    for found in report.crossed:
-        first, second = (by.value for by in found.by)
-        for row, cells in zip(found.rows, found.cells, strict=True):
-            for column, figures in zip(found.columns, cells, strict=True):
+        for group in groups:
+            yield (by.value, plain_text(group.label, 200), "", ""), group.figures
+    for crossing in report.crossed:
+        first, second = (by.value for by in crossing.by)
+        for row, cells in zip(crossing.rows, crossing.cells, strict=True):
+            for column, figures in zip(crossing.columns, cells, strict=True):
                 if figures is not None:
                     yield (first, plain_text(row, 200), second, plain_text(column, 200)), figures
 
@@ -203,7 +203,7 @@ def _csv_rows(group: tuple[str, str, str, str], of: CategoryFigures) -> Iterator
         for reading in Reading:
             share = of.share(figure, reading)
             ends = [*(share.interval or (None, None)), *(share.together or (None, None))]
-            shares = ["" if one is None else fixed(one, 6) for one in (share.value, *ends)]
+            shares = ["" if number is None else fixed(number, 6) for number in (share.value, *ends)]
             how = ("queries", of.method.value) if of.total else ("", "")
             counts = (figure.value, reading.value, share.count, share.total)
             yield [*group, *counts, *shares, *how, *funnel, *aside]
@@ -231,7 +231,8 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
         "reprompts": _reprompts(report.reprompts),
         "groups": {
             by.value: [
-                {"label": one.label, **_figures(one.figures), "reprompts": _reprompts(one.reprompts)} for one in groups
+                {"label": group.label, **_figures(group.figures), "reprompts": _reprompts(group.reprompts)}
+                for group in groups
             ]
             for by, groups in report.groups
         },
@@ -244,8 +245,8 @@ def object_of(report: CategoryReport) -> dict[str, Any]:
             }
             for of in report.crossed
         ],
-        "comparisons": [_comparison(one) for one in report.comparisons],
-        "disputed": [_response(one) for one in report.of(Fate.DISPUTED)],
+        "comparisons": [_comparison(comparison) for comparison in report.comparisons],
+        "disputed": [_response(trial) for trial in report.of(Fate.DISPUTED)],
     }
 
 
@@ -260,8 +261,8 @@ def _figures(of: CategoryFigures) -> dict[str, Any]:
         "interval_over": "queries",
         "interval_method": of.method.value,
         "basis": {basis.value: count for basis, count in of.bases},
-        "categories": {one.value: _shares(of, one) for one in Category},
-        "derived": {one.value: _shares(of, one) for one in Derived},
+        "categories": {category.value: _shares(of, category) for category in Category},
+        "derived": {derived.value: _shares(of, derived) for derived in Derived},
         "core_capability": plain(of.core),
         "sub_flags": {flag.value: count for flag, count in of.sub_flags},
         "flagged_too": of.flagged_too,
@@ -271,8 +272,13 @@ def _figures(of: CategoryFigures) -> dict[str, Any]:
 def _shares(of: CategoryFigures, figure: Figure) -> dict[str, Any]:
     shares = {reading.value: of.share(figure, reading) for reading in Reading}
     return {
-        reading: {"count": one.count, "share": one.value, "interval": one.interval, "interval_together": one.together}
-        for reading, one in shares.items()
+        reading: {
+            "count": share.count,
+            "share": share.value,
+            "interval": share.interval,
+            "interval_together": share.together,
+        }
+        for reading, share in shares.items()
     }
 
 
@@ -305,13 +311,13 @@ def _comparison(of: CategoryComparison) -> dict[str, Any]:
         "swap_of_all_categories": _swap(of.all_swap),
         "differing": [
             {
-                "query": one.query_id,
-                "text": one.text,
-                "difference": one.apart,
-                "first": {category.value: count for category, count in one.first},
-                "second": {category.value: count for category, count in one.second},
+                "query": query.query_id,
+                "text": query.text,
+                "difference": query.apart,
+                "first": {category.value: count for category, count in query.first},
+                "second": {category.value: count for category, count in query.second},
             }
-            for one in of.apart
+            for query in of.apart
         ],
     }
 
@@ -320,13 +326,13 @@ def _swap(of: Swapping | None) -> dict[str, Any] | None:
     return None if of is None else {"p": of.p, "exact": of.exact, "queries": of.clusters}
 
 
-def _response(one: RatedTrial) -> dict[str, Any]:
-    given = [row.category for row in one.judged.submitted] if one.judged else []
+def _response(trial: RatedTrial) -> dict[str, Any]:
+    given = [row.category for row in trial.judged.submitted] if trial.judged else []
     return {
-        "session": one.session_id,
-        "trial": one.trial.id,
-        "device": one.trial.device,
-        "query": one.trial.query_id,
-        "text": one.trial.reference,
+        "session": trial.session_id,
+        "trial": trial.trial.id,
+        "device": trial.trial.device,
+        "query": trial.trial.query_id,
+        "text": trial.trial.reference,
         "given": {category.value: given.count(category) for category in Category if category in given},
     }

@@ -34,7 +34,7 @@ def write_html(report: CategoryReport, path: Path) -> None:
 
 def page(report: CategoryReport) -> str:
     """The page as text, with all foreign text escaped."""
-    wrong = [one for one in report.of(Fate.CATEGORY) if category_under(one, Reading.WRONG) is Category.WRONG]
+    wrong = [trial for trial in report.of(Fate.CATEGORY) if category_under(trial, Reading.WRONG) is Category.WRONG]
     disputed = report.of(Fate.DISPUTED)
     return filled_page(
         "harness.rating.reports",
@@ -42,19 +42,19 @@ def page(report: CategoryReport) -> str:
         title="Categories of first responses",
         report=report,
         figures=report.figures,
-        sessions=[plain_text(one, LONGEST_LABEL) for one in report.sessions],
-        raters=[plain_text(one, LONGEST_LABEL) for one in report.selection.raters],
+        sessions=[plain_text(session, LONGEST_LABEL) for session in report.sessions],
+        raters=[plain_text(rater, LONGEST_LABEL) for rater in report.selection.raters],
         round_id=None if report.selection.round_id is None else plain_text(report.selection.round_id, 80),
         stages=list(stages(report.figures)),
         keys=[(key, category, name_of(category)) for key, category in KEYS],
-        derived=[(one, name_of(one)) for one in Derived],
+        derived=[(derived, name_of(derived)) for derived in Derived],
         readings=list(Reading),
-        stacks=[(_label(one.label), one.figures, _stacks(one.figures)) for one in report.devices()],
+        stacks=[(_label(group.label), group.figures, _stacks(group.figures)) for group in report.devices()],
         notes=Section("notes", "", (notes(report.figures),)),
         sections=list(sections(report)),
-        wrong=[_listed(one) for one in wrong[:MOST_LISTED]],
+        wrong=[_listed(trial) for trial in wrong[:MOST_LISTED]],
         wrong_left=len(wrong) - MOST_LISTED,
-        disputed=[_listed(one) for one in disputed[:MOST_LISTED]],
+        disputed=[_listed(trial) for trial in disputed[:MOST_LISTED]],
         disputed_left=len(disputed) - MOST_LISTED,
         name_of=name_of,
         cell=CategoryFigures.share,
@@ -94,21 +94,21 @@ def _label(label: str) -> str:
     return plain_text(label, LONGEST_LABEL)
 
 
-def _listed(one: RatedTrial) -> dict[str, Any]:
+def _listed(trial: RatedTrial) -> dict[str, Any]:
     """A response in a list, as escaped text."""
-    judged = one.judged
+    judged = trial.judged
     rows = judged.judgments if judged else ()
     comments: Sequence[str] = [row.comment for row in rows if row.comment and row.status is not JudgmentStatus.SKIPPED]
-    category = "" if one.category is None else name_of(one.category)
-    lacks = " (core capability, wrong under B)" if one.category is Category.ADMITTED_DEFEAT else ""
-    flags = "".join(f", {flag.value.replace('_', ' ')}" for flag in sorted(one.sub_flags))
+    category = "" if trial.category is None else name_of(trial.category)
+    lacks = " (core capability, wrong under B)" if trial.category is Category.ADMITTED_DEFEAT else ""
+    flags = "".join(f", {flag.value.replace('_', ' ')}" for flag in sorted(trial.sub_flags))
     return {
-        "session": _label(one.session_id),
-        "trial": plain_text(one.trial.id, 120),
-        "device": _label(one.trial.device),
-        "query": plain_text(one.trial.reference, LONGEST_TEXT),
+        "session": _label(trial.session_id),
+        "trial": plain_text(trial.trial.id, 120),
+        "device": _label(trial.trial.device),
+        "query": plain_text(trial.trial.reference, LONGEST_TEXT),
         "answer": plain_text(judged.response.transcript or "", LONGEST_TEXT) if judged else "",
         "category": category + lacks + flags,
-        "said": given(one),
+        "said": given(trial),
         "comments": [plain_text(text, LONGEST_TEXT, kept=ON_A_PAGE) for text in comments],
     }

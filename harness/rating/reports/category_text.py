@@ -114,9 +114,9 @@ def eleven(figures: CategoryFigures) -> Part:
         return Notes([("categories", f"{NOTHING}: {figures.why_not}")], NOTES)
     return Table.of(
         [Column(title) for title in ("category", "A: n", "%", "95 %", "B: n", "%")],
-        [(f"{key} {name_of(one)}", *_cells(figures, one)) for key, one in KEYS],
-        [(f"  {name_of(one)}", *_cells(figures, one)) for one in Derived],
-        [(figures.share(one).value, None) for one in (*Category, *Derived)],
+        [(f"{key} {name_of(category)}", *_cells(figures, category)) for key, category in KEYS],
+        [(f"  {name_of(derived)}", *_cells(figures, derived)) for derived in Derived],
+        [(figures.share(figure).value, None) for figure in (*Category, *Derived)],
         bars=True,
     )
 
@@ -152,10 +152,12 @@ def interval_in_words(figures: CategoryFigures) -> str:
             return f"none: too few queries. One, asked {counted(figures.total, 'time')}, says nothing of others"
 
 
-def given(one: RatedTrial) -> str:
+def given(trial: RatedTrial) -> str:
     """What raters said of a response: `2 Correct, 1 Wrong`."""
-    said = [row.category for row in one.judged.submitted] if one.judged else []
-    return ", ".join(f"{said.count(category)} {name_of(category)}" for category in Category if category in said)
+    categories = [row.category for row in trial.judged.submitted] if trial.judged else []
+    return ", ".join(
+        f"{categories.count(category)} {name_of(category)}" for category in Category if category in categories
+    )
 
 
 def _cells(figures: CategoryFigures, of: Figure) -> tuple[str, ...]:
@@ -166,13 +168,13 @@ def _cells(figures: CategoryFigures, of: Figure) -> tuple[str, ...]:
 def _disputed(trials: Sequence[RatedTrial], width: int) -> Iterator[str]:
     if trials:
         yield f"disputed ({len(trials)}): not counted until settled"
-    lines = [f"{one.trial.id} ({one.trial.device}): {given(one)}" for one in trials]
+    lines = [f"{trial.trial.id} ({trial.trial.device}): {given(trial)}" for trial in trials]
     yield from (shown(f"  {line}", width) for line in shortened(lines, MOST_LISTED, ", which the JSON has"))
 
 
 def _only(report: CategoryReport) -> str:
     of = report.selection
-    raters = f", by {', '.join(shown(one, 40) for one in of.raters)} alone" if of.raters else ""
+    raters = f", by {', '.join(shown(rater, 40) for rater in of.raters)} alone" if of.raters else ""
     return raters + (f", round {shown(of.round_id, 40)}" if of.round_id is not None else "")
 
 
@@ -184,10 +186,10 @@ def sections(report: CategoryReport) -> Iterator[Section]:
     parts: list[Part] = [table for by, groups in report.groups for table in (_counts(by, groups), _shares(by, groups))]
     if report.groups:
         pairs = [("", "1 to - as above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
-        if any(one.figures.method is Method.TOO_FEW for _, groups in report.groups for one in groups):
+        if any(group.figures.method is Method.TOO_FEW for _, groups in report.groups for group in groups):
             pairs.append(("", TOO_FEW_WHY))
         parts.append(Notes(pairs))
-    parts += [_crossed(one, report.selection.on) for one in report.crossed if one.columns]
+    parts += [_crossed(crossing, report.selection.on) for crossing in report.crossed if crossing.columns]
     if parts:
         yield Section("groups", "Groups", parts)
     yield Section("reprompts", "Re-prompts", list(_reprompts(report)))
@@ -209,31 +211,31 @@ def mean_span(figures: RepromptFigures) -> str:
 
 def _counts(by: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
     columns = [Column(title) for title in (f"by {by.value}", "n", *(key for key, _ in KEYS), "9b", "?")]
-    return Table.of(columns, [(label_in_words(one.label, by), *_counts_of(one.figures)) for one in groups])
+    return Table.of(columns, [(label_in_words(group.label, by), *_counts_of(group.figures)) for group in groups])
 
 
 def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
-    counts = (figures.share(one).count for one in Category)
+    counts = (figures.share(category).count for category in Category)
     wrong = figures.share(Category.WRONG, Reading.WRONG).count
     return tuple(map(str, (figures.total, *counts, wrong, figures.count(Fate.DISPUTED))))
 
 
 def _shares(by: By, groups: Sequence[QueryGroup]) -> Table[Sequence[str]]:
     titles = (f"by {by.value}", "correct %", "95 %", "wrong A %", "95 %", "wrong B %", "95 %")
-    rows = [(label_in_words(one.label, by), *_shares_of(one.figures)) for one in groups]
-    correct = [one.figures.share(Category.CORRECT) for one in groups]
+    rows = [(label_in_words(group.label, by), *_shares_of(group.figures)) for group in groups]
+    correct = [group.figures.share(Category.CORRECT) for group in groups]
     return Table.of(
         [Column(title) for title in titles], rows, plots=[(share.value, share.interval) for share in correct], bars=True
     )
 
 
 def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
-    found = (
+    shares = (
         figures.share(Category.CORRECT),
         figures.share(Category.WRONG),
         figures.share(Category.WRONG, Reading.WRONG),
     )
-    return tuple(cell for one in found for cell in (hundredths(one.value), share_span(one)))
+    return tuple(cell for share in shares for cell in (hundredths(share.value), share_span(share)))
 
 
 def _crossed(of: CrossedFigures, on: Figure) -> CrossTable:
@@ -258,7 +260,7 @@ def _reprompts(report: CategoryReport) -> Iterator[Part]:
     yield _reprompt_table("said until recognised", [("all", figures)])
     for by, groups in report.groups:
         if by is not Parting.ATTEMPTS:
-            rows = [(label_in_words(one.label, by), one.reprompts) for one in groups]
+            rows = [(label_in_words(group.label, by), group.reprompts) for group in groups]
             yield _reprompt_table(f"by {by.value}", rows)
     needed = ", ".join(f"{attempts}: {queries}" for attempts, queries in figures.needed) or "none"
     pairs = [
@@ -285,15 +287,15 @@ def _reprompts_of(figures: RepromptFigures) -> tuple[str, ...]:
     return (str(figures.assessed), *shares, str(figures.never))
 
 
-def _comparison(found: CategoryComparison, width: int) -> Iterator[str]:
-    first, second = shown(found.first, 24), shown(found.second, 24)
-    yield f"{first} against {second}, on {name_of(found.on)}, reading {found.reading.value.upper()}"
-    if found.why_not or found.difference is None:
-        yield f"  {NOTHING}: {shown(found.why_not, width - 8)}"
+def _comparison(comparison: CategoryComparison, width: int) -> Iterator[str]:
+    first, second = shown(comparison.first, 24), shown(comparison.second, 24)
+    yield f"{first} against {second}, on {name_of(comparison.on)}, reading {comparison.reading.value.upper()}"
+    if comparison.why_not or comparison.difference is None:
+        yield f"  {NOTHING}: {shown(comparison.why_not, width - 8)}"
     else:
-        apart = found.difference
-        of = f"{found.first_responses} and {counted(found.second_responses, 'response')}"
-        yield f"  compared     {counted(found.queries, *QUERY)}, {found.strata} with their conditions; {of}"
+        apart = comparison.difference
+        of = f"{comparison.first_responses} and {counted(comparison.second_responses, 'response')}"
+        yield f"  compared     {counted(comparison.queries, *QUERY)}, {comparison.strata} with their conditions; {of}"
         yield f"  shares       {percent(apart.first)} against {percent(apart.second)}"
         yield f"  difference   {points(apart.difference)} points ({_apart(apart.interval)})"
         if (counts := apart.discordance) is not None:
@@ -304,32 +306,34 @@ def _comparison(found: CategoryComparison, width: int) -> Iterator[str]:
         yield f"  p            {p_in_words(apart)}"
         if counts is None:
             yield f"               {_p(apart.alone_p)} if every response stood for itself (Mantel-Haenszel)"
-        yield f"  all eleven   {all_in_words(found)}"
-        if found.apart:
-            yield f"  they differ on {counted(len(found.apart), *QUERY)}, the widest first:"
-            lines = [f"{points(one.apart):>7} {one.query_id}: {differing_in_words(one)}" for one in found.apart]
+        yield f"  all eleven   {all_in_words(comparison)}"
+        if comparison.apart:
+            yield f"  they differ on {counted(len(comparison.apart), *QUERY)}, the widest first:"
+            lines = [
+                f"{points(query.apart):>7} {query.query_id}: {differing_in_words(query)}" for query in comparison.apart
+            ]
             listed = shortened(lines, MOST_DIFFERING, ", which the JSON has")
             yield from (shown(f"    {line}", width) for line in listed)
-    yield f"  left over    {found.first_unpaired} of {first}, {found.second_unpaired} of {second}"
+    yield f"  left over    {comparison.first_unpaired} of {first}, {comparison.second_unpaired} of {second}"
 
 
-def differing_in_words(one: DifferingQuery) -> str:
+def differing_in_words(query: DifferingQuery) -> str:
     """`2 Correct / 1 Correct, 1 Wrong`."""
-    sides = [", ".join(f"{n} {name_of(category)}" for category, n in side) for side in (one.first, one.second)]
+    sides = [", ".join(f"{n} {name_of(category)}" for category, n in side) for side in (query.first, query.second)]
     return " / ".join(sides)
 
 
-def all_in_words(found: CategoryComparison) -> str:
-    if found.all_swap is None:
+def all_in_words(comparison: CategoryComparison) -> str:
+    if comparison.all_swap is None:
         return f"p {NOTHING}: both have the same categories everywhere"
-    return f"{p_is(found.all_swap.p)}, devices swapped in whole queries ({_how(found.all_swap)})"
+    return f"{p_is(comparison.all_swap.p)}, devices swapped in whole queries ({_how(comparison.all_swap)})"
 
 
-def p_in_words(found: StratifiedDifference) -> str:
+def p_in_words(difference: StratifiedDifference) -> str:
     """Of the swapping test; it takes all responses to a query as one."""
-    if found.swap is None:
+    if difference.swap is None:
         return f"{NOTHING}: their shares are the same in every query"
-    return f"{_p(found.swap.p)}, devices swapped in whole queries ({_how(found.swap)})"
+    return f"{_p(difference.swap.p)}, devices swapped in whole queries ({_how(difference.swap)})"
 
 
 def _how(swap: Swapping) -> str:

@@ -41,44 +41,44 @@ def judgment_table(sessions: Sequence[RatedSession], *, only_in_force: bool = Fa
     only_in_force: without judgments that were changed or taken back, and with empty `replaces`. blind: without columns
     that reveal the device; the clip identifies the response.
     """
-    axes = sorted({axis for session in sessions for one in session.trials for axis, _ in one.trial.conditions})
+    axes = sorted({axis for session in sessions for trial in session.trials for axis, _ in trial.trial.conditions})
     columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), ColumnContent.TEXT)}
     if blind:
         columns = {n: c for n, c in columns.items() if n not in TELLING and not n.startswith(CONDITION)}
     rows = []
     for session in sessions:
-        rated = {one.trial.id: one for one in rated_in(session.session_id, session.trials, session.responses)}
-        judgments = list({one.id: one for one in session.rows}.values())
-        standing = {one.id for one in in_force(judgments)}
-        for one in judgments:
-            if one.id in standing or not only_in_force:
+        rated = {trial.trial.id: trial for trial in rated_in(session.session_id, session.trials, session.responses)}
+        judgments = list({judgment.id: judgment for judgment in session.rows}.values())
+        standing = {judgment.id for judgment in in_force(judgments)}
+        for judgment in judgments:
+            if judgment.id in standing or not only_in_force:
                 values = {
-                    **_judgment(one, session.session_id),
-                    "replaces": None if only_in_force else one.replaces,
-                    "in_force": one.id in standing,
-                    **_context(one, rated.get(one.trial_id)),
+                    **_judgment(judgment, session.session_id),
+                    "replaces": None if only_in_force else judgment.replaces,
+                    "in_force": judgment.id in standing,
+                    **_context(judgment, rated.get(judgment.trial_id)),
                 }
                 rows.append(tuple(values.get(name) for name in columns))
     return TypedTable(tuple(columns.items()), tuple(rows))
 
 
-def _judgment(one: Judgment, session_id: str) -> dict[str, Value]:
-    start_s, end_s = one.span_s or (None, None)
-    own = {name: value.value if isinstance(value := getattr(one, name), StrEnum) else value for name in _OWN}
-    session = one.session_id or session_id
-    return {**own, "session": session, "trial": one.trial_id, "span_start_s": start_s, "span_end_s": end_s}
+def _judgment(judgment: Judgment, session_id: str) -> dict[str, Value]:
+    start_s, end_s = judgment.span_s or (None, None)
+    own = {name: value.value if isinstance(value := getattr(judgment, name), StrEnum) else value for name in _OWN}
+    session = judgment.session_id or session_id
+    return {**own, "session": session, "trial": judgment.trial_id, "span_start_s": start_s, "span_end_s": end_s}
 
 
 _OWN = [name for name in COLUMNS if name not in ("session", "trial", "span_start_s", "span_end_s")]
 """Columns that are fields of a judgment, with the same name."""
 
 
-def _context(one: Judgment, rated: RatedTrial | None) -> dict[str, Value]:
+def _context(judgment: Judgment, rated: RatedTrial | None) -> dict[str, Value]:
     """Columns about the trial, and about its response if that is the judged one."""
     if rated is None:
         return {}
     trial = rated.trial
-    found: dict[str, Value] = {
+    cells: dict[str, Value] = {
         "device": trial.device,
         "query": trial.query_id,
         "query_class": trial.query_class,
@@ -86,9 +86,9 @@ def _context(one: Judgment, rated: RatedTrial | None) -> dict[str, Value]:
         **{CONDITION + axis: label for axis, label in trial.conditions},
     }
     judged = rated.judged
-    if judged is not None and judged.response.clip.sha256 == one.clip_sha256:
-        found["outcome"] = rated.progress.outcome.value if rated.progress.outcome else None
-        found["response"] = judged.response.transcript
-        found["final"] = None if rated.category is None else rated.category.value
-        found["final_by"] = None if rated.basis is None else rated.basis.value
-    return found
+    if judged is not None and judged.response.clip.sha256 == judgment.clip_sha256:
+        cells["outcome"] = rated.progress.outcome.value if rated.progress.outcome else None
+        cells["response"] = judged.response.transcript
+        cells["final"] = None if rated.category is None else rated.category.value
+        cells["final_by"] = None if rated.basis is None else rated.basis.value
+    return cells

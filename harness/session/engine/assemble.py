@@ -89,7 +89,7 @@ def for_drivers(bench: Bench) -> Bench:
         return replace(equipment, options=TypeAdapter(driver.Options).validate_python(equipment.options))
 
     def device_of(device: Device) -> Device:
-        also = tuple(replace(one, equipment=typed(one.equipment)) for one in device.also)
+        also = tuple(replace(source, equipment=typed(source.equipment)) for source in device.also)
         return replace(device, connection=typed(device.connection), also=also)
 
     return replace(
@@ -104,7 +104,7 @@ def for_drivers(bench: Bench) -> Bench:
 
 def equipment_of(bench: Bench) -> tuple[Equipment, ...]:
     """All equipment with a driver, each id once (`same_as` gives one piece several roles)."""
-    found: dict[str, Equipment] = {}
+    equipment_by_id: dict[str, Equipment] = {}
     candidates = (
         *bench.actuators,
         *bench.loudspeakers,
@@ -114,8 +114,8 @@ def equipment_of(bench: Bench) -> tuple[Equipment, ...]:
     )
     for equipment in candidates:
         if equipment is not None:
-            found.setdefault(equipment.id, equipment)
-    return tuple(found.values())
+            equipment_by_id.setdefault(equipment.id, equipment)
+    return tuple(equipment_by_id.values())
 
 
 @frozen
@@ -135,7 +135,7 @@ def clock_of(bench: Bench) -> Clock:
     InputError when the parts of such a bench ask for different speeds.
     """
     equipment = equipment_of(bench)
-    speeds = {one.id: float(getattr(one.options, "speed", 1.0)) for one in equipment if simulated(one.driver)}
+    speeds = {part.id: float(getattr(part.options, "speed", 1.0)) for part in equipment if simulated(part.driver)}
     if len(set(speeds.values())) > 1:
         raise InputError(
             f"devices of one bench have different speeds: {_listed(speeds)}",
@@ -145,11 +145,11 @@ def clock_of(bench: Bench) -> Clock:
     fast = {name: speed for name, speed in speeds.items() if speed != 1.0}
     if not fast:
         return HostClock()
-    for one in equipment:
-        if not simulated(one.driver):
+    for part in equipment:
+        if not simulated(part.driver):
             raise InputError(
-                f"{next(iter(fast))!r} has speed {exact(next(iter(fast.values())))}, but {one.id!r} is real",
-                place=one.place,
+                f"{next(iter(fast))!r} has speed {exact(next(iter(fast.values())))}, but {part.id!r} is real",
+                place=part.place,
                 remedy="Remove `speed`: real sound and real devices run in real time",
             )
     return ScaledClock(next(iter(fast.values())), HostClock())
@@ -223,12 +223,12 @@ def players_of(bench: Bench) -> tuple[Equipment, ...]:
 
 def stands_of(bench: Bench, drivers: Mapping[str, Driver], clock: Clock) -> dict[str, StandSetting]:
     """The stands of a bench, by their ids."""
-    return {one.id: StandSetting(one, _ordered(drivers[one.connection]), clock) for one in bench.stands}
+    return {stand.id: StandSetting(stand, _ordered(drivers[stand.connection]), clock) for stand in bench.stands}
 
 
 def power_of(bench: Bench, drivers: Mapping[str, Driver]) -> dict[str, DevicePower]:
     """The power of the devices that have a switch, by their ids."""
-    return {one.device: DevicePower(one, _ordered(drivers[one.connection])) for one in bench.power}
+    return {switch.device: DevicePower(switch, _ordered(drivers[switch.connection])) for switch in bench.power}
 
 
 def _ordered(driver: Driver) -> TakesOrders | AsksOperator:

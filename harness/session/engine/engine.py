@@ -98,7 +98,7 @@ class Transcriber:
         self._lock = threading.Lock()
         self._quiet = False
 
-    def transcribe(self, waveform: Waveform, told: Callable[[str], None]) -> None:
+    def transcribe(self, waveform: Waveform, on_words: Callable[[str], None]) -> None:
         """Returns at once. told receives the words later, on another thread, or "" without a transcription."""
 
         def done(answer: str | HarnessError) -> None:
@@ -107,7 +107,7 @@ class Transcriber:
                 if not self._was_quiet():
                     self._on_trouble(f"responses are not transcribed for people: {answer}")
                 answer = ""
-            told(answer)
+            on_words(answer)
 
         self._process.transcribe_later(waveform, done)
 
@@ -311,10 +311,10 @@ class Engine:
 
         unpowered: devices that an earlier run left without power. They boot before their drivers are opened.
         """
-        places = {one.id: one.place for one in equipment_of(self._resolved.bench)}
-        actuators = {one.id for one in self._resolved.bench.actuators}
+        places = {part.id: part.place for part in equipment_of(self._resolved.bench)}
+        actuators = {actuator.id for actuator in self._resolved.bench.actuators}
         with ExitStack() as stack:
-            for driver in sorted(drivers.values(), key=lambda one: one.id not in actuators):
+            for driver in sorted(drivers.values(), key=lambda driver: driver.id not in actuators):
                 if unpowered and driver.id not in actuators:
                     self._boot(unpowered)
                     unpowered = ()
@@ -337,7 +337,7 @@ class Engine:
         """Where the driver puts observations, from any thread."""
         # The monitor plays no stimuli. The session only needs its loss and return.
         bench = self._resolved.bench
-        heard = {one.id for one in players_of(bench)}
+        heard = {player.id for player in players_of(bench)}
         only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in heard
 
         def observed(observation: Observation) -> None:
@@ -350,13 +350,13 @@ class Engine:
     @contextlib.contextmanager
     def _metering(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
         """Sends levels ten times a second to clients that requested them."""
-        speakers = [cast(Stimulates, drivers[one.id]) for one in players_of(self._resolved.bench)]
+        speakers = [cast(Stimulates, drivers[player.id]) for player in players_of(self._resolved.bench)]
         ending = threading.Event()
 
         def measure() -> None:
             while not ending.wait(METERS_EVERY_S):
                 if self._server is not None and self._server.wants_meters:
-                    levels = [level for one in speakers if (level := one.level_dbfs()) is not None]
+                    levels = [level for speaker in speakers if (level := speaker.level_dbfs()) is not None]
                     self._server.publish(
                         Meters(
                             speaker_dbfs=max(levels, default=None),
@@ -374,7 +374,7 @@ class Engine:
             thread.join()
 
     def _transcriber(self, log: SqliteLog, bench: Bench) -> Transcriber | None:
-        if all(simulated(one.driver) for one in equipment_of(bench)):
+        if all(simulated(part.driver) for part in equipment_of(bench)):
             return None  # no real sound to transcribe
         name = installed_recogniser()
         if name is None:

@@ -165,13 +165,13 @@ class FeedServer:
                 return []
             if self._recent and self._recent[0].seq <= seq + 1:
                 return [entry for entry in self._recent if entry.seq > seq]
-        found: list[Entry] = []
+        entries: list[Entry] = []
         with LogReader(self._folder) as reader:
             for entry in reader.entries(seq):
-                found.append(entry)
-                if len(found) >= MOST_WAITING:
+                entries.append(entry)
+                if len(entries) >= MOST_WAITING:
                     break
-        return found
+        return entries
 
     def start_at(self, last_seq: int) -> None:
         """Rows up to this one were committed before the server started."""

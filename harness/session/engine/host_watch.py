@@ -45,9 +45,9 @@ class HostWatch:
             late_s = now_s - self._looked_s - LOOK_S
             if late_s > STALL_S:
                 before, self._times = self._times, processor_times()
-                begun = Stamp(self._looked_s + LOOK_S / 2, LOOK_S / 2)
-                lasted_s, load = now_s - begun.at_s, os.getloadavg()[0]
-                self._stalls.append(HostStalled(SOURCE, begun, lasted_s, load, stolen(before, self._times)))
+                start = Stamp(self._looked_s + LOOK_S / 2, LOOK_S / 2)
+                lasted_s, load = now_s - start.at_s, os.getloadavg()[0]
+                self._stalls.append(HostStalled(SOURCE, start, lasted_s, load, stolen(before, self._times)))
             self._looked_s = now_s
 
     @contextmanager

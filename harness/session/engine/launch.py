@@ -68,15 +68,15 @@ def find(folder: Path) -> EnginePlace | None:
 
 def running() -> tuple[EnginePlace, ...]:
     """All running engines of this user. Removes the records of killed ones."""
-    found = []
+    places = []
     for path in sorted(runtime_folder().glob("engine-*.json")):
         place = _read(path)
         if place is not None and place.alive:
-            found.append(place)
+            places.append(place)
         else:
             path.unlink(missing_ok=True)
             path.with_suffix(".sock").unlink(missing_ok=True)
-    return tuple(found)
+    return tuple(places)
 
 
 def _beside(folder: Path, ending: str) -> Path:
@@ -151,11 +151,11 @@ def _interrupted_afterwards() -> Iterator[None]:
     if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    kept: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: kept.append(number))
+    interrupts: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if kept:
+    if interrupts:
         raise KeyboardInterrupt

@@ -130,7 +130,7 @@ def deliver(notify: Notify, message: dict[str, Any]) -> None:
 
 
 def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
-    argv = [one.replace("{subject}", message["subject"]) for one in notify.command]
+    argv = [argument.replace("{subject}", message["subject"]) for argument in notify.command]
     content = whole + b"\n" if notify.input is NotifyInput.JSON else f"{message['text']}\n".encode()
     try:
         child = ChildProcess(argv, stdout=None, guarded=True)
@@ -141,8 +141,8 @@ def _run(notify: Notify, message: dict[str, Any], whole: bytes) -> None:
         if not child.wait(WITHIN_S):
             raise DeviceError(f"it did not end within {exact(WITHIN_S)} s")
         if status := child.status:
-            said = plain_text(child.last_words(), 200)
-            raise DeviceError(f"it {ended_words(status)}{f': {said}' if said else ''}")
+            last_words = plain_text(child.last_words(), 200)
+            raise DeviceError(f"it {ended_words(status)}{f': {last_words}' if last_words else ''}")
     finally:
         child.end()
 
@@ -219,7 +219,7 @@ class Notifier:
         note: Callable[[str], None],
     ) -> None:
         self._session, self._bench, self._so_far = session, bench, so_far
-        self._ways = tuple(_Way(one, self._message, note) for one in ways)
+        self._ways = tuple(_Way(way, self._message, note) for way in ways)
         self._paused = ""
         self._is_told = False
         self._told: dict[str, float] = {}
@@ -258,14 +258,14 @@ class Notifier:
                 self._paused = ""
                 if self._is_told:
                     yield _one(NotifyOn.RESUMED, "the run continues", f"by {by}", "", entry.wall_s)
-            case FaultMet(source=source, what=what):
-                yield from self._fault(source, what, entry)
+            case FaultMet(source=source, what=problem):
+                yield from self._fault(source, problem, entry)
             case PowerSwitched(device=device, on=on):
                 (self._unpowered.discard if on else self._unpowered.add)(device)
             case Observed(observation=LinkLost(source=source)) if source.partition(".")[0] in self._unpowered:
                 pass  # expected: the run has cut its power
-            case Observed(observation=LinkLost(source=source, what=what)):
-                yield from self._fault(source, what, entry)
+            case Observed(observation=LinkLost(source=source, what=problem)):
+                yield from self._fault(source, problem, entry)
             case DecisionReached(passed=False) as decision:
                 yield _one(
                     NotifyOn.LIMIT_BROKEN,
@@ -285,17 +285,17 @@ class Notifier:
             to_do = f"see to the reason. To continue by hand: harness run attach {self._session}"
             yield _one(NotifyOn.PAUSED, "the run is paused", reason, to_do, wall_s)
 
-    def _fault(self, source: str, what: str, entry: Entry) -> Iterator[Happened]:
+    def _fault(self, source: str, problem: str, entry: Entry) -> Iterator[Happened]:
         if self._is_news(source, entry.at_s):
             to_do = f"look at it if it stays: harness run attach {self._session}"
-            yield _one(NotifyOn.FAULT, f"a fault of {source}", what, to_do, entry.wall_s)
+            yield _one(NotifyOn.FAULT, f"a fault of {source}", problem, to_do, entry.wall_s)
 
-    def _is_news(self, what: str, at_s: float) -> bool:
+    def _is_news(self, subject: str, at_s: float) -> bool:
         """at_s: of the session's clock, which nobody sets."""
-        last_s = self._told.get(what)
+        last_s = self._told.get(subject)
         if last_s is not None and at_s - last_s < FAULT_EVERY_S:
             return False
-        self._told[what] = at_s
+        self._told[subject] = at_s
         return True
 
 

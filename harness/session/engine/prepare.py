@@ -30,8 +30,8 @@ from harness.model.scenario import Query, Scenario, TrialTemplate
 from harness.model.stimulus import Ambience, Recording, SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.trial import Trial
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario
-from harness.scenario.together import check_together
 from harness.session.engine.assemble import Resolved, clock_of, equipment_of, write_resolved
 from harness.session.engine.notify import demand_ready
 from harness.session.log.database import SqliteLog
@@ -44,7 +44,9 @@ SOUND_PATHS = {"system": "this host's sound devices", "virtual_lab": "PulseAudio
 def sound_path(bench: Bench, trials: Iterable[Trial] = ()) -> str:
     """How sound reaches each device of the trials, as text for the log and for people."""
     parts = (*bench.loudspeakers, bench.microphone)
-    known = (f"{one.id}: {one.calibration.words()}" for one in parts if one is not None and one.calibration is not None)
+    known = (
+        f"{part.id}: {part.calibration.words()}" for part in parts if part is not None and part.calibration is not None
+    )
     return "; ".join([_sound_servers(bench), *_chosen_ways(bench, trials), *known])
 
 
@@ -52,8 +54,8 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
     """For each real device with a connection, how its sound travels and why."""
     ways: dict[str, set[bool]] = {}
     for trial in trials:
-        for one in trial.targets:
-            ways.setdefault(one.device, set()).add(one.injected)
+        for target in trial.targets:
+            ways.setdefault(target.device, set()).add(target.injected)
     for device, chosen in ways.items():
         connection = bench.device(device).connection
         if connection is None or simulated(connection.driver):
@@ -62,14 +64,14 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
         if chosen == {True}:
             yield f"{device} receives it over its connection ({takes})"
         elif chosen == {False}:
-            asked = ", but its trials are said aloud" if connection.injects else ""
-            yield f"{device} hears it through the air ({takes}{asked})"
+            remark = ", but its trials are said aloud" if connection.injects else ""
+            yield f"{device} hears it through the air ({takes}{remark})"
         else:
             yield f"{device} is given some over its connection and hears some through the air ({takes})"
 
 
 def _sound_servers(bench: Bench) -> str:
-    within_us = {simulated(one.driver) for one in equipment_of(bench) if one not in bench.actuators}
+    within_us = {simulated(part.driver) for part in equipment_of(bench) if part not in bench.actuators}
     if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and True not in within_us:
         return "over the devices' own connections"
     if True not in within_us:
@@ -104,7 +106,7 @@ def refuse_unspeakable(scenario: Scenario) -> None:
 
     What depends on a device – its language, its wake phrase – shows only with a bench.
     """
-    spoken = dict.fromkeys(one for one in _spoken(scenario) if not one[2].is_person)
+    spoken = dict.fromkeys(speech for speech in _spoken(scenario) if not speech[2].is_person)
     recipes = ((name, StimulusRecipe(SpokenText(text), None, voice), voice) for name, text, voice in spoken)
     _refuse(scenario, recipes, languages=False)
 
@@ -131,8 +133,8 @@ def _refuse(
         except (VoiceError, PluginError) as error:
             named = languages or recipe.voice.language != VoiceSpec().language
             if named or not isinstance(error, LanguageError):
-                what = f"trial {name!r} cannot be spoken: {error.what}"
-                problems.append(InputError(what, place=Place(scenario.path), remedy=error.remedy))
+                problem = f"trial {name!r} cannot be spoken: {error.what}"
+                problems.append(InputError(problem, place=Place(scenario.path), remedy=error.remedy))
         except InputError as error:
             problems.append(error)
     if problems:
@@ -165,7 +167,9 @@ def _spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
             if (probe := template.ambient.probe) is not None and not probe.recording:
                 yield template.id, probe.phrase or _ANY_TEXT, probe.voice or scenario.defaults.voice
             for source in template.ambient.sources:
-                yield from ((template.id, said, voice) for said in source.texts[:1] for voice in source.voices)
+                yield from (
+                    (template.id, source_text, voice) for source_text in source.texts[:1] for voice in source.voices
+                )
 
 
 def _text(template: TrialTemplate, query: Query | None) -> str | None:
@@ -285,7 +289,7 @@ def _write_under_free_name(root: Path, stem: str, resolved: Resolved, started: S
 
 
 def _hashes(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with disk_errors(f"{path} cannot be read"):
             yield str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -296,13 +300,13 @@ def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:
     _copy(scenario.path, scenario.sha256, folder / "scenario.yaml")
     _copy(bench.path, bench.sha256, folder / "bench.yaml")
     for device in bench.devices:
-        for profile in (device.profile, *(one.profile for one in device.also)):
+        for profile in (device.profile, *(source.profile for source in device.also)):
             for file in profile.files:
                 _copy(file.path, file.sha256, folder / "profiles" / f"{file.id}.yaml")
         if device.earcons is not None:
             with disk_errors(f"{folder} cannot be made"):
                 (folder / "earcons").mkdir(exist_ok=True)
-            files = [(one.path, one.sha256) for one in device.earcons.sounds]
+            files = [(sound.path, sound.sha256) for sound in device.earcons.sounds]
             for path, sha256 in ((device.earcons.path, device.earcons.sha256), *files):
                 _copy(path, sha256, folder / "earcons" / Path(path).name)
 
@@ -334,13 +338,13 @@ def _summary(started: SessionStarted, bench: Bench) -> bytes:
 
 def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
     """Versions that results depend on; VoiceError, PluginError for a voice that is not installed."""
-    found = {"voice-harness": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    versions = {"voice-harness": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
     renders = renderer()
     for engine in sorted({voice.engine for trial in trials if not trial.talker for voice in _voices(trial.recipe)}):
-        found[f"voice {engine}"] = renders.voice(engine).version()
-    return tuple(sorted(found.items()))
+        versions[f"voice {engine}"] = renders.voice(engine).version()
+    return tuple(sorted(versions.items()))

@@ -53,20 +53,20 @@ class VoiceTried:
 def listener(bench_path: Path, device_id: str) -> tuple[Device, str]:
     """The device and its wake phrase; InputError when it is not on the bench or has none."""
     bench = load_bench(bench_path)
-    found = next((one for one in bench.devices if one.id == device_id), None)
-    if found is None:
+    device = next((candidate for candidate in bench.devices if candidate.id == device_id), None)
+    if device is None:
         raise InputError(
             f"the bench {bench.id!r} has no device {device_id!r}",
             place=Place(bench.path),
-            remedy=nearest(device_id, [one.id for one in bench.devices], listed="Devices"),
+            remedy=nearest(device_id, [bench_device.id for bench_device in bench.devices], listed="Devices"),
         )
-    if not found.profile.wake_phrases:
+    if not device.profile.wake_phrases:
         raise InputError(
             f"no wake phrase is known for {device_id!r}",
-            place=Place(found.profile.path),
+            place=Place(device.profile.path),
             remedy="Add `wake_phrases: [...]` to its profile",
         )
-    return found, found.profile.wake_phrases[0]
+    return device, device.profile.wake_phrases[0]
 
 
 def find_voice(
@@ -90,7 +90,7 @@ def find_voice(
         return None
     with tempfile.TemporaryDirectory(prefix="voice-harness-", ignore_cleanup_errors=True) as scratch:
         scenario = Path(scratch) / "find_voice.yaml"
-        called = {f"voice{at}": {"engine": one.engine, "name": one.name} for at, one in enumerate(speaking)}
+        called = {f"voice{at}": {"engine": voice.engine, "name": voice.name} for at, voice in enumerate(speaking)}
         scenario.write_text(
             json.dumps(
                 {
@@ -129,7 +129,7 @@ def voices_for(language: str) -> Iterator[VoiceSpec]:
             own, key=lambda name: ("+" in name, int(name.partition("+")[0].casefold() != language.casefold()))
         )
         spoken.append([VoiceSpec(engine, name, language=language) for name in near])
-    return (one for one in chain.from_iterable(zip_longest(*spoken)) if one is not None)
+    return (spec for spec in chain.from_iterable(zip_longest(*spoken)) if spec is not None)
 
 
 def _listen(
@@ -155,9 +155,9 @@ def _listen(
                         voice = voice_of[entry.record.trial_id]
                         done[voice] += 1
                         if done[voice] == TIMES:
-                            tried(one := _outcome(figures, device_id, voice))
-                            if one.wakes:
-                                return one
+                            tried(outcome := _outcome(figures, device_id, voice))
+                            if outcome.wakes:
+                                return outcome
                 case Goodbye(exit_code=0):
                     break
                 case Goodbye(reason=reason):
@@ -174,7 +174,7 @@ def _listen(
 def _outcome(figures: WakeFigures, device_id: str, voice: VoiceSpec) -> VoiceTried:
     plays = [play for play in figures.plays(device_id) if play.trial.recipe.voice == voice]
     heard = [play.reading for play in plays if play.reading.hit is not None]
-    delays = [one.delay.value_s for one in heard if one.delay is not None]
+    delays = [reading.delay.value_s for reading in heard if reading.delay is not None]
     return VoiceTried(
         voice,
         len(heard),

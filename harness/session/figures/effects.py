@@ -110,17 +110,17 @@ class EffectRows:
                 self._cut_off_all("the session ended")
             case AttemptStarted() as row:
                 self._begin(row, entry.at_s)
-            case StimulusSpoken() as said:
-                if (found := self._looks.get((said.trial_id, said.take, said.attempt))) is not None:
-                    found.row = said.measured(found.row)
+            case StimulusSpoken() as stimulus:
+                if (look := self._looks.get((stimulus.trial_id, stimulus.take, stimulus.attempt))) is not None:
+                    look.row = stimulus.measured(look.row)
             case ResponseFrozen() as frozen:
                 key = frozen.trial_id, frozen.take, frozen.attempt
                 self.responses_wall_s[key] = entry.wall_s
-                if (found := self._looks.get(key)) is not None:
-                    found.response_ends_s = frozen.ends.at_s
+                if (look := self._looks.get(key)) is not None:
+                    look.response_ends_s = frozen.ends.at_s
             case AttemptFinished() as row:
-                if (found := self._looks.get((row.trial_id, row.take, row.attempt))) is not None:
-                    found.answered = row.outcome.answered
+                if (look := self._looks.get((row.trial_id, row.take, row.attempt))) is not None:
+                    look.answered = row.outcome.answered
             case EffectAnswered():
                 self._answers.append(entry)
             case _:
@@ -146,24 +146,24 @@ class EffectRows:
 
     def answers(self, later: Iterable[Entry] = ()) -> dict[Key, tuple[tuple[float, EffectAnswered], ...]]:
         """People's answers with Unix times, oldest first. later: rows of judgments beside the log."""
-        found: dict[Key, tuple[tuple[float, EffectAnswered], ...]] = {}
+        answers: dict[Key, tuple[tuple[float, EffectAnswered], ...]] = {}
         for entry in chronological(self._answers, later):
             if isinstance(row := entry.record, EffectAnswered):
                 key = row.trial_id, row.take, row.attempt
-                found[key] = (*found.get(key, ()), (entry.wall_s, row))
-        return found
+                answers[key] = (*answers.get(key, ()), (entry.wall_s, row))
+        return answers
 
     def evidence(self, later: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[Key, EffectEvidence]:
         """Evidence of each effect. later: as for `answers`; zone: for times of day."""
-        said = self.answers(later)
-        found: dict[Key, EffectEvidence] = {}
-        if not (self._checked or said):
-            return found
+        answers = self.answers(later)
+        evidence_by_key: dict[Key, EffectEvidence] = {}
+        if not (self._checked or answers):
+            return evidence_by_key
         for key, look in self._looks.items():
             wall_s = self.responses_wall_s.get(key)
-            if wall_s is not None and look.answered and (look.trial.effect is not None or key in said):
-                found[key] = self._evidence(look, wall_s, [row for _, row in said.get(key, ())], zone)
-        return found
+            if wall_s is not None and look.answered and (look.trial.effect is not None or key in answers):
+                evidence_by_key[key] = self._evidence(look, wall_s, [row for _, row in answers.get(key, ())], zone)
+        return evidence_by_key
 
     def _begin(self, row: AttemptStarted, at_s: float) -> None:
         trial = self._trials.get(row.trial_id)
@@ -189,8 +189,8 @@ class EffectRows:
         due_wall_s = due(check, response_wall_s, zone)
         if answers and (answers[-1].word is not EffectWord.UNKNOWN or device.word is None):
             last = answers[-1]
-            said = _in_words(last, device)
-            return EffectEvidence(check, last.word, EffectSource.OPERATOR, said, due_wall_s)
+            words = _in_words(last, device)
+            return EffectEvidence(check, last.word, EffectSource.OPERATOR, words, due_wall_s)
         if device.word is not None:
             unsure = f"; {answers[-1].by} could not tell{_detail(answers[-1])}" if answers else ""
             return EffectEvidence(check, device.word, EffectSource.DEVICE, device.said + unsure, due_wall_s)
@@ -205,22 +205,22 @@ class EffectRows:
         if look.closes_s is not None and look.opens_s is not None:
             ends_s = look.closes_s if look.cut_s is None else min(look.closes_s, look.cut_s)
             until_s = ends_s - look.opens_s
-        told = [(one, after_s) for one, after_s in look.told if after_s - one.at.error_s <= until_s]
-        words = [_told(wanted, told) for wanted in check.state]
+        states = [(state, after_s) for state, after_s in look.told if after_s - state.at.error_s <= until_s]
+        words = [_told(wanted, states) for wanted in check.state]
         met = sum(fits for fits, _ in words)
-        said = "; ".join(text for _, text in words)
+        summary = "; ".join(text for _, text in words)
         if met == len(words):
-            return _Word(EffectWord.RIGHT, said)
+            return _Word(EffectWord.RIGHT, summary)
         if look.closes_s is None or look.cut_s is not None:
             return _Word(None, f"{look.cut or 'its sound was not heard'} before it had reported all of it")
         if self._now_s < look.closes_s:
             return _Word(None, "it still has time to report it")
-        return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{said}, within {exact(until_s, 3)} s")
+        return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{summary}, within {exact(until_s, 3)} s")
 
 
 def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
     """Right effects of those that are known. Open ones and "cannot tell" are left out."""
-    known = [one.word for one in evidence if one.word is not EffectWord.UNKNOWN]
+    known = [effect.word for effect in evidence if effect.word is not EffectWord.UNKNOWN]
     return Share(known.count(EffectWord.RIGHT), len(known))
 
 
@@ -233,11 +233,11 @@ def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None =
     return response_wall_s + (check.after_s or 0.0)
 
 
-def _told(wanted: StateWanted, told: list[tuple[StateTold, float]]) -> tuple[bool, str]:
-    of_name = [(one, after_s) for one, after_s in told if one.name == wanted.name]
-    for one, after_s in of_name:
-        if wanted.fits(one.name, one.value):
-            return True, f"reported {_shown(one.name, one.value)} {seconds(max(0.0, after_s))} after the query"
+def _told(wanted: StateWanted, states: list[tuple[StateTold, float]]) -> tuple[bool, str]:
+    of_name = [(state, after_s) for state, after_s in states if state.name == wanted.name]
+    for state, after_s in of_name:
+        if wanted.fits(state.name, state.value):
+            return True, f"reported {_shown(state.name, state.value)} {seconds(max(0.0, after_s))} after the query"
     aim = f" instead of “{wanted.value}”" if wanted.value else " instead of nothing" if wanted.value == "" else ""
     if of_name:
         return False, f"reported {_shown(of_name[-1][0].name, of_name[-1][0].value)}{aim}"
@@ -249,11 +249,11 @@ def _shown(name: str, value: str) -> str:
 
 
 def _in_words(answer: EffectAnswered, device: _Word) -> str:
-    said = f"{answer.by} looked: {answer.word.value}{_detail(answer)}"
+    statement = f"{answer.by} looked: {answer.word.value}{_detail(answer)}"
     if device.word is None:
-        return said
+        return statement
     does = "says so too" if device.word is answer.word else f"says otherwise: {device.word.value}"
-    return f"{said}; the device {does} ({device.said})"
+    return f"{statement}; the device {does} ({device.said})"
 
 
 def _detail(answer: EffectAnswered) -> str:
@@ -285,5 +285,7 @@ def _on(day: date, hour: int, minute: int, zone: tzinfo | None) -> list[float]:
     folds = [
         datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone, fold=fold).timestamp() for fold in (0, 1)
     ]
-    shown = [one for one in folds if datetime.fromtimestamp(one, zone).strftime("%H:%M") == f"{hour:02}:{minute:02}"]
+    shown = [
+        moment for moment in folds if datetime.fromtimestamp(moment, zone).strftime("%H:%M") == f"{hour:02}:{minute:02}"
+    ]
     return shown or folds[:1]

@@ -36,22 +36,22 @@ def session_corpora(sessions: Iterable[Progress], which: Which = Which.DECIDING)
     of the matrix. Slots have no place, and their values are normalised on both sides. If the trial does not
     check slots, the gold has None.
     """
-    found = list(sessions)
+    progresses = list(sessions)
     gold: list[Utterance] = []
     predicted: list[Utterance] = []
     unknown: list[str] = []
     names: list[str] = []
-    for number, progress in enumerate(found, start=1):
+    for number, progress in enumerate(progresses, start=1):
         name = progress.session.session_id if progress.session else str(number)
         if name in names:  # the same session twice: its ids must differ
             name = f"{name}~{number}"
         names.append(name)
-        for one in progress.trials:
-            attempt = _counting(one, which)
+        for trial_progress in progress.trials:
+            attempt = _counting(trial_progress, which)
             if attempt is None:
                 continue
-            trial = one.trial
-            trial_id = trial.id if len(found) == 1 else f"{name}:{trial.id}"
+            trial = trial_progress.trial
+            trial_id = trial.id if len(progresses) == 1 else f"{name}:{trial.id}"
             groups = _groups(trial, name, attempt.attempt)
             heard = _understood(trial, attempt, trial_id, groups)
             if heard is None:
@@ -63,10 +63,10 @@ def session_corpora(sessions: Iterable[Progress], which: Which = Which.DECIDING)
     return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown))
 
 
-def _counting(one: TrialProgress, which: Which) -> AttemptProgress | None:
+def _counting(trial: TrialProgress, which: Which) -> AttemptProgress | None:
     """The attempt that counts; None if the trial expects nothing or did not test the device."""
-    take = one.counting
-    if one.trial.expects is None or take is None or take.outcome not in TESTED:
+    take = trial.counting
+    if trial.trial.expects is None or take is None or take.outcome not in TESTED:
         return None
     attempts = tested(take)
     if which is Which.FIRST:
@@ -83,11 +83,11 @@ def _expected(trial: Trial, trial_id: str, groups: Groups) -> Utterance:
 
 def _understood(trial: Trial, attempt: AttemptProgress, trial_id: str, groups: Groups) -> Utterance | None:
     """What the device reported: empty if it was silent, None if unknown."""
-    told = attempt.verdict.understood if attempt.verdict else None
+    frame = attempt.verdict.understood if attempt.verdict else None
     words = tuple(trial.reference.split())
-    if told is not None and told.intents is not None:
-        return Utterance(trial_id, words, told.intents, None, _normalised(told.slots or (), trial), groups)
-    silent = frame_of(attempt).right is False and (told is None or told.right is None)
+    if frame is not None and frame.intents is not None:
+        return Utterance(trial_id, words, frame.intents, None, _normalised(frame.slots or (), trial), groups)
+    silent = frame_of(attempt).right is False and (frame is None or frame.right is None)
     return Utterance(trial_id, words, (), None, (), groups) if silent else None
 
 

@@ -81,16 +81,16 @@ def check_limits(
     Where there are limits, one on attempts that the host disturbed is added if it is exceeded.
     running: results still come.
     """
-    found = [*_of_queries(limits, totals, wake)]
+    findings = [*_of_queries(limits, totals, wake)]
     devices = wake.devices if wake else ()
-    found += [one for device in devices for one in _of_device(limits, device)]
+    findings += [finding for device in devices for finding in _of_device(limits, device)]
     if not devices:
-        found += [(name, LimitResult(None, _finished(totals))) for name in _WAKE_LIMITS]
-    found += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
-    found += _requests(limits.max_request_gap_ms, totals, wake)
+        findings += [(name, LimitResult(None, _finished(totals))) for name in _WAKE_LIMITS]
+    findings += _first_sounds(limits.max_first_sound_p95_ms, totals, devices)
+    findings += _requests(limits.max_request_gap_ms, totals, wake)
     declared = [
         _limit(name, wanted, result)
-        for name, result in found
+        for name, result in findings
         if (wanted := getattr(limits, name.partition("[")[0])) is not None
     ]
     tests = [test for device in devices for test in _tests(device, stopping)]
@@ -98,7 +98,7 @@ def check_limits(
     if wanted is not None or ((tests or declared) and (share.value or 0.0) > MOST_DISTURBED):
         result = LimitResult(share.value, counted(share.total, "attempt"))
         declared.append(_limit(DISTURBED, MOST_DISTURBED if wanted is None else wanted, result))
-    return tuple(replace(one, running=running) for one in (*declared, *tests))
+    return tuple(replace(limit, running=running) for limit in (*declared, *tests))
 
 
 def _limit(name: str, wanted: float, result: LimitResult) -> DeclaredLimit:
@@ -189,7 +189,7 @@ def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
     rejects, accepts, commands = of.false_rejects, of.after_review, of.commands
     heard = numbers.exposure(accepts.hours)
     hours = of.exposure_s / 3600
-    found = (
+    results = (
         LimitResult(rejects.share.value, counted(rejects.share.total, "wake trial"), rejects.interval),
         LimitResult(_upper(rejects.interval), counted(rejects.share.total, "wake trial")),
         LimitResult(accepts.per_hour, heard, accepts.interval),
@@ -198,7 +198,7 @@ def _of_device(limits: Limits, of: DeviceWake) -> Iterator[Finding]:
         LimitResult(commands.value, counted(commands.total, "command"), commands.interval),
         _times(of.delays, limits.max_wake_delay_p95_ms, "wake event"),
     )
-    for name, result in zip(_WAKE_LIMITS, found, strict=True):
+    for name, result in zip(_WAKE_LIMITS, results, strict=True):
         yield f"{name}[{of.device}]", result
 
 
@@ -244,11 +244,11 @@ def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[DeclaredLimit]:
             )
 
 
-def _times(times: LatencyFigures, wanted_ms: float | None, what: str) -> LimitResult:
+def _times(times: LatencyFigures, wanted_ms: float | None, noun: str) -> LimitResult:
     """No result where the times that were left out decide whether the limit holds."""
-    of = counted(times.total, what)
+    of = counted(times.total, noun)
     if times.excluded:
-        of = f"{times.total} of {counted(times.measured, what)}"
+        of = f"{times.total} of {counted(times.measured, noun)}"
     if times.p95 is None or wanted_ms is None:
         return LimitResult(None, of)
     shortest, longest = (end_s * 1000 <= wanted_ms for end_s in times.p95_between_s)

@@ -61,9 +61,9 @@ class WaitLevel:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % exact."""
-        found = clopper_pearson(self.shown.count, self.shown.total)
-        assert found is not None  # a level has a pair
-        return found
+        interval = clopper_pearson(self.shown.count, self.shown.total)
+        assert interval is not None  # a level has a pair
+        return interval
 
 
 @frozen
@@ -145,8 +145,8 @@ def _at_most(at: int, shown: Floats, totals: Floats) -> float:
     count, first = int(shown[at:].sum()), at
     while first and not shown[first - 1]:
         first -= 1
-    asked = int(totals[first : at + 1].sum())
-    bound = clopper_pearson(min(count, asked), asked, 2 * CONFIDENCE - 1)
+    total = int(totals[first : at + 1].sum())
+    bound = clopper_pearson(min(count, total), total, 2 * CONFIDENCE - 1)
     assert bound is not None  # a wait has a pair
     return bound[1]
 
@@ -250,10 +250,10 @@ class MemoryFigures:
     @classmethod
     def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> MemoryFigures:
         """Those of all rows of a log."""
-        found = cls(plan)
+        figures = cls(plan)
         for entry in entries:
-            found.add(entry)
-        return found
+            figures.add(entry)
+        return figures
 
     @property
     def planned(self) -> int:
@@ -294,7 +294,7 @@ class MemoryFigures:
             self._point(trial, takes[max(takes)])
             for trial in self._trials.values()
             if trial.memory is not None and trial.memory.primed_by
-            if (takes := {n: one for n, one in self._takes.get(trial.id, {}).items() if one.finished is not None})
+            if (takes := {n: take for n, take in self._takes.get(trial.id, {}).items() if take.finished is not None})
         )
 
     def _take(self, trial_id: str, number: int) -> _Take:
@@ -354,9 +354,9 @@ def finding(device: str, group: str, points: Sequence[MemoryPoint]) -> MemoryFin
     pairs = _pairs((point.waited_s, point.shown) for point in points)
     to_wake = _pairs((point.woke_s, point.shown) for point in points)
     length = memory_length(pairs)
-    found = None if length is None else forgotten(pairs, length)
+    forgotten_wait = None if length is None else forgotten(pairs, length)
     if not any(pair.shown for pair in pairs):
-        found = None
+        forgotten_wait = None
     return MemoryFinding(
         device=device,
         group=group,
@@ -364,8 +364,8 @@ def finding(device: str, group: str, points: Sequence[MemoryPoint]) -> MemoryFin
         levels=levels(pairs) if pairs else (),
         length=length,
         to_wake=memory_length(to_wake) if len(to_wake) == len(pairs) else None,
-        forgotten=found,
-        why="" if found is not None else _why_none(pairs, length),
+        forgotten=forgotten_wait,
+        why="" if forgotten_wait is not None else _why_none(pairs, length),
     )
 
 
@@ -392,9 +392,9 @@ def _why_none(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
 
 def _answer(take: _Take, attempt: int) -> tuple[str, Teller | None]:
     """The answer, from the device's report, else from the harness's transcription."""
-    told = [text for text in take.texts.get(attempt, ()) if text.strip()]
-    if told:
-        return " ".join(told), Teller.DEVICE
+    texts = [text for text in take.texts.get(attempt, ()) if text.strip()]
+    if texts:
+        return " ".join(texts), Teller.DEVICE
     heard = take.heard.get(attempt, "")
     return heard, Teller.TRANSCRIPTION if heard.strip() else None
 
@@ -426,15 +426,15 @@ def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool
 def _holds(answer: str, phrases: Iterable[str], rule: Recognised) -> bool:
     words = readings_of(answer, rule)
     wanted = (readings_of(phrase, rule) for phrase in phrases)
-    return any(without(words[at:], one) is not None for one in wanted if one for at in range(len(words)))
+    return any(without(words[at:], reading) is not None for reading in wanted if reading for at in range(len(words)))
 
 
 def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
     """Planned waits that a pause or a slow device made longer → mean actual wait."""
-    kept = gathered((point.planned_s, point.waited_s) for point in points if point.waited_s is not None)
+    waits_by_plan = gathered((point.planned_s, point.waited_s) for point in points if point.waited_s is not None)
     return {
         planned_s: sum(waits) / len(waits)
-        for planned_s, waits in sorted(kept.items())
+        for planned_s, waits in sorted(waits_by_plan.items())
         if sum(waits) / len(waits) > planned_s + MOST_LATE_S
     }
 
@@ -447,10 +447,10 @@ def one_line(folder: Path) -> list[str]:
     """A line for each device with memory trials."""
     with LogReader(folder) as reader:
         figures = MemoryFigures.of(reader.entries())
-    found = findings(figures.points())
+    memory_findings = findings(figures.points())
     lines = [
-        f"memory               {plain_text(one.device, 60)}: {length(one.length)}; {recommendation(one)}"
-        for one in found
+        f"memory               {plain_text(finding.device, 60)}: {length(finding.length)}; {recommendation(finding)}"
+        for finding in memory_findings
     ]
     return lines or [f"memory               n/a (none of {figures.planned} pairs has ended)"]
 
@@ -472,27 +472,30 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     yield from _notes(finding)
 
 
-def length(found: MemoryLength | None) -> str:
+def length(estimate: MemoryLength | None) -> str:
     """`between 6.5 and 8 s (95 % interval 5 to 10 s)`."""
-    if found is None:
+    if estimate is None:
         return "n/a (of none)"
-    low, high = found.bracket
+    low, high = estimate.bracket
     if high is None:
         where = f"over {exact(low)} s"
     else:
         where = f"under {exact(high)} s" if low == 0 else f"between {exact(low)} and {exact(high)} s"
-    first, last = found.interval
+    first, last = estimate.interval
     within = f"{exact(first)} s and up" if last is None else f"{exact(first)} to {exact(last)} s"
     return f"{where} (95 % interval {within})"
 
 
 def recommendation(finding: MemoryFinding) -> str:
     """A line for the device profile, with its evidence as a comment; else n/a and the reason."""
-    found = finding.forgotten
-    if found is None:
+    forgotten_wait = finding.forgotten
+    if forgotten_wait is None:
         return f"n/a ({finding.why})"
-    wait, left = exact(found.wait_s), f"{found.left.count} of {found.left.total} pairs from there on did"
-    evidence = f"at {wait} s at most {percent(found.at_most, 0)} show memory (95 %); {left}"
+    wait, left = (
+        exact(forgotten_wait.wait_s),
+        f"{forgotten_wait.left.count} of {forgotten_wait.left.total} pairs from there on did",
+    )
+    evidence = f"at {wait} s at most {percent(forgotten_wait.at_most, 0)} show memory (95 %); {left}"
     return f"context_wait_s: {wait}  # {evidence}"
 
 
@@ -508,7 +511,7 @@ def _bar(level: WaitLevel) -> str:
 def _notes(finding: MemoryFinding) -> Iterator[str]:
     tellers = {point.teller for point in finding.points if point.shown is not None and point.teller is not None}
     if tellers:
-        yield f"  evidence           {' and '.join(_TELLERS[one] for one in Teller if one in tellers)}"
+        yield f"  evidence           {' and '.join(_TELLERS[teller] for teller in Teller if teller in tellers)}"
     if finding.levels:
         error_s = max((point.error_s for point in finding.points if point.shown is not None), default=0.0)
         yield f"  waits              resolved to 0.1 s; the end of an answer is known to ± {seconds(error_s)}"
@@ -519,9 +522,9 @@ def _notes(finding: MemoryFinding) -> Iterator[str]:
         yield f"  not reached        {exact(planned_s)} s was planned, {fixed(mean_s, 1)} s was waited"
 
 
-def blocks(found: Iterable[MemoryFinding], axis: str | None = None) -> list[str]:
+def blocks(findings: Iterable[MemoryFinding], axis: str | None = None) -> list[str]:
     """The blocks of all devices, separated by empty lines."""
     lines: list[str] = []
-    for one in found:
-        lines += [*([""] if lines else []), *block(one, axis)]
+    for finding in findings:
+        lines += [*([""] if lines else []), *block(finding, axis)]
     return lines

@@ -82,29 +82,29 @@ class DeviceSession:
         self.wake: DeviceWake = wake.snapshot().device(device) or DeviceWake(device)
         self.plays: tuple[Play, ...] = wake.plays(device)
         kinds = (TrialKind.QUERY, TrialKind.UNDERSTAND)
-        own = (one for one in progress.trials if one.trial.device == device and one.trial.kind in kinds)
-        self.queries = tuple(one for one in own if one.trial.recipe.wake_phrase is not None)
+        own = (query for query in progress.trials if query.trial.device == device and query.trial.kind in kinds)
+        self.queries = tuple(query for query in own if query.trial.recipe.wake_phrase is not None)
 
     def called(self, condition: CallCondition | None = None) -> Share:
         """Wake phrases that woke it: of wake trials and commands, and of queries at their first attempt."""
-        found = [
+        wakes = [
             play.reading.hit is not None
             for play in self.plays
             if play.kind is TrialKind.WAKE or (play.kind is TrialKind.COMMAND and _reports_wakes(play.target.reports))
             if condition in (None, condition_of(play.trial))
         ]
-        found += [
-            tested(one.counting)[0].outcome is not Outcome.NO_WAKE
-            for one in self.queries
-            if one.counting is not None and tested(one.counting) and _reports_wakes(one.trial.reports)
-            if condition in (None, condition_of(one.trial))
+        wakes += [
+            tested(query.counting)[0].outcome is not Outcome.NO_WAKE
+            for query in self.queries
+            if query.counting is not None and tested(query.counting) and _reports_wakes(query.trial.reports)
+            if condition in (None, condition_of(query.trial))
         ]
-        return Share(sum(found), len(found))
+        return Share(sum(wakes), len(wakes))
 
     def requests(self, condition: CallCondition | None = None) -> tuple[Share, int]:
         """Requests that arrived whole, of those known, and how many of these did not wake the device."""
-        asked = [one for one in self.queries if condition in (None, condition_of(one.trial))]
-        gaps = [gap for _, found in requests_asked(asked) for gap in found]
+        queries = [query for query in self.queries if condition in (None, condition_of(query.trial))]
+        gaps = [gap for _, device_gaps in requests_asked(queries) for gap in device_gaps]
         whole, unwoken = sum((gap.whole for gap in gaps), Share()), sum(gap.unwoken for gap in gaps)
         for play in self.plays:
             if (seen := play.request) is not None and condition in (None, condition_of(play.trial)):
@@ -114,17 +114,19 @@ class DeviceSession:
 
     def responses(self) -> Share:
         """Correct responses: effects that are right of those known, else requests that arrived whole."""
-        keys = [(one.trial.id, response.take, response.attempt) for one in self.queries if (response := one.response)]
+        keys = [
+            (query.trial.id, response.take, response.attempt) for query in self.queries if (response := query.response)
+        ]
         effects = right_of_known(self.progress.effects[key] for key in keys if key in self.progress.effects)
         return effects if effects.total else self.requests()[0]
 
     def first_sounds(self, condition: CallCondition) -> FirstSounds:
         times = [play.first_sound for play in self.plays if play.answers and condition_of(play.trial) is condition]
-        for one in self.queries:
-            take = one.counting
+        for query in self.queries:
+            take = query.counting
             verdict = take.deciding.verdict if take and take.deciding else None
-            heard = verdict is not None and verdict.outcome is not Outcome.NO_WAKE and one.trial.microphone
-            if heard and verdict is not None and condition_of(one.trial) is condition:
+            heard = verdict is not None and verdict.outcome is not Outcome.NO_WAKE and query.trial.microphone
+            if heard and verdict is not None and condition_of(query.trial) is condition:
                 times.append(verdict.first_sound)
         return FirstSounds.of(times)
 
@@ -182,8 +184,8 @@ def _sample(least: int) -> Callable[[DeviceSession], ClauseResult]:
         played = {condition: count for condition, count in counts.items() if count}
         if not played:
             return NOTHING
-        told = ", ".join(f"{condition}: {count}" for condition, count in played.items())
-        return ClauseResult(told, min(played.values()) >= least)
+        summary = ", ".join(f"{condition}: {count}" for condition, count in played.items())
+        return ClauseResult(summary, min(played.values()) >= least)
 
     return judge
 
@@ -201,15 +203,15 @@ def _pause(of: DeviceSession) -> ClauseResult:
 
 def _accepts(most: int | None, hours: float) -> Callable[[DeviceSession], ClauseResult]:
     def judge(of: DeviceSession) -> ClauseResult:
-        found = of.wake.after_review
-        if found.hours <= 0:
+        accepts = of.wake.after_review
+        if accepts.hours <= 0:
             return NOTHING
-        value = f"{found.count} in {numbers.exposure(found.hours)}"
+        value = f"{accepts.count} in {numbers.exposure(accepts.hours)}"
         if most is None:
             return ClauseResult(value)
-        if found.count > most:
+        if accepts.count > most:
             return ClauseResult(value, False)
-        whole = found.hours >= hours * (1 - 0.01)
+        whole = accepts.hours >= hours * (1 - 0.01)
         return ClauseResult(value if whole else f"{value}: needs {numbers.number(hours)} h", True if whole else None)
 
     return judge
@@ -232,10 +234,10 @@ def _yes(is_so: bool) -> str:
 
 def _places(least: int) -> Callable[[DeviceSession], ClauseResult]:
     def judge(of: DeviceSession) -> ClauseResult:
-        trials = [*(one.trial for one in of.queries), *(play.trial for play in of.plays)]
+        trials = [*(query.trial for query in of.queries), *(play.trial for play in of.plays)]
         named = [dict(trial.conditions) for trial in trials]
         axes = ("position", "distance_m", "angle_deg")
-        places = {tuple(found[axis] for axis in axes if axis in found) for found in named} - {()}
+        places = {tuple(conditions[axis] for axis in axes if axis in conditions) for conditions in named} - {()}
         shown = ", ".join(" ".join(place) for place in sorted(places)) or "one, unnamed"
         return ClauseResult(shown, len(places) >= least) if trials else NOTHING
 
@@ -257,12 +259,12 @@ def _recognised(condition: CallCondition) -> Callable[[DeviceSession], ClauseRes
 
 
 def _response_time(of: DeviceSession) -> ClauseResult:
-    found = of.first_sounds(CallCondition.SILENCE)
-    p95 = found.times.p95
+    first_sounds = of.first_sounds(CallCondition.SILENCE)
+    p95 = first_sounds.times.p95
     if p95 is None:
         return NOTHING
-    shortest, longest = (end_s < 0.5 for end_s in found.times.p95_between_s)
-    return ClauseResult(str(found), shortest if shortest == longest else None)
+    shortest, longest = (end_s < 0.5 for end_s in first_sounds.times.p95_between_s)
+    return ClauseResult(str(first_sounds), shortest if shortest == longest else None)
 
 
 def _phrases(of: DeviceSession) -> ClauseResult:
@@ -327,9 +329,9 @@ def clause_rows(scenario: Scenario, progress: Progress, wake: WakeFigures | None
     if scenario.procedure is None:
         return ()
     figures = wake or WakeFigures()
-    listening = [one.device for one in figures.snapshot().devices]
-    asked = [one.trial.device for one in progress.trials if one.trial.listening is None]
-    devices = dict.fromkeys([*listening, *asked])
+    listening = [device_wake.device for device_wake in figures.snapshot().devices]
+    query_devices = [query.trial.device for query in progress.trials if query.trial.listening is None]
+    devices = dict.fromkeys([*listening, *query_devices])
     sessions = [DeviceSession(device, scenario, progress, figures) for device in devices]
     clauses = CLAUSES[scenario.procedure.name]
-    return tuple(ClauseRow(one.device, clause, clause.judge(one)) for one in sessions for clause in clauses)
+    return tuple(ClauseRow(session.device, clause, clause.judge(session)) for session in sessions for clause in clauses)

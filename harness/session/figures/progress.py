@@ -114,35 +114,35 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     heard: list[HeardTrial] = []
     disturbed = Share()
     earlier_version = False
-    for one in trials:
+    for trial in trials:
         planned += 1
-        take = one.counting
+        take = trial.counting
         if take is None or take.outcome is None:
             continue
         outcomes[take.outcome] += 1
         ended = [attempt.verdict for attempt in take.attempts if attempt.verdict is not None]
         disturbed += Share(sum(bool(row.disturbed) for row in ended), len(ended))
-        if one.trial.memory is not None:  # two repeated queries would outweigh the scenario's own
+        if trial.trial.memory is not None:  # two repeated queries would outweigh the scenario's own
             continue
-        if (asked := heard_trial(one)) is not None:
-            heard.append(asked)
+        if (query := heard_trial(trial)) is not None:
+            heard.append(query)
         verdict = take.deciding.verdict if take.deciding else None
-        if take.outcome in DECIDED and one.trial.listening is None:
-            decided += one.trial.responds
-            answered += one.trial.responds and take.outcome.answered
-            by_words = not one.trial.until_understood
+        if take.outcome in DECIDED and trial.trial.listening is None:
+            decided += trial.trial.responds
+            answered += trial.trial.responds and take.outcome.answered
+            by_words = not trial.trial.until_understood
             assessed += by_words and take.recognition is not Recognition.NOT_ASSESSED
             if by_words and (needed := take.attempts_to_recognition) is not None:
                 attempts[needed] += 1
         if take.outcome.answered and verdict and verdict.latency is not None:
             latencies.append(verdict.latency)
-        if one.trial.microphone and one.trial.responds and take.outcome in _SOUNDING and verdict is not None:
+        if trial.trial.microphone and trial.trial.responds and take.outcome in _SOUNDING and verdict is not None:
             earlier_version |= verdict.first_sound is None and verdict.latency is not None
             sounds.append(verdict.first_sound)
         # A counted trial has a delay for each of its devices, kept in the wake statistics.
         if verdict and verdict.wake_delay is not None and take.outcome is not Outcome.COUNTED:
             delays.append(verdict.wake_delay)
-        if (response := one.response) is not None:
+        if (response := trial.response) is not None:
             to_judge += 1
             judged += any(row.status is JudgmentStatus.SUBMITTED for row in response.judgments)
     words = words_of(heard)
@@ -249,7 +249,7 @@ class Progress:
     @property
     def left(self) -> int:
         """Number of unfinished trials, with requested re-runs."""
-        return sum(one.outcome is None or one.rerun_asked for one in self.trials)
+        return sum(trial.outcome is None or trial.rerun_asked for trial in self.trials)
 
     @property
     def eta_s(self) -> float | None:
@@ -259,7 +259,7 @@ class Progress:
         return None if self.pace_s is None else self.pace_s * self.left
 
     def trial(self, trial_id: str) -> TrialProgress | None:
-        return next((one for one in self.trials if one.trial.id == trial_id), None)
+        return next((trial for trial in self.trials if trial.trial.id == trial_id), None)
 
 
 class SessionFigures:
@@ -318,7 +318,7 @@ class SessionFigures:
                 cycles = tuple((device, *both) for device, both in counts.items())
                 self._head = replace(self._head, power_cycles=cycles)
             case BenchChecked(check=check) as row:
-                counts_of = {one.check: one for one in self._head.bench_checks}
+                counts_of = {check_count.check: check_count for check_count in self._head.bench_checks}
                 counts_of[check] = counts_of.get(check, CheckCount(check)).and_(row)
                 self._head = replace(self._head, bench_checks=tuple(counts_of.values()))
             case FaultMet():
@@ -391,8 +391,8 @@ class SessionFigures:
 
     def _right_of(self, effects: Mapping[Key, EffectEvidence]) -> Share:
         """Of first responses to what the scenario checks."""
-        responses = [one.response for one in self._played.trials if one.trial.effect is not None]
-        keys = [(one.trial.id, one.take, one.attempt) for one in responses if one is not None]
+        responses = [trial.response for trial in self._played.trials if trial.trial.effect is not None]
+        keys = [(response.trial.id, response.take, response.attempt) for response in responses if response is not None]
         return right_of_known(effects[key] for key in keys if key in effects)
 
     def _take(self, row: Record) -> bool:
@@ -410,10 +410,10 @@ def normalisation_of(progress: Progress) -> str:
 
 def _known(boards: tuple[DeviceDescribed, ...], new: DeviceDescribed) -> tuple[DeviceDescribed, ...]:
     """Adds new identity data: fills gaps, and keeps contradictions as separate entries."""
-    before = next((one for one in reversed(boards) if one.source == new.source), None)
+    before = next((board for board in reversed(boards) if board.source == new.source), None)
     if before is None:
         return (*boards, new)
     merged = replace(new, firmware=new.firmware or before.firmware, serial=new.serial or before.serial)
     if before.firmware in ("", merged.firmware) and before.serial in ("", merged.serial):
-        return tuple(merged if one is before else one for one in boards)
+        return tuple(merged if board is before else board for board in boards)
     return (*boards, merged)

@@ -18,39 +18,45 @@ RequestsOfDevice = tuple[str, tuple[GapRequests, ...]]
 
 def requests_asked(trials: Iterable[TrialProgress]) -> tuple[RequestsOfDevice, ...]:
     """The queries of each device, in the order of the plan. Each counts once, by the first attempt that tests it."""
-    found: dict[str, Counter[RequestSeen]] = {}
-    for one in trials:
-        trial, take = one.trial, one.counting
-        asked = trial.listening is None and trial.memory is None and not trial.talker
-        if not asked or trial.recipe.wake_phrase is None or take is None or take.outcome not in TESTED:
+    requests_by_device: dict[str, Counter[RequestSeen]] = {}
+    for progress in trials:
+        trial, take = progress.trial, progress.counting
+        is_query = trial.listening is None and trial.memory is None and not trial.talker
+        if not is_query or trial.recipe.wake_phrase is None or take is None or take.outcome not in TESTED:
             continue
         if attempts := tested(take):
-            found.setdefault(trial.device, Counter())[_seen(one, attempts[0])] += 1
-    return tuple((device, by_gap(requests)) for device, requests in found.items())
+            requests_by_device.setdefault(trial.device, Counter())[_seen(progress, attempts[0])] += 1
+    return tuple((device, by_gap(requests)) for device, requests in requests_by_device.items())
 
 
-def _seen(one: TrialProgress, attempt: AttemptProgress) -> RequestSeen:
+def _seen(trial: TrialProgress, attempt: AttemptProgress) -> RequestSeen:
     """By the device's transcript, else by its intents, or by what an operator made of its response."""
     verdict, counts = attempt.verdict, attempt.words
-    assert verdict is not None, one.trial.id  # an attempt that tests something has ended
-    gap_ms, woken = one.trial.recipe.gap_ms, verdict.outcome is not Outcome.NO_WAKE
+    assert verdict is not None, trial.trial.id  # an attempt that tests something has ended
+    gap_ms, woken = trial.trial.recipe.gap_ms, verdict.outcome is not Outcome.NO_WAKE
     if counts is not None and verdict.evidence is EvidenceSource.DEVICE:
         return RequestSeen(gap_ms, words_arrived(counts), by_response=False, woken=woken)
     arrived: bool | None = None
-    by_response = ObservationKind.TRANSCRIPT not in one.trial.reports
+    by_response = ObservationKind.TRANSCRIPT not in trial.trial.reports
     if verdict.understood is not None and verdict.understood.right is not None:
         arrived, by_response = verdict.understood.right, True
     elif verdict.recognition in (Recognition.YES, Recognition.NO):
         arrived, by_response = verdict.recognition is Recognition.YES, True
-    elif verdict.outcome in (Outcome.NO_WAKE, Outcome.NO_RESPONSE) and one.trial.evidence is not Evidence.NONE:
+    elif verdict.outcome in (Outcome.NO_WAKE, Outcome.NO_RESPONSE) and trial.trial.evidence is not Evidence.NONE:
         arrived = False  # silence is evidence only where another answer would have been judged
     return RequestSeen(gap_ms, arrived, by_response, woken)
 
 
-def requests_of_session(asked: Sequence[RequestsOfDevice], wake: WakeProgress | None) -> tuple[RequestsOfDevice, ...]:
+def requests_of_session(
+    requests: Sequence[RequestsOfDevice], wake: WakeProgress | None
+) -> tuple[RequestsOfDevice, ...]:
     """Queries and commands of each device that has some, by their pause."""
-    queries = dict(asked)
-    commands = {one.device: one.requests for one in wake.devices if one.requests} if wake else {}
+    queries = dict(requests)
+    commands = (
+        {device_wake.device: device_wake.requests for device_wake in wake.devices if device_wake.requests}
+        if wake
+        else {}
+    )
     return tuple(
         (device, added(queries.get(device, ()), commands.get(device, ())))
         for device in dict.fromkeys((*queries, *commands))

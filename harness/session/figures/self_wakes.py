@@ -44,21 +44,21 @@ class SelfWakes:
 
     def take(self, row: Record) -> None:
         if isinstance(row, SessionStarted):
-            self._trials = {one.id: one for one in row.trials}
-            self._device_of = {one.connection: one.device for one in row.trials if one.connection}
+            self._trials = {trial.id: trial for trial in row.trials}
+            self._device_of = {trial.connection: trial.device for trial in row.trials if trial.connection}
         elif isinstance(row, ResponseFrozen) and row.trial_id in self._trials:
             speaker = self._trials[row.trial_id].device
             self._answers[speaker] += 1
-            woken = {one.source for one in self._latest if row.starts.at_s <= one.at.at_s <= row.ends.at_s}
+            woken = {wake.source for wake in self._latest if row.starts.at_s <= wake.at.at_s <= row.ends.at_s}
             for device in {self._device_of.get(source, source) for source in woken}:
                 self._woke[device, speaker] += 1
 
     def snapshot(self) -> tuple[AnswersHeard, ...]:
         """Each device with wake events, in the order of its first one; () without answers."""
-        found = []
+        answers = []
         total = self._answers.total()
         for device in self._reporting if total else ():
             own = Share(self._woke[device, device], self._answers[device])
-            all_of = sum(count for (one, _), count in self._woke.items() if one == device)
-            found.append(AnswersHeard(device, own, Share(all_of - own.count, total - own.total)))
-        return tuple(found)
+            all_of = sum(count for (listener, _), count in self._woke.items() if listener == device)
+            answers.append(AnswersHeard(device, own, Share(all_of - own.count, total - own.total)))
+        return tuple(answers)

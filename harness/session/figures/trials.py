@@ -112,7 +112,7 @@ class TakeProgress:
     cause: str = ""
 
     def attempt(self, number: int) -> AttemptProgress | None:
-        return next((one for one in self.attempts if one.attempt == number), None)
+        return next((attempt for attempt in self.attempts if attempt.attempt == number), None)
 
     @property
     def deciding(self) -> AttemptProgress | None:
@@ -128,9 +128,9 @@ class TakeProgress:
         if self.deciding is None or self.recognition is not Recognition.YES:
             return None
         tested = [
-            one
-            for one in self.attempts
-            if one.attempt < self.deciding.attempt and one.outcome is not Outcome.INTERRUPTED
+            attempt
+            for attempt in self.attempts
+            if attempt.attempt < self.deciding.attempt and attempt.outcome is not Outcome.INTERRUPTED
         ]
         return len(tested) + 1
 
@@ -199,8 +199,8 @@ class TrialProgress:
         """The last stored response, for display but not for judging."""
         for take in reversed(self.takes):
             for attempt in reversed(take.attempts):
-                if found := self.response_of(take, attempt):
-                    return found
+                if response := self.response_of(take, attempt):
+                    return response
         return None
 
     def response_of(self, take: TakeProgress, attempt: AttemptProgress) -> FirstResponse | None:
@@ -219,7 +219,9 @@ class TrialProgress:
             latency=attempt.verdict.latency if attempt.verdict else None,
             length=attempt.verdict.length if attempt.verdict else None,
             judgments=tuple(
-                one for one in self.judgments if one.clip_sha256 == clip.sha256 and one.attempt == attempt.attempt
+                judgment
+                for judgment in self.judgments
+                if judgment.clip_sha256 == clip.sha256 and judgment.attempt == attempt.attempt
             ),
         )
 
@@ -267,31 +269,31 @@ class SessionTrials:
                 self._trials = {trial.id: TrialProgress(trial) for trial in record.trials}
                 return True
             case JudgmentGiven(judgment=judgment) if not judgment.program:  # programs are kept apart from people
-                found = self._find(judgment.trial_id)
-                if found is None or judgment.id in self._judgment_ids:
+                trial = self._find(judgment.trial_id)
+                if trial is None or judgment.id in self._judgment_ids:
                     return False
                 self._judgment_ids.add(judgment.id)
                 rows = self._judgments.setdefault(judgment.trial_id, [])
                 rows.append(judgment)
-                self._trials[judgment.trial_id] = replace(found, judgments=in_force(rows))
+                self._trials[judgment.trial_id] = replace(trial, judgments=in_force(rows))
                 return True
             case _ if isinstance(record, TrialRow):
-                found = self._find(record.trial_id)
-                if found is not None:
-                    self._trials[record.trial_id] = self._changed(found, record)
-                return found is not None
+                trial = self._find(record.trial_id)
+                if trial is not None:
+                    self._trials[record.trial_id] = self._changed(trial, record)
+                return trial is not None
             case _:
                 return False
 
     def _find(self, trial_id: str) -> TrialProgress | None:
-        found = self._trials.get(trial_id)
-        self.unplaced += found is None and not trial_id.startswith(LIFE_CHECK)
-        return found
+        trial = self._trials.get(trial_id)
+        self.unplaced += trial is None and not trial_id.startswith(LIFE_CHECK)
+        return trial
 
     def _changed(self, trial: TrialProgress, row: TrialRow) -> TrialProgress:
         if isinstance(row, RerunAsked):
             return replace(trial, rerun_asked=True)
-        take = next((one for one in trial.takes if one.take == row.take), TakeProgress(row.take))
+        take = next((candidate for candidate in trial.takes if candidate.take == row.take), TakeProgress(row.take))
         match row:
             case TrialStarted():
                 return _with(trial.begun, take)
@@ -312,14 +314,14 @@ class SessionTrials:
                 attempt = replace(attempt, frozen=row)
             case ResponseTranscribed():
                 attempt = replace(attempt, transcribed=row)
-        others = tuple(one for one in take.attempts if one.attempt != attempt.attempt)
-        ordered = tuple(sorted((*others, attempt), key=lambda one: one.attempt))
+        others = tuple(other for other in take.attempts if other.attempt != attempt.attempt)
+        ordered = tuple(sorted((*others, attempt), key=lambda attempt: attempt.attempt))
         return _with(trial, replace(take, attempts=ordered))
 
 
 def _with(trial: TrialProgress, take: TakeProgress) -> TrialProgress:
-    others = tuple(one for one in trial.takes if one.take != take.take)
-    takes = tuple(sorted((*others, take), key=lambda one: one.take)) if others else (take,)
+    others = tuple(other for other in trial.takes if other.take != take.take)
+    takes = tuple(sorted((*others, take), key=lambda take: take.take)) if others else (take,)
     return TrialProgress(trial.trial, takes, trial.judgments, trial.rerun_asked)  # `replace` is slow
 
 
@@ -355,20 +357,20 @@ class HeardTrial:
 
 def tested(take: TakeProgress) -> list[AttemptProgress]:
     """The attempts that test the device: ended, and not interrupted."""
-    return [one for one in take.attempts if one.outcome not in (None, Outcome.INTERRUPTED)]
+    return [attempt for attempt in take.attempts if attempt.outcome not in (None, Outcome.INTERRUPTED)]
 
 
-def heard_trial(one: TrialProgress) -> HeardTrial | None:
+def heard_trial(trial: TrialProgress) -> HeardTrial | None:
     """Of a query, by its latest finished take; None when that says nothing of the device, and for other kinds."""
-    take = one.counting
-    asked = one.trial.listening is None and one.trial.memory is None and _tells_words(one.trial)
-    if take is None or take.outcome not in TESTED or not asked:
+    take = trial.counting
+    is_query = trial.trial.listening is None and trial.trial.memory is None and _tells_words(trial.trial)
+    if take is None or take.outcome not in TESTED or not is_query:
         return None
     attempts = tested(take)
     if not attempts:
         return None
     last = next((_said(attempt) for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
-    return HeardTrial(one.trial, one.trial.device, _said(attempts[0]), last)
+    return HeardTrial(trial.trial, trial.trial.device, _said(attempts[0]), last)
 
 
 def _tells_words(trial: Trial) -> bool:
@@ -381,14 +383,14 @@ def heard_commands(wake: WakeFigures) -> Iterator[HeardTrial]:
     for device in wake.snapshot().devices:
         for play in wake.plays(device.device):
             if play.transcribes:
-                said = SaidOfAttempt(play.row.attempt, None if play.reading.counts is None else play.reading.heard,
+                attempt = SaidOfAttempt(play.row.attempt, None if play.reading.counts is None else play.reading.heard,
                             play.reading.counts)  # fmt: skip
-                yield HeardTrial(play.trial, play.target.device, said, said)
+                yield HeardTrial(play.trial, play.target.device, attempt, attempt)
 
 
 def heard_in(trials: Iterable[TrialProgress], wake: WakeFigures | None = None) -> tuple[HeardTrial, ...]:
     """Of a session: its queries, then its commands, each in the order of the plan."""
-    queries = (found for one in trials if (found := heard_trial(one)) is not None)
+    queries = (query for trial in trials if (query := heard_trial(trial)) is not None)
     return (*queries, *(heard_commands(wake) if wake else ()))
 
 
@@ -402,29 +404,31 @@ class HeardWords:
 
 def words_of(trials: Iterable[HeardTrial]) -> HeardWords:
     """The words of all of them, added up."""
-    found = list(trials)
+    heard_trials = list(trials)
     return HeardWords(
-        _words((one.trial.query_id, one.first) for one in found),
-        _words((one.trial.query_id, one.final) for one in found if one.final is not None),
+        _words((heard.trial.query_id, heard.first) for heard in heard_trials),
+        _words((heard.trial.query_id, heard.final) for heard in heard_trials if heard.final is not None),
     )
 
 
 def _words(attempts: Iterable[tuple[str, SaidOfAttempt]]) -> WordsHeard:
     from harness.transcripts.recognition import WordsHeard
 
-    found = list(attempts)
-    return WordsHeard.of(((query, said.counts) for query, said in found), sum(said.typed for _, said in found))
+    pairs = list(attempts)
+    return WordsHeard.of(
+        ((query, attempt.counts) for query, attempt in pairs), sum(attempt.typed for _, attempt in pairs)
+    )
 
 
 def by_group(trials: Iterable[HeardTrial], grouping: str) -> tuple[tuple[str, HeardWords], ...]:
     """Label → words, in the order in which labels first occur; "" for trials that have none."""
-    groups = gathered((group_of(one, grouping), one) for one in trials)
+    groups = gathered((group_of(heard, grouping), heard) for heard in trials)
     return tuple((label, words_of(group)) for label, group in groups.items())
 
 
-def group_of(one: HeardTrial, grouping: str) -> str:
+def group_of(heard: HeardTrial, grouping: str) -> str:
     """The label of a trial with one of its devices; see `label_of`."""
-    return label_of(one.trial, one.device, grouping)
+    return label_of(heard.trial, heard.device, grouping)
 
 
 def label_of(trial: Trial, device: str, grouping: str) -> str:
@@ -527,9 +531,9 @@ class FrameVerdict(NamedTuple):
 
 def frame_of(attempt: AttemptProgress) -> FrameVerdict:
     """Recognition by evidence. Silence is "no"."""
-    told = attempt.verdict.understood if attempt.verdict else None
-    if told is not None and told.right is not None:
-        return FrameVerdict(told.right, told.intents_right)
+    frame = attempt.verdict.understood if attempt.verdict else None
+    if frame is not None and frame.right is not None:
+        return FrameVerdict(frame.right, frame.intents_right)
     return FrameVerdict(False, False) if attempt.outcome in _SILENT else FrameVerdict(None, None)
 
 
@@ -539,9 +543,9 @@ def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
     first: list[FrameVerdict] = []
     needed: Counter[int] = Counter()
     unknown = 0
-    for one in trials:
-        take = one.counting
-        if one.trial.expects is None or take is None or take.outcome not in DECIDED or take.deciding is None:
+    for trial in trials:
+        take = trial.counting
+        if trial.trial.expects is None or take is None or take.outcome not in DECIDED or take.deciding is None:
             continue
         attempts = tested(take)
         frames = [frame_of(attempt) for attempt in attempts]
@@ -549,19 +553,19 @@ def understood_of(trials: Iterable[TrialProgress]) -> UnderstoodFigures:
         unknown += last.right is None
         deciding.append(last)
         first.extend(frames[:1])
-        at = next((number for number, found in enumerate(frames, start=1) if found.right), None)
+        at = next((number for number, frame in enumerate(frames, start=1) if frame.right), None)
         if at is not None and last.right is not None:
             needed[at] += 1
     return UnderstoodFigures(
-        right=_share(found.right for found in deciding),
-        intents=_share(found.intents for found in deciding),
-        first_right=_share(found.right for found in first),
-        first_intents=_share(found.intents for found in first),
+        right=_share(frame.right for frame in deciding),
+        intents=_share(frame.intents for frame in deciding),
+        first_right=_share(frame.right for frame in first),
+        first_intents=_share(frame.intents for frame in first),
         attempts=tuple(sorted(needed.items())),
         unknown=unknown,
     )
 
 
-def _share(found: Iterable[bool | None]) -> Share:
-    known = [one for one in found if one is not None]
+def _share(verdicts: Iterable[bool | None]) -> Share:
+    known = [verdict for verdict in verdicts if verdict is not None]
     return Share(sum(known), len(known))

@@ -209,10 +209,10 @@ class SqliteLog:
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            found = self._connection.execute("SELECT 1 FROM entries WHERE seq = ?", (last.seq,)).fetchone()
+            row = self._connection.execute("SELECT 1 FROM entries WHERE seq = ?", (last.seq,)).fetchone()
         except sqlite3.Error:
             return False
-        return found is not None
+        return row is not None
 
     def _refuse(self, batch: list[_QueuedRow], error: LogError) -> None:
         for wanted in batch:
@@ -257,16 +257,16 @@ def take_up_rescue(session: SessionFolder) -> str:
         return ""
     with alone(session), disk_errors(f"{session.database} cannot be written"):
         open_for_writing(session.rescue).close()  # takes in what a killed run left in its write-ahead log
-        number, kept = 1, ""
+        number, remark = 1, ""
         while (aside := session.path / f"log.replaced-{number}.sqlite").exists():
             number += 1
         for ending in ("-shm", "-wal", ""):
             with contextlib.suppress(FileNotFoundError):
                 os.rename(f"{session.database}{ending}", f"{aside}{ending}")
-                kept = f"; the file in its place is kept as {aside.name}"
+                remark = f"; the file in its place is kept as {aside.name}"
         session.rescue.rename(session.database)
         sync_folder(session.path)
-    return f"{session.database.name} was deleted, moved or replaced in an earlier run. Its rows were rescued{kept}"
+    return f"{session.database.name} was deleted, moved or replaced in an earlier run. Its rows were rescued{remark}"
 
 
 @contextmanager

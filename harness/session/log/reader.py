@@ -64,8 +64,8 @@ class LogReader:
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, in order; LogError naming a row that cannot be read."""
         rows = texts(self._connection, self.folder.database, after_seq)
-        what = f"Reading rows of {self.folder.path.name}"
-        for row in tracked(rows, what, lambda: self.last_seq() - after_seq):
+        label = f"Reading rows of {self.folder.path.name}"
+        for row in tracked(rows, label, lambda: self.last_seq() - after_seq):
             yield entry_of(row, self.folder.database)
 
     def last_seq(self) -> int:
@@ -119,13 +119,17 @@ def check(folder: Path) -> LogFindings:
     clips = list(named_clips(entries))
     gone, silenced = removals(folder), redactions(folder)
     wrong = [
-        ClipFinding(seq, clip.name, what)
+        ClipFinding(seq, clip.name, problem)
         for seq, clip in tracked(clips, "Checking clips")
-        if (what := clip_damage(session.clips, _as_redacted(clip, silenced)))
+        if (problem := clip_damage(session.clips, _as_redacted(clip, silenced)))
     ]
     open_ = {clip.name for _, clip in clips if clip.name in silenced and not clip_damage(session.clips, clip)}
-    removed = [gone[one.name] for one in wrong if one.what == MISSING and one.name in gone]
-    wrong = [one for one in wrong if (one.what != MISSING or one.name not in gone) and one.name not in open_]
+    removed = [gone[finding.name] for finding in wrong if finding.what == MISSING and finding.name in gone]
+    wrong = [
+        finding
+        for finding in wrong
+        if (finding.what != MISSING or finding.name not in gone) and finding.name not in open_
+    ]
     damage += [f"row {finding.seq}: clip {finding.name} {finding.what}" for finding in wrong]
     of_files = [log]
     if session.judgments.exists():
@@ -135,14 +139,14 @@ def check(folder: Path) -> LogFindings:
         except LogError as error:
             damage.append(f"{session.judgments.name}{error.what.removeprefix(str(session.judgments))}")
         else:
-            foreign = [one for one in judged.entries if not isinstance(one.record, RatingRecord)]
-            wrong_place = [f"row {one.seq} ({one.record.kind}) has no place there" for one in foreign]
+            foreign = [entry for entry in judged.entries if not isinstance(entry.record, RatingRecord)]
+            wrong_place = [f"row {entry.seq} ({entry.record.kind}) has no place there" for entry in foreign]
             damage += [f"{session.judgments.name}: {line}" for line in (*judged.damage, *wrong_place)]
             of_files.append(judged)
     elif (seal := seal_of(session.judgments)).exists():
         damage.append(f"{session.judgments.name} is missing, and {seal.name} shows that there were judgments")
     remarks = [*notes(of_files), *_left_overs(folder, {clip.name for _, clip in clips})]
-    remarks += [*removal_lines(removed), *(f"clip {name} {one.what}" for name, one in silenced.items())]
+    remarks += [*removal_lines(removed), *(f"clip {name} {redaction.what}" for name, redaction in silenced.items())]
     remarks += [
         f"clip {name} still has the sound to be redacted: run harness admin redact again" for name in sorted(open_)
     ]
@@ -268,14 +272,14 @@ def _sha256(path: Path) -> str:
 
 
 def notes(files: list[_File]) -> Iterator[str]:
-    for one in files:
-        yield from (f"{one.name}: {note}" for note in one.notes)
+    for file in files:
+        yield from (f"{file.name}: {note}" for note in file.notes)
 
 
 def findings(files: list[_File], clips: int | None, damage: list[str], notes: list[str]) -> LogFindings:
-    ends = tuple((one.name, one.end) for one in files if one.end is not None)
-    sealed = all(one.sealed for one in files)
-    return LogFindings(sum(one.rows for one in files), clips, tuple(damage), tuple(notes), sealed, ends)
+    ends = tuple((file.name, file.end) for file in files if file.end is not None)
+    sealed = all(file.sealed for file in files)
+    return LogFindings(sum(file.rows for file in files), clips, tuple(damage), tuple(notes), sealed, ends)
 
 
 def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:
@@ -319,17 +323,17 @@ def removals(folder: Path) -> dict[str, str]:
 
     Empty when their file cannot be read, which `check` reports.
     """
-    found: dict[str, str] = {}
+    removal_by_clip: dict[str, str] = {}
     try:
         for entry in _beside(SessionFolder(folder), "'sounds_removed'"):
             if not isinstance(row := entry.record, SoundsRemoved):
                 continue  # `check` reports it
             day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
-            what = f"was removed on {day} by {plain_text(row.by, 80)} because: {plain_text(row.reason, 200)}"
-            found |= dict.fromkeys(row.clips, what)
+            removal = f"was removed on {day} by {plain_text(row.by, 80)} because: {plain_text(row.reason, 200)}"
+            removal_by_clip |= dict.fromkeys(row.clips, removal)
     except LogError:
         return {}
-    return found
+    return removal_by_clip
 
 
 @frozen
@@ -343,7 +347,7 @@ class Redaction:
 
 def redactions(folder: Path) -> dict[str, Redaction]:
     """Clips of which somebody made spans silent. Empty when their file cannot be read, which `check` reports."""
-    found: dict[str, Redaction] = {}
+    redaction_by_clip: dict[str, Redaction] = {}
     try:
         for entry in _beside(SessionFolder(folder), "'sound_redacted'"):
             if not isinstance(row := entry.record, SoundRedacted):
@@ -351,14 +355,14 @@ def redactions(folder: Path) -> dict[str, Redaction]:
             day = time.strftime("%Y-%m-%d", time.gmtime(entry.wall_s))
             spans = ", ".join(f"{exact(start_s)} to {exact(end_s)} s" for start_s, end_s in row.spans_s)
             who, why = plain_text(row.by, 80), plain_text(row.reason, 200)
-            what = f"was redacted ({spans}) on {day} by {who} because: {why}"
-            before = found.get(row.clip)
+            description = f"was redacted ({spans}) on {day} by {who} because: {why}"
+            before = redaction_by_clip.get(row.clip)
             spans_s = row.spans_s if before is None else (*before.spans_s, *row.spans_s)
-            told = what if before is None else f"{before.what}; it {what}"
-            found[row.clip] = Redaction(tuple(sorted({*spans_s})), row.sha256, told)
+            history = description if before is None else f"{before.what}; it {description}"
+            redaction_by_clip[row.clip] = Redaction(tuple(sorted({*spans_s})), row.sha256, history)
     except LogError:
         return {}
-    return found
+    return redaction_by_clip
 
 
 def _as_redacted(clip: Clip, redacted: Mapping[str, Redaction]) -> Clip:
@@ -368,13 +372,13 @@ def _as_redacted(clip: Clip, redacted: Mapping[str, Redaction]) -> Clip:
 
 def sound_changes(folder: Path) -> list[str]:
     """What people removed and redacted, a line each."""
-    redacted = [f"clip {plain_text(name, 80)} {one.what}" for name, one in redactions(folder).items()]
+    redacted = [f"clip {plain_text(name, 80)} {redaction.what}" for name, redaction in redactions(folder).items()]
     return [*removal_lines(removals(folder).values()), *redacted]
 
 
 def removal_lines(gone: Iterable[str]) -> list[str]:
     """One line for clips that went together. gone: values of `removals`."""
-    return [f"the sound of {counted(count, 'clip')} {what}" for what, count in Counter(gone).items()]
+    return [f"the sound of {counted(count, 'clip')} {removal}" for removal, count in Counter(gone).items()]
 
 
 def read_clip(folder: Path, clip: Clip) -> Waveform:

@@ -170,15 +170,15 @@ class BenchPart:
     def lost(self) -> bool:
         return bool(self._reasons)
 
-    def lose(self, what: str) -> None:
+    def lose(self, reason: str) -> None:
         """One more reason why it cannot be reached."""
         if not self.lost:
-            self.room.tell(LinkLost(self.id, Stamp(self.room.now_s()), what))
-        self._reasons.add(what)
+            self.room.tell(LinkLost(self.id, Stamp(self.room.now_s()), reason))
+        self._reasons.add(reason)
 
-    def mend(self, what: str) -> None:
+    def mend(self, reason: str) -> None:
         """That reason is gone."""
-        before, self._reasons = self.lost, self._reasons - {what}
+        before, self._reasons = self.lost, self._reasons - {reason}
         if before and not self.lost:
             self.room.tell(LinkBack(self.id, Stamp(self.room.now_s())))
 
@@ -233,9 +233,9 @@ class SimulatedLoudspeaker(BenchPart):
             device.silence(play_id, now_s)
         return True
 
-    def lose(self, what: str) -> None:
-        self.cut(what)
-        super().lose(what)
+    def lose(self, reason: str) -> None:
+        self.cut(reason)
+        super().lose(reason)
 
     def _begins(self, play_id: str, duration_s: float) -> None:
         if self._playing != play_id:
@@ -348,13 +348,13 @@ class Board(BenchPart):
             self._wakes("false", "")
         self._expect_false()
 
-    def drop(self, what: str, lasts_s: float) -> None:
+    def drop(self, reason: str, lasts_s: float) -> None:
         """Its link is lost for a time."""
         now_s = self.room.now_s()
-        self.lose(what)
+        self.lose(reason)
         gap = {"device": self.name, "from_s": now_s, "to_s": now_s + lasts_s, "why": "link"}
         self.room.truth.deaf.append(gap)
-        self.room.later(lasts_s, lambda: self.mend(what))
+        self.room.later(lasts_s, lambda: self.mend(reason))
 
     def killed(self) -> None:
         """The engine is no more."""
@@ -565,12 +565,12 @@ class Board(BenchPart):
 
     # Its words on their way
 
-    def _say(self, what: Callable[[], Observation], takes_s: float) -> None:
+    def _say(self, make_report: Callable[[], Observation], takes_s: float) -> None:
         """A report leaves now, and arrives later; what was on its way when a link went down is lost."""
         takes_s += self.late_s + self._reports.expovariate(1 / 0.01)
 
         def arrive() -> None:
             if not self.lost:
-                self.room.tell(what())
+                self.room.tell(make_report())
 
         self.room.later(takes_s, arrive)

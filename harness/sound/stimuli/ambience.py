@@ -165,9 +165,9 @@ def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samp
     chance = np.random.Generator(np.random.PCG64(ambience.seed))
     at = number = 0
     while at < count and ambience.sayings:
-        said = speak(ambience.sayings[number % len(ambience.sayings)])[: count - at]
-        whole[at : at + len(said)] = said
-        at += len(said) + round(chance.uniform(*PAUSES_S) * rate_hz)
+        speech = speak(ambience.sayings[number % len(ambience.sayings)])[: count - at]
+        whole[at : at + len(speech)] = speech
+        at += len(speech) + round(chance.uniform(*PAUSES_S) * rate_hz)
         number += 1
     return _faded(whole, rate_hz)
 

@@ -86,7 +86,7 @@ def _coded(samples: Samples, rate_hz: int, codec: str) -> Samples:
         low, high = _OPUS_KBITS
         more = {"compression_level": (high - float(kbits)) / (high - low)}
         container, subtype = "OGG", "OPUS"
-        coded_hz = next((one for one in _OPUS_RATES_HZ if one >= rate_hz), _OPUS_RATES_HZ[-1])
+        coded_hz = next((opus_hz for opus_hz in _OPUS_RATES_HZ if opus_hz >= rate_hz), _OPUS_RATES_HZ[-1])
     else:
         container, subtype, coded_hz = _CODECS[name]
     there = samples if coded_hz == rate_hz else soxr.resample(samples, rate_hz, coded_hz, quality="VHQ")

@@ -136,15 +136,15 @@ class RenderCache:
     def get(self, key: str) -> RenderedStimulus | None:
         """The stimulus under that key, checked against its hash; None if it is absent or damaged."""
         try:
-            found = json.loads(self._path(key, "json").read_text(encoding="utf-8"))
+            metadata = json.loads(self._path(key, "json").read_text(encoding="utf-8"))
             parts = tuple(
                 Part(Role(p["role"]), int(p["start_sample"]), int(p["end_sample"]), str(p["text"]))
-                for p in found["parts"]
+                for p in metadata["parts"]
             )
             samples, rate_hz = soundfile.read(self._path(key, "wav"), dtype="float32")
             waveform = Waveform(np.asarray(samples, dtype=np.float32), int(rate_hz))
-            if content_hash(key, waveform, parts) == found["sha256"]:
-                return RenderedStimulus(waveform, parts, found["sha256"])
+            if content_hash(key, waveform, parts) == metadata["sha256"]:
+                return RenderedStimulus(waveform, parts, metadata["sha256"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, soundfile.LibsndfileError) as error:
@@ -241,7 +241,7 @@ class Renderer:
 
     def _content(self, recipe: StimulusRecipe) -> str:
         """Everything that decides the samples, as canonical JSON. Files count by content, so a folder may move."""
-        spoken = any(isinstance(said, SpokenText) for said in (recipe.query, recipe.wake_phrase))
+        spoken = any(isinstance(utterance, SpokenText) for utterance in (recipe.query, recipe.wake_phrase))
         fields: dict[str, Any] = asdict(recipe)
         if not recipe.lead_in_s and not recipe.tail_s:  # so that queries keep their existing cache keys
             del fields["lead_in_s"], fields["tail_s"]
@@ -281,8 +281,8 @@ class Renderer:
                 fields[name]["path"] = content_sha256(fields[name]["path"])
         fields["voice"] = asdict(recipe.voice) if spoken else None
         if recipe.placement is not None:
-            for one in fields["placement"]["room"]["recorded"]:
-                one["path"] = content_sha256(one["path"])
+            for response in fields["placement"]["room"]["recorded"]:
+                response["path"] = content_sha256(response["path"])
             fields["placement"]["made_by"] = None if recipe.placement.room.box is None else rooms.made_by()
         fields["made_by"] = {
             "voice": self.voice(recipe.voice.engine).version() if spoken else None,
@@ -328,8 +328,8 @@ class Renderer:
             whole[at : at + len(samples)] += samples
         waveform, level_dbfs = Waveform(whole, rate), recipe.level_dbfs
         if recipe.as_recorded:
-            found = active_speech_level(waveform)
-            level_dbfs = found.level_dbfs if found else level_dbfs
+            active = active_speech_level(waveform)
+            level_dbfs = active.level_dbfs if active else level_dbfs
         else:
             waveform = at_level(waveform, level_dbfs, _label(recipe))
         # Checked before the noise, so that the advice fits what the user can change.
@@ -386,8 +386,8 @@ class Renderer:
             quiet = replace(quiet, voice=opening.voice)
 
         def said(text: str) -> RenderedStimulus:
-            asked = SpokenText(text) if text else phrase
-            return self.render(replace(quiet, query=asked, wake_phrase=phrase if text else None, as_recorded=False))
+            query = SpokenText(text) if text else phrase
+            return self.render(replace(quiet, query=query, wake_phrase=phrase if text else None, as_recorded=False))
 
         main, first = self.render(replace(recipe, opening=None)), said(opening.say)
         begins = first.parts[-1].end_sample + round(opening.pause_s * recipe.rate_hz) - main.parts[0].start_sample
@@ -395,17 +395,17 @@ class Renderer:
         placed = [(shift, first, Role.OPENING), (shift + begins, main, None)]
         if opening.then:
             placed.append((shift + begins + len(main.waveform.samples), said(opening.then), Role.CLOSING))
-        whole = np.zeros(max(at + len(one.waveform.samples) for at, one, _ in placed), dtype=np.float32)
+        whole = np.zeros(max(at + len(stimulus.waveform.samples) for at, stimulus, _ in placed), dtype=np.float32)
         parts: list[Part] = []
-        for at, one, role in placed:
-            whole[at : at + len(one.waveform.samples)] += one.waveform.samples
-            roles = {} if role is None else {Role.QUERY: Role.REQUEST, one.parts[0].role: role}
+        for at, stimulus, role in placed:
+            whole[at : at + len(stimulus.waveform.samples)] += stimulus.waveform.samples
+            roles = {} if role is None else {Role.QUERY: Role.REQUEST, stimulus.parts[0].role: role}
             parts += [
-                Part(roles.get(p.role, p.role), p.start_sample + at, p.end_sample + at, p.text) for p in one.parts
+                Part(roles.get(p.role, p.role), p.start_sample + at, p.end_sample + at, p.text) for p in stimulus.parts
             ]
         waveform = Waveform(whole, recipe.rate_hz)
         refuse_clipping(waveform, max(recipe.level_dbfs, opening.level_dbfs), f"{_label(recipe)} with its opening")
-        key = "|".join(one.sha256 for _, one, _ in placed)
+        key = "|".join(stimulus.sha256 for _, stimulus, _ in placed)
         return RenderedStimulus(waveform, tuple(parts), content_hash(key, waveform, tuple(parts)))
 
     def _ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:
@@ -424,10 +424,10 @@ class Renderer:
         ends_at: int | None = None
         match utterance:
             case SpokenText(text=text):
-                what, recorded = repr(text), False
+                label, recorded = repr(text), False
                 source = self.voice(recipe.voice.engine).speak(text, recipe.voice)
             case Recording(path=path, phrase_end_s=phrase_end_s):
-                what, recorded = path, True
+                label, recorded = path, True
                 source = read_recording(path)
                 if phrase_end_s is not None:
                     ends_at = round(phrase_end_s * recipe.rate_hz / recipe.channel.speed)
@@ -436,10 +436,10 @@ class Renderer:
         if as_it_is:  # another rate lifts the peaks of a recording at full scale a little beyond it
             sound = Waveform(np.clip(sound.samples, -FULL_SCALE, FULL_SCALE), sound.rate_hz)
         else:
-            sound = at_level(sound, recipe.level_dbfs, what)
+            sound = at_level(sound, recipe.level_dbfs, label)
         cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, whole=as_it_is)
         if cut is None:
-            raise InputError(f"{what} contains no speech", remedy="Use another recording or text")
+            raise InputError(f"{label} contains no speech", remedy="Use another recording or text")
         return cut
 
 
@@ -474,8 +474,8 @@ def _in_room(
     heard = Waveform(heard.samples[: max(len(waveform.samples), speech_ends + reverberation)], heard.rate_hz)
     if placement.room.level_at is LevelAt.DEVICE:
         heard = at_level(heard, level_dbfs, label)
-    elif (found := active_speech_level(heard)) is not None:
-        level_dbfs = found.level_dbfs
+    elif (active := active_speech_level(heard)) is not None:
+        level_dbfs = active.level_dbfs
     return heard, level_dbfs
 
 
@@ -486,8 +486,8 @@ def _noise_under(
     under = make_noise(noise, count, speech.rate_hz, noise.dbfs(level_dbfs), seed)
     if not noise.a_weighted:
         return under
-    said = Waveform(speech.samples[parts[0].start_sample : parts[-1].end_sample], speech.rate_hz)
-    like = a_weighting_of(said) if noise.level_dbfs is None else 0.0
+    active_speech = Waveform(speech.samples[parts[0].start_sample : parts[-1].end_sample], speech.rate_hz)
+    like = a_weighting_of(active_speech) if noise.level_dbfs is None else 0.0
     return amplify(under, like - a_weighting_of(under))
 
 

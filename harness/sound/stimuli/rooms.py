@@ -51,9 +51,9 @@ def made_by() -> str:
 
 
 def _pyroomacoustics() -> Any:
-    found = installed("pyroomacoustics", "pyroomacoustics, which simulates rooms,", "rooms")
-    found.constants.set("num_threads", 1)  # with more, the same room gives other samples
-    return found
+    module = installed("pyroomacoustics", "pyroomacoustics, which simulates rooms,", "rooms")
+    module.constants.set("num_threads", 1)  # with more, the same room gives other samples
+    return module
 
 
 def _response(placement: Placement, rate_hz: int) -> tuple[Samples, int]:
@@ -105,7 +105,7 @@ def _walls(size_m: tuple[float, float, float], rt60_s: float) -> tuple[float, in
         room.add_source([0.3 * size_m[0], 0.42 * size_m[1], 0.55 * size_m[2]])
         room.add_microphone_array(np.outer(size_m, (1.0, 1.0, 1.0)) * _EARS)
         room.compute_rir()
-        decays = [simulator.experimental.measure_rt60(one[0], FIT_HZ, decay_db=30) for one in room.rir]
+        decays = [simulator.experimental.measure_rt60(response[0], FIT_HZ, decay_db=30) for response in room.rir]
         found_s = float(np.mean(decays))
         if abs(found_s / rt60_s - 1) <= FIT_WITHIN:
             return float(absorption), int(order)

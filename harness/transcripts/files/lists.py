@@ -46,8 +46,8 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     header = ""
     for number, (line, row) in enumerate(CsvRows.of(text, problems, separator_of(path.name))):
         if len(row) != 2:
-            what = f"{len(row)} field{'s' * (len(row) != 1)}, where a row has 2"
-            problems.add(line, 1, what, _LIST_EXAMPLE)
+            problem = f"{len(row)} field{'s' * (len(row) != 1)}, where a row has 2"
+            problems.add(line, 1, problem, _LIST_EXAMPLE)
             continue
         audio, written = row[0].strip(), " ".join(row[1].split())
         if number == 0 and (header := _header(audio, written)):
@@ -56,8 +56,8 @@ def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
             problems.add(line, 1, "the row names no audio file", _LIST_EXAMPLE)
             continue
         if (known := first.setdefault(audio, line)) != line:
-            what = f"the audio file {shown(audio)} is there already, in line {known}"
-            problems.add(line, 1, what, "Remove one of the two rows")
+            problem = f"the audio file {shown(audio)} is there already, in line {known}"
+            problems.add(line, 1, problem, "Remove one of the two rows")
             continue
         by_suffix = header not in _SECOND_TEXT and written.lower().endswith(_TEXT_SUFFIX)
         if header in _SECOND_FILE or by_suffix:
@@ -77,11 +77,11 @@ _KALDI_EXAMPLE = "Begin each line with the id of the utterance: utt1 turn on the
 
 def read_kaldi(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
     """The transcripts of a file such as `text` of Kaldi, an id and its words in each line; InputProblems."""
-    found = UtteranceLines(str(path))
+    utterances = UtteranceLines(str(path))
     for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
         if fields := line.split():
-            found.add(number, fields[0], " ".join(fields[1:]), fields[0].lower())
-    return found.transcripts(encoding, _KALDI_EXAMPLE, may_be_empty=may_be_empty)
+            utterances.add(number, fields[0], " ".join(fields[1:]), fields[0].lower())
+    return utterances.transcripts(encoding, _KALDI_EXAMPLE, may_be_empty=may_be_empty)
 
 
 _ID_KEYS = ("id", "utt_id", "utterance_id", "audio_filepath", "audio", "file")
@@ -97,7 +97,7 @@ def read_json_lines(
 
     heard: see read_transcripts.
     """
-    found = UtteranceLines(str(path))
+    utterances = UtteranceLines(str(path))
     of_text = (*_HYPOTHESIS_KEYS, *_REFERENCE_KEYS) if heard else _REFERENCE_KEYS
     for number, line in enumerate(read_text(path, encoding, may_be_empty=may_be_empty).split("\n"), 1):
         if not line.strip():
@@ -105,7 +105,7 @@ def read_json_lines(
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            found.problems.add(number, 1, f"not JSON: {error}", _OBJECT_EXAMPLE)
+            utterances.problems.add(number, 1, f"not JSON: {error}", _OBJECT_EXAMPLE)
             continue
         written: list[str] = []
         for keys in (_ID_KEYS, of_text):
@@ -113,12 +113,14 @@ def read_json_lines(
             if isinstance(value, str | int):
                 written.append(str(value))
             else:
-                what = "a key of these with a text is missing: " + ", ".join(keys)
-                found.problems.add(number, 1, what if isinstance(row, dict) else "not an object", _OBJECT_EXAMPLE)
+                problem = "a key of these with a text is missing: " + ", ".join(keys)
+                utterances.problems.add(
+                    number, 1, problem if isinstance(row, dict) else "not an object", _OBJECT_EXAMPLE
+                )
                 break
         if len(written) == 2:
-            found.add(number, written[0], _squeezed(written[1]), written[0].lower())
-    return found.transcripts(encoding, _OBJECT_EXAMPLE, may_be_empty=may_be_empty)
+            utterances.add(number, written[0], _squeezed(written[1]), written[0].lower())
+    return utterances.transcripts(encoding, _OBJECT_EXAMPLE, may_be_empty=may_be_empty)
 
 
 def is_header(row: list[str]) -> bool:
@@ -150,10 +152,10 @@ def _text_of(written: str, path: Path, encoding: str | None, problems: Problems,
         if error.what == "the file is empty":
             return ""
         wrong = (error,)
-    for one in wrong:
+    for problem in wrong:
         remedy = f"A second field that ends in {_TEXT_SUFFIX} names a file of the text, unless a header says audio,text"
-        of_name = one.what.startswith(("there is no", "the file cannot be read"))
-        problems.add(line, 1, f"{one.place}: {one.what}", remedy if of_name else one.remedy)
+        of_name = problem.what.startswith(("there is no", "the file cannot be read"))
+        problems.add(line, 1, f"{problem.place}: {problem.what}", remedy if of_name else problem.remedy)
     return ""
 
 
@@ -178,28 +180,30 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
     problems.refuse()
     at = header.index(ID)
     ids: list[str] = []
-    kept: list[list[str]] = []
+    table_rows: list[list[str]] = []
     first: dict[str, int] = {}
     for line, row in rows:
         if len(row) != len(header):
-            what = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {len(header)}"
-            problems.add(line, 1, what, "Write one for each column, empty for none; put a field with commas in quotes")
+            problem = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {len(header)}"
+            problems.add(
+                line, 1, problem, "Write one for each column, empty for none; put a field with commas in quotes"
+            )
             continue
         id_ = row[at].strip()
         if not id_:
             problems.add(line, 1, "the row has no id", _GROUPS_EXAMPLE)
             continue
         if (known := first.setdefault(id_ if case_counts else id_.lower(), line)) != line:
-            what = f"the id {shown(id_)} is there already, in line {known}"
+            problem = f"the id {shown(id_)} is there already, in line {known}"
             remedy = "Remove one of the two rows" + ("" if case_counts else "; ids that differ in case only are one")
-            problems.add(line, 1, what, remedy)
+            problems.add(line, 1, problem, remedy)
             continue
         ids.append(id_)
-        kept.append(row)
+        table_rows.append(row)
     if not first:
         problems.add(0, 0, "the list has no rows below its header", _GROUPS_EXAMPLE)
     problems.refuse()
-    columns = [column for column in zip(header, zip(*kept, strict=True), strict=True) if column[0] != ID]
+    columns = [column for column in zip(header, zip(*table_rows, strict=True), strict=True) if column[0] != ID]
     return Groupings(str(path), tuple(ids), tuple(ColumnGrouping(name, _labels(fields)) for name, fields in columns))
 
 
@@ -221,7 +225,7 @@ def read_labels(
         return None
     titles = _titles(segments)
     declared_order = tuple(titles.values())
-    categories = [found[2] or found[1] for line in text.split("\n") if (found := _CATEGORY.fullmatch(line))]
+    categories = [match[2] or match[1] for line in text.split("\n") if (match := _CATEGORY.fullmatch(line))]
     places = max(map(len, labels.values()))
     groupings: list[ColumnGrouping] = []
     for place in range(places):
@@ -230,7 +234,7 @@ def read_labels(
         order = tuple(title for title in declared_order if title and title in set(labelled))
         name = categories[place] if place < len(categories) else ""
         groupings.append(
-            ColumnGrouping(_name(name, place, {*taken, *(one.name for one in groupings)}), labelled, order)
+            ColumnGrouping(_name(name, place, {*taken, *(grouping.name for grouping in groupings)}), labelled, order)
         )
     return Groupings(references.file, references.ids, tuple(groupings))
 
@@ -239,32 +243,32 @@ def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
     """InputError when not one id of a list is one of the references: it is of other utterances."""
     known = {id_.lower() for id_ in references.ids}
     if not any(id_.lower() in known for id_ in groups.ids):
-        what = f"no id of this list is one of the references: its first is {shown(groups.ids[0])}"
+        problem = f"no id of this list is one of the references: its first is {shown(groups.ids[0])}"
         remedy = f"Write ids as {references.file} does, such as {shown(references.ids[0])}"
-        raise InputError(what, place=Place(groups.file), remedy=remedy)
+        raise InputError(problem, place=Place(groups.file), remedy=remedy)
 
 
 def _titles(segments: Segments) -> dict[str, str]:
     """The title of each declared label, by its id in small letters; a title that is taken has the id behind it."""
-    found: dict[str, str] = {"": ""}
+    titles: dict[str, str] = {"": ""}
     for id_, declared in segments.labels:
         title = _squeezed(declared.replace("//", " ")) or id_
-        found.setdefault(id_.lower(), f"{title} ({id_})" if title in found.values() else title)
-    return found
+        titles.setdefault(id_.lower(), f"{title} ({id_})" if title in titles.values() else title)
+    return titles
 
 
 def _name(declared: str, place: int, taken: Collection[str]) -> str:
     name = _squeezed(declared)
     # A category is often declared by its number alone.
-    found = name if name and not name.isdigit() else f"label {place + 1}"
-    return f"{found} (label {place + 1})" if found in taken else found
+    title = name if name and not name.isdigit() else f"label {place + 1}"
+    return f"{title} (label {place + 1})" if title in taken else title
 
 
 def _check_header(header: list[str], line: int, problems: Problems) -> None:
     if ID not in header:
         near = next((name for name in header if name.lower() == ID), None)
-        what = f"the header has no column {ID}" + (f", but {near}: case counts" if near else "")
-        problems.add(line, 1, what, _GROUPS_EXAMPLE)
+        problem = f"the header has no column {ID}" + (f", but {near}: case counts" if near else "")
+        problems.add(line, 1, problem, _GROUPS_EXAMPLE)
         return
     if len(header) == 1:
         problems.add(line, 1, f"the header has the column {ID} alone", _GROUPS_EXAMPLE)

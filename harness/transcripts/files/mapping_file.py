@@ -140,10 +140,10 @@ class _Reader:
 
     def _section(self, number: int, expression: str) -> None:
         try:
-            self._applies = any(re.search(expression.lower(), one) for one in self._inputs if one)
+            self._applies = any(re.search(expression.lower(), name) for name in self._inputs if name)
         except re.error as error:
-            what = f"{shown(expression)} is not a regular expression: {error}"
-            self._problems.add(number, 1, what, 'Write a format, such as "ctm"')
+            problem = f"{shown(expression)} is not a regular expression: {error}"
+            self._problems.add(number, 1, problem, 'Write a format, such as "ctm"')
 
     def _setting(self, number: int, line: str) -> None:
         """As rfilter1: the value is in quotes, and the keyword is anywhere in the line."""
@@ -152,8 +152,8 @@ class _Reader:
         keywords, value = line[: setting.start(1)].upper(), setting[1]
         holds = value.upper() in _TRUE
         if "COPY_NO_HIT" in keywords and not holds:
-            what = f"copy_no_hit = '{shown(value)}' would drop all words without a rule"
-            self._problems.add(number, 1, what, "Write * copy_no_hit = 'T'")
+            problem = f"copy_no_hit = '{shown(value)}' would drop all words without a rule"
+            self._problems.add(number, 1, problem, "Write * copy_no_hit = 'T'")
         elif "CASE_SENSITIVE" in keywords:
             self._case_counts = holds
         elif "NAME" in keywords:

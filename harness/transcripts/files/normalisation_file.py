@@ -39,7 +39,13 @@ class NormalisationKeys(Keys):
     normalisation: Id = Field(description="Name of the list; shown with every result.")
     base: Annotated[Normalisation, word(Normalisation, Normalisation.EXPANDED_SNOR)] = Field(
         description="What comes first: verbatim, plain, spoken or snor.",
-        json_schema_extra={"enum": [one.value for one in Normalisation if one is not Normalisation.EXPANDED_SNOR]},
+        json_schema_extra={
+            "enum": [
+                normalisation.value
+                for normalisation in Normalisation
+                if normalisation is not Normalisation.EXPANDED_SNOR
+            ]
+        },
     )
     same: list[Pair] = Field(
         min_length=1,
@@ -50,30 +56,30 @@ class NormalisationKeys(Keys):
 
 def load_normalisation(path: Path) -> Rewriting:
     """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is not YAML."""
-    keys, found = read_keys(path, FileKind.NORMALISATION, NormalisationKeys)
-    pairs = _pairs(keys, found)
-    found.refuse()
+    keys, findings = read_keys(path, FileKind.NORMALISATION, NormalisationKeys)
+    pairs = _pairs(keys, findings)
+    findings.refuse()
     return Rewriting(keys.normalisation, keys.base, pairs)
 
 
-def _pairs(keys: NormalisationKeys, found: Findings) -> tuple[tuple[Words, Words], ...]:
+def _pairs(keys: NormalisationKeys, findings: Findings) -> tuple[tuple[Words, Words], ...]:
     pairs: dict[Words, Words] = {}
     first: dict[Words, int] = {}
     for number, (left, right) in enumerate(keys.same):
         at = ("same", number)
-        words, meant = (_words(text, keys.base, (*at, side), found) for side, text in enumerate((left, right)))
+        words, meant = (_words(text, keys.base, (*at, side), findings) for side, text in enumerate((left, right)))
         if words is None or meant is None or _is_known(left, right, keys.base):
             continue
         if not words:
-            what = f"nothing is left of {left!r} in {keys.base.value}"
-            found.add((*at, 0), what, "Write words that the base keeps")
+            problem = f"nothing is left of {left!r} in {keys.base.value}"
+            findings.add((*at, 0), problem, "Write words that the base keeps")
         elif words in first:
-            line = found.place(("same", first[words])).line
-            what = f"{left!r} is there already, in line {line}"
-            found.add((*at, 0), what, "Remove one of the two")
+            line = findings.place(("same", first[words])).line
+            problem = f"{left!r} is there already, in line {line}"
+            findings.add((*at, 0), problem, "Remove one of the two")
         elif words == meant:
-            what = f"{left!r} and {right!r} are the same in {keys.base.value}"
-            found.add(at, what, "Remove the pair")
+            problem = f"{left!r} and {right!r} are the same in {keys.base.value}"
+            findings.add(at, problem, "Remove the pair")
         else:
             first[words] = number
             pairs[words] = meant
@@ -87,9 +93,9 @@ def _is_known(left: str, right: str, base: Normalisation) -> bool:
     return normalise(left, Normalisation.PLAIN) not in ((), normalise(right, Normalisation.PLAIN))
 
 
-def _words(text: str, base: Normalisation, at: tuple[str | int, ...], found: Findings) -> Words | None:
+def _words(text: str, base: Normalisation, at: tuple[str | int, ...], findings: Findings) -> Words | None:
     try:
         return normalise(text, base)
     except InputError as error:
-        found.add(at, f"{text!r} cannot be read as {base.value}: {error.what}", error.remedy)
+        findings.add(at, f"{text!r} cannot be read as {base.value}: {error.what}", error.remedy)
         return None

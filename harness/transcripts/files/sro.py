@@ -110,29 +110,29 @@ def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     content = read_bytes(path)
     if not may_be_empty and (not content or content.isspace()):
         raise empty(path)
-    found = UtteranceLines(str(path))
+    utterances = UtteranceLines(str(path))
     try:
         for block in line_blocks(io.BytesIO(content).read, str(path), codec):
             if block.cut:
-                found.problems.take(too_long(Place(str(path), block.first)))
+                utterances.problems.take(too_long(Place(str(path), block.first)))
                 continue
             for number, line in enumerate(block.lines, block.first):
-                _take(found, number, line, codec if block.faulty else None)
+                _take(utterances, number, line, codec if block.faulty else None)
     except InputError as error:  # the encoding cannot go on
-        found.problems.take(error)
-    return found.transcripts(encoding, _EXAMPLE, may_be_empty=may_be_empty)
+        utterances.problems.take(error)
+    return utterances.transcripts(encoding, _EXAMPLE, may_be_empty=may_be_empty)
 
 
-def _take(found: UtteranceLines, number: int, line: str, codec: str | None) -> None:
+def _take(utterances: UtteranceLines, number: int, line: str, codec: str | None) -> None:
     """Takes a line. codec: None unless it may hold anything but text."""
-    if codec is not None and (fault := fault_in(line, Place(found.problems.file, number), codec)):
-        found.problems.take(fault)
+    if codec is not None and (fault := fault_in(line, Place(utterances.problems.file, number), codec)):
+        utterances.problems.take(fault)
     elif not is_comment(line):
         text, id_ = split_id(line)
         if id_:
-            found.add(number, id_, text, id_.upper(), len(text) + 1)
+            utterances.add(number, id_, text, id_.upper(), len(text) + 1)
         elif bare := line.rstrip():
-            _note_no_id(found.problems, number, bare)
+            _note_no_id(utterances.problems, number, bare)
 
 
 def _note_no_id(problems: Problems, number: int, bare: str) -> None:
@@ -140,8 +140,10 @@ def _note_no_id(problems: Problems, number: int, bare: str) -> None:
     if start < 0:
         problems.add(number, len(bare) + 1, "the line has no id", _EXAMPLE)
     else:
-        what = f"the line has no id: {shown(bare[start:])} is an edit cue, or not one token of two or more characters"
-        problems.add(number, start + 1, what, _EXAMPLE)
+        problem = (
+            f"the line has no id: {shown(bare[start:])} is an edit cue, or not one token of two or more characters"
+        )
+        problems.add(number, start + 1, problem, _EXAMPLE)
 
 
 LONGEST_ID_SHOWN = 60
@@ -180,13 +182,13 @@ def converted_blocks(
             numbers, lines, problems = _converted(block, file, form, encoding, place_edits, commented=commented)
             if seen is not None:
                 lines, repetitions = _told_apart(numbers, lines, block, file, seen)
-                problems = sorted([*problems, *repetitions], key=lambda one: one.place.line if one.place else 0)
+                problems = sorted([*problems, *repetitions], key=lambda fault: fault.place.line if fault.place else 0)
             yield ConvertedBlock(lines, problems, commented)
     except InputError as error:
         yield ConvertedBlock([], [error])
     except OSError as error:
-        what = f"the file cannot be read: {error.strerror or error}"
-        yield ConvertedBlock([], [InputError(what, place=Place(file), remedy="Check the path and its permissions")])
+        problem = f"the file cannot be read: {error.strerror or error}"
+        yield ConvertedBlock([], [InputError(problem, place=Place(file), remedy="Check the path and its permissions")])
 
 
 def _converted(
@@ -195,8 +197,8 @@ def _converted(
     """The numbers of the lines that could be converted, the lines, and the problems of the others."""
     if not (block.faulty or commented):
         try:
-            said = [convert(line, form, place_edits=place_edits) for line in block.lines]
-            return range(block.first, block.first + len(said)), said, []
+            texts = [convert(line, form, place_edits=place_edits) for line in block.lines]
+            return range(block.first, block.first + len(texts)), texts, []
         except InputError:
             pass  # which line it was, and how many more there are, is reported below
     numbers: list[int] = []
@@ -237,5 +239,5 @@ def _told_apart(
 
 def _repetition(id_: str, where: str, place: Place) -> InputError:
     shown = id_ if len(id_) <= LONGEST_ID_SHOWN else f"{id_[:LONGEST_ID_SHOWN]}…"
-    what = f"the id {shown} is there already, {f'at {where}' if where else 'on an earlier line'}"
-    return InputError(what, place=place, remedy="Ids that differ in case only are one; give each line its own")
+    problem = f"the id {shown} is there already, {f'at {where}' if where else 'on an earlier line'}"
+    return InputError(problem, place=place, remedy="Ids that differ in case only are one; give each line its own")

@@ -30,7 +30,7 @@ def filled_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def column_of(line: str, field: int) -> int:
     """Where a field of a line begins, from 1; behind the line's end when it has fewer fields."""
-    starts = [found.start() + 1 for found in _FIELD.finditer(line)]
+    starts = [match.start() + 1 for match in _FIELD.finditer(line)]
     return starts[field] if field < len(starts) else len(line.rstrip()) + 1
 
 
@@ -42,11 +42,11 @@ def seconds(written: str) -> float | None:
     return value if abs(value) < float("inf") else None
 
 
-def checked_time(problems: Problems, number: int, line: str, field: int, what: str, written: str) -> float | None:
+def checked_time(problems: Problems, number: int, line: str, field: int, label: str, written: str) -> float | None:
     """As `seconds`; notes a field that is not a time."""
     value = seconds(written)
     if value is None:
-        problems.add(number, column_of(line, field), f"{what} {shown(written)} is not a number of seconds", _SECONDS)
+        problems.add(number, column_of(line, field), f"{label} {shown(written)} is not a number of seconds", _SECONDS)
     return value
 
 
@@ -55,14 +55,14 @@ Latest = dict[tuple[str, str], "TimedWord | Segment"]
 
 
 def refuse_disorder(
-    problems: Problems, latest: Latest, one: TimedWord | Segment, column: int, what: str, when: str
+    problems: Problems, latest: Latest, entry: TimedWord | Segment, column: int, noun: str, when: str
 ) -> None:
     """Notes a word or a segment that begins before the one before it."""
-    before = latest.get(place_of(one))
-    if before is not None and one.start_s < before.start_s:
-        remedy = f"Sort the {what}s of each file and channel by their {when}"
-        problems.add(one.line, column, f"the {what} begins before the one in line {before.line}", remedy)
-    latest[place_of(one)] = one
+    before = latest.get(place_of(entry))
+    if before is not None and entry.start_s < before.start_s:
+        remedy = f"Sort the {noun}s of each file and channel by their {when}"
+        problems.add(entry.line, column, f"the {noun} begins before the one in line {before.line}", remedy)
+    latest[place_of(entry)] = entry
 
 
 _CTM_EXAMPLE = "Write file, channel, start, duration, word and, if there is one, confidence: f1 A 0.10 0.25 hello 0.98"
@@ -118,8 +118,8 @@ class _CtmReader:
 
     def _word(self, number: int, line: str, fields: list[str]) -> TimedWord | None:
         if not 5 <= len(fields) <= 8:
-            what = f"{len(fields)} fields, where a line has 5 to 8"
-            self._problems.add(number, column_of(line, min(len(fields), 8)), what, _CTM_EXAMPLE)
+            problem = f"{len(fields)} fields, where a line has 5 to 8"
+            self._problems.add(number, column_of(line, min(len(fields), 8)), problem, _CTM_EXAMPLE)
             return None
         start_s = checked_time(self._problems, number, line, 2, "the start", fields[2])
         duration_s = checked_time(self._problems, number, line, 3, "the duration", fields[3])
@@ -127,12 +127,12 @@ class _CtmReader:
         if len(fields) > 5 and fields[5].upper() != _NO_CONFIDENCE:
             confidence = seconds(fields[5])
             if confidence is None:
-                what = f"the confidence {shown(fields[5])} is not a number"
-                self._problems.add(number, column_of(line, 5), what, "Write a number or NA, or leave it out")
+                problem = f"the confidence {shown(fields[5])} is not a number"
+                self._problems.add(number, column_of(line, 5), problem, "Write a number or NA, or leave it out")
         kind = fields[6].lower() if len(fields) > 6 else _LEXICAL
         if kind not in _TYPES and (len(fields) == 8 or seconds(kind) is None):
-            what = f"the type {shown(fields[6])} is not one of {', '.join(_TYPES)}"
-            self._problems.add(number, column_of(line, 6), what, "Write the type before the speaker")
+            problem = f"the type {shown(fields[6])} is not one of {', '.join(_TYPES)}"
+            self._problems.add(number, column_of(line, 6), problem, "Write the type before the speaker")
         if start_s is None or duration_s is None:
             return None
         is_scored = kind == _LEXICAL or kind not in _TYPES
@@ -155,9 +155,9 @@ class _CtmReader:
         if fields[2] != _NO_TIME or fields[3] != _NO_TIME:
             self._problems.add(number, column_of(line, 2), f"{mark} has no times", f"Write f1 A * * {mark}")
         if (mark == _BEGIN) != (self._open is None):
-            what = "alternatives within alternatives" if mark == _BEGIN else f"{mark} without {_BEGIN}"
+            problem = "alternatives within alternatives" if mark == _BEGIN else f"{mark} without {_BEGIN}"
             remedy = f"Write {_BEGIN}, {_OR} between the alternatives, and {_END}"
-            self._problems.add(number, column_of(line, 4), what, remedy)
+            self._problems.add(number, column_of(line, 4), problem, remedy)
             return
         if mark == _BEGIN:
             self._open = TimedWord(fields[0], fields[1], math.nan, 0.0, "", None, number)
@@ -170,20 +170,24 @@ class _CtmReader:
     def _close(self) -> None:
         opened, self._open = self._open, None
         assert opened is not None  # _mark has refused an end without it
-        scored = [[word for word in one if word.is_scored] for one in self._alternatives]
-        spoken = [word for one in scored for word in one]
+        scored = [[word for word in alternative if word.is_scored] for alternative in self._alternatives]
+        spoken = [word for alternative in scored for word in alternative]
         if any(self._alternatives) and not spoken:
-            self._words += [word for one in self._alternatives for word in one]  # none of them is scored
+            self._words += [
+                word for alternative in self._alternatives for word in alternative
+            ]  # none of them is scored
             return
         if len(self._alternatives) < 2 or not spoken:
-            what = "alternatives without a word" if not spoken else "a single alternative"
-            self._problems.add(opened.line, 1, what, f"Write two or more with {_OR} between them")
+            problem = "alternatives without a word" if not spoken else "a single alternative"
+            self._problems.add(opened.line, 1, problem, f"Write two or more with {_OR} between them")
             return
         latest = max(spoken, key=lambda word: word.start_s + word.duration_s / 2)
-        texts = (" ".join(word.text for word in one) or _NOTHING for one in scored)
+        texts = (" ".join(word.text for word in alternative) or _NOTHING for alternative in scored)
         text = f"{{ {' / '.join(texts)} }}"
         place = (opened.file, opened.channel)
-        times = tuple(time for one in scored for time in [times_of(word) for word in one] or [_TIMES_OF_NOTHING])
+        times = tuple(
+            time for alternative in scored for time in [times_of(word) for word in alternative] or [_TIMES_OF_NOTHING]
+        )
         self._words.append(TimedWord(*place, latest.start_s, latest.duration_s, text, None, opened.line, times=times))
 
     def _unclosed(self) -> None:
@@ -237,15 +241,15 @@ def read_stm(path: Path, encoding: str | None = None, *, in_order: bool = True, 
     if not segments and not may_be_empty:
         problems.add(0, 0, "the file has no segments", _STM_EXAMPLE)
         problems.refuse()
-    labels = tuple((found[1], found[2]) for line in text.split("\n") if (found := _LABEL.fullmatch(line)))
+    labels = tuple((match[1], match[2]) for line in text.split("\n") if (match := _LABEL.fullmatch(line)))
     return Segments(str(path), tuple(segments), labels, encoding_name(encoding))
 
 
 def _segment(number: int, line: str, speakers: dict[str, str], problems: Problems) -> Segment | None:
     fields = line.split(maxsplit=5)
     if len(fields) < 5:
-        what = f"{len(fields)} field{'s' * (len(fields) != 1)}, where a line has 5 or more"
-        problems.add(number, column_of(line, len(fields)), what, _STM_EXAMPLE)
+        problem = f"{len(fields)} field{'s' * (len(fields) != 1)}, where a line has 5 or more"
+        problems.add(number, column_of(line, len(fields)), problem, _STM_EXAMPLE)
         return None
     file, channel, speaker = fields[:3]
     start_s = checked_time(problems, number, line, 3, "the begin", fields[3])
@@ -253,8 +257,8 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
     if start_s is None or end_s is None:
         return None
     if end_s < start_s:
-        what = f"the segment ends ({fields[4]}) before it begins ({fields[3]})"
-        problems.add(number, column_of(line, 4), what, "The fields are begin and end, not begin and duration")
+        problem = f"the segment ends ({fields[4]}) before it begins ({fields[3]})"
+        problems.add(number, column_of(line, 4), problem, "The fields are begin and end, not begin and duration")
         return None
     text = fields[5].strip() if len(fields) > 5 else ""
     labels: tuple[str, ...] = ()
@@ -262,8 +266,8 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
         written, *rest = text.split(maxsplit=1)
         text = rest[0] if rest else ""
         if not written.endswith(">"):
-            what = f"the labels {shown(written)} are not closed"
-            problems.add(number, column_of(line, 5), what, "Write them without spaces: <o,f0,male>")
+            problem = f"the labels {shown(written)} are not closed"
+            problems.add(number, column_of(line, 5), problem, "Write them without spaces: <o,f0,male>")
             return None
         # A place may be empty: what a label says depends on its place.
         labels = tuple(written[1:-1].rstrip(",").split(",")) if written.strip("<,>") else ()
@@ -288,16 +292,16 @@ def read_seglst(path: Path, encoding: str | None = None, *, may_be_empty: bool =
     for number, row in _objects(text, problems):
         texts = [row.get(key) for key in _SEGLST_TEXTS]
         times = [seconds(str(row.get(key))) for key in _SEGLST_TIMES]
-        wrong = [key for key, one in zip(_SEGLST_TEXTS, texts, strict=True) if not isinstance(one, str)]
-        wrong += [key for key, one in zip(_SEGLST_TIMES, times, strict=True) if one is None]
+        wrong = [key for key, field in zip(_SEGLST_TEXTS, texts, strict=True) if not isinstance(field, str)]
+        wrong += [key for key, time_s in zip(_SEGLST_TIMES, times, strict=True) if time_s is None]
         start_s, end_s = times
         if wrong or start_s is None or end_s is None:
             problems.add(number, 1, f"the segment has no valid {', '.join(wrong)}", _SEGLST_EXAMPLE)
         elif end_s < start_s:
-            what = f"the segment ends ({exact(end_s)}) before it begins ({exact(start_s)})"
-            problems.add(number, 1, what, "The times are those of begin and end, not begin and duration")
+            problem = f"the segment ends ({exact(end_s)}) before it begins ({exact(start_s)})"
+            problems.add(number, 1, problem, "The times are those of begin and end, not begin and duration")
         else:
-            file, speaker, words = (" ".join(str(one).split()) for one in texts)
+            file, speaker, words = (" ".join(str(field).split()) for field in texts)
             speaker = speakers.setdefault(speaker.lower(), speaker)
             segments.append(Segment(file, "", speaker, start_s, end_s, words, (), False, number))
     problems.refuse()
@@ -336,8 +340,8 @@ def _objects(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, obj
 
 
 def _past_blanks(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return found.end() if found else at
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at
 
 
 def times_of(word: TimedWord) -> tuple[float, float]:
@@ -374,9 +378,9 @@ def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[
     return tuple(pieces)
 
 
-def place_of(one: Segment | TimedWord) -> tuple[str, str]:
+def place_of(entry: Segment | TimedWord) -> tuple[str, str]:
     """File and channel in lower case: what sclite compares."""
-    return one.file.lower(), one.channel.lower()
+    return entry.file.lower(), entry.channel.lower()
 
 
 def _single(time_s: float) -> float:

@@ -37,9 +37,9 @@ def format_of(path: Path, option: str = EITHER) -> Format:
         return Format.SEGLST
     if suffix in tuple(Format):
         return Format(suffix)
-    what = f"the suffix .{suffix} names no format" if suffix else "no suffix says which format this is"
+    problem = f"the suffix .{suffix} names no format" if suffix else "no suffix says which format this is"
     remedy = f"Say it: {option} {'|'.join(Format)}"
-    raise InputError(what, place=Place(str(path)), remedy=remedy)
+    raise InputError(problem, place=Place(str(path)), remedy=remedy)
 
 
 _EXAMPLE = "End the line with its id: what day is it (spk1_001)"
@@ -102,9 +102,9 @@ def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
 
 def _opens_again(signs: NDArray[np.uint8], opened: NDArray[np.intp]) -> bool:
     """Whether another bracket opens in the line of one of these: then it is of a text, and no id's."""
-    found = np.flatnonzero((signs == _OPEN) | (signs == _LINE_END))
-    after = np.searchsorted(found, opened) + 1
-    return bool(np.any(signs[found.take(after, mode="clip")] == _OPEN))
+    positions = np.flatnonzero((signs == _OPEN) | (signs == _LINE_END))
+    after = np.searchsorted(positions, opened) + 1
+    return bool(np.any(signs[positions.take(after, mode="clip")] == _OPEN))
 
 
 def _tidied(text: str) -> tuple[str, Sequence[int]]:
@@ -127,18 +127,18 @@ def _are_ids(ids: Sequence[str]) -> bool:
 
 def parted_line_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
     """The same, line by line, with what is wrong; InputProblems."""
-    found = UtteranceLines(file)
+    utterances = UtteranceLines(file)
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip(" \t") or line.lstrip(" \t").startswith(COMMENT):
             continue
         before, opened, rest = line.rstrip(" \t").rpartition("(")
         id_ = rest[:-1]
         plain = opened and len(id_) > 1 and rest.endswith(")") and not _NO_ID.search(id_)
-        if not plain and (what := _wrong_with(line, opened, rest)):
-            found.problems.add(number, len(before) + 1 if opened else len(line) + 1, what, _EXAMPLE)
+        if not plain and (problem := _wrong_with(line, opened, rest)):
+            utterances.problems.add(number, len(before) + 1 if opened else len(line) + 1, problem, _EXAMPLE)
         else:
-            found.add(number, id_, _SPACES.sub(" ", before).strip(" "), id_.lower(), len(before) + 2)
-    return found.columns(_EXAMPLE, may_be_empty=may_be_empty)
+            utterances.add(number, id_, _SPACES.sub(" ", before).strip(" "), id_.lower(), len(before) + 2)
+    return utterances.columns(_EXAMPLE, may_be_empty=may_be_empty)
 
 
 def _wrong_with(line: str, opened: str, rest: str) -> str:
@@ -201,8 +201,8 @@ def _before_marks(ids: Sequence[str]) -> list[str]:
 
 def _before_mark(id_: str) -> str:
     for mark in "-_":
-        before, found, _ = id_.partition(mark)
-        if found:
+        before, separator, _ = id_.partition(mark)
+        if separator:
             return before.lower()
     return ""
 
@@ -230,10 +230,10 @@ def _by_expression(written: str) -> Callable[[str], str]:
 
     def take(id_: str) -> str:
         try:
-            found = expression.search(id_, timeout=_LONGEST_S)
+            match = expression.search(id_, timeout=_LONGEST_S)
         except TimeoutError as error:
             raise InputError(f"{written} does not come to an end on {id_!r}", remedy="Write a simpler one") from error
-        return (found[1] or "") if found else ""
+        return (match[1] or "") if match else ""
 
     return take
 
@@ -267,8 +267,8 @@ def read_transcripts(
         case Format.JSONL:
             return read_json_lines(path, encoding, may_be_empty=may_be_empty, heard=heard)
         case other:
-            what = f"a {other.value} file has times and no ids"
-            raise InputError(what, place=Place(str(path)), remedy=f"Write {_WITH_IDS}; stm and ctm go together")
+            problem = f"a {other.value} file has times and no ids"
+            raise InputError(problem, place=Place(str(path)), remedy=f"Write {_WITH_IDS}; stm and ctm go together")
 
 
 def read_pair(
@@ -298,15 +298,15 @@ def read_pair(
             reference = read_transcripts(reference_path, first, encoding)
             heard = read_transcripts(hypothesis_path, second, encoding, may_be_empty=True, heard=True)
             return reference, spelt_as(reference, heard)
-    what = f"a hypothesis in {formats[1].value} cannot be scored against a reference in {formats[0].value}"
+    problem = f"a hypothesis in {formats[1].value} cannot be scored against a reference in {formats[0].value}"
     ids = f"{_WITH_IDS} go with each other, ctm goes with stm, seglst or ctm"
     remedy = f"{ids}; with --speakers, stm and seglst go with each other"
-    raise InputError(what, place=Place(str(hypothesis_path)), remedy=remedy)
+    raise InputError(problem, place=Place(str(hypothesis_path)), remedy=remedy)
 
 
-def in_order(found: Segments) -> Segments:
+def in_order(segments: Segments) -> Segments:
     """The segments by their begins."""
-    return replace(found, segments=tuple(sorted(found.segments, key=lambda one: one.start_s)))
+    return replace(segments, segments=tuple(sorted(segments.segments, key=lambda segment: segment.start_s)))
 
 
 def read_segments(path: Path, form: Format, encoding: str | None = None, *, may_be_empty: bool = False) -> Segments:
@@ -317,8 +317,10 @@ def read_segments(path: Path, form: Format, encoding: str | None = None, *, may_
         case Format.SEGLST:
             return in_order(read_seglst(path, encoding, may_be_empty=may_be_empty))
         case other:
-            what = f"a {other} file does not say who speaks when"
-            raise InputError(what, place=Place(str(path)), remedy="With --speakers, write both files as stm or seglst")
+            problem = f"a {other} file does not say who speaks when"
+            raise InputError(
+                problem, place=Place(str(path)), remedy="With --speakers, write both files as stm or seglst"
+            )
 
 
 def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
@@ -431,6 +433,6 @@ def _refuse_strangers(words: Sequence[TimedWord], known: Set[tuple[str, str]], f
         place = place_of(word)
         if place not in known and place not in strangers:
             strangers.add(place)
-            what = f"the reference has nothing of file {word.file!r}, channel {word.channel!r}"
-            problems.add(word.line, 1, what, "Spell both as the reference does, or take these words out")
+            problem = f"the reference has nothing of file {word.file!r}, channel {word.channel!r}"
+            problems.add(word.line, 1, problem, "Spell both as the reference does, or take these words out")
     problems.refuse()

@@ -70,14 +70,14 @@ class AlignedBlock:
 
 def blocks(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> list[AlignedBlock]:
     """One block when all have the same reference, else one for each."""
-    if len({_reference(one.words) for one in utterances}) == 1:
+    if len({_reference(utterance.words) for utterance in utterances}) == 1:
         return [_block(utterances, labels)]
-    return [_block((one,), (label,)) for label, one in zip(labels, utterances, strict=True)]
+    return [_block((utterance,), (label,)) for label, utterance in zip(labels, utterances, strict=True)]
 
 
 def _block(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> AlignedBlock:
     reference = _reference(utterances[0].words)
-    split = [_at_reference(one.words) for one in utterances]
+    split = [_at_reference(utterance.words) for utterance in utterances]
     gaps = [max(len(inserted[at]) for inserted, _ in split) for at in range(len(reference) + 1)]
     names = tuple(plain_text(label, 40) for label in labels)
     total = len(reference) + sum(gaps)
@@ -131,8 +131,8 @@ class ShownUtterances:
 
     def __init__(self, scorings: Sequence[Scoring], most: int, steps_each: int) -> None:
         self._scorings = scorings
-        self.ids: Sequence[str] = list(dict.fromkeys(id_ for one in scorings for id_ in one.ids))
-        self._rows = [self._rows_of(one) for one in scorings]
+        self.ids: Sequence[str] = list(dict.fromkeys(id_ for scoring in scorings for id_ in scoring.ids))
+        self._rows = [self._rows_of(scoring) for scoring in scorings]
         errors, words, steps = self._sums(steps_each)
         rate = errors / np.maximum(words, 1)
         order = np.lexsort((np.arange(len(errors)), -rate, -errors))
@@ -156,8 +156,8 @@ class ShownUtterances:
         their place, then the utterance in each of them.
         """
         made = [
-            one.utterances([row for row in rows[self._order].tolist() if row >= 0])
-            for one, rows in zip(self._scorings, self._rows, strict=True)
+            scoring.utterances([row for row in rows[self._order].tolist() if row >= 0])
+            for scoring, rows in zip(self._scorings, self._rows, strict=True)
         ]
         for place in self._order.tolist():
             systems = [index for index, rows in enumerate(self._rows) if rows[place] >= 0]
@@ -201,30 +201,33 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
     """
     if not systems:
         raise ValueError("a page of no scoring")
-    scorings = [one.scoring for one in systems]
+    scorings = [system.scoring for system in systems]
     rows = _systems(systems)
     selection = ShownUtterances(scorings, most_utterances, MOST_STEPS)
-    utterances = [_utterance(*one, rows) for one in selection.utterances()]
+    utterances = [_utterance(*entry, rows) for entry in selection.utterances()]
     return filled_page(
         "harness.transcripts.reports",
         "scoring.html",
         title=plain_text(title, LONGEST_NAME),
         references=plain_text(references, LONGEST_NAME),
-        normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
+        normalisations=list(dict.fromkeys(scoring.normalisation for scoring in scorings)),
         systems=rows,
-        system_scale=max(one.interval[1] if one.interval else one.scoring.totals.wer or 0.0 for one in systems) or 1.0,
-        titles={section.key: section.title for one in rows for section in one["sections"]},
+        system_scale=max(
+            system.interval[1] if system.interval else system.scoring.totals.wer or 0.0 for system in systems
+        )
+        or 1.0,
+        titles={section.key: section.title for row in rows for section in row["sections"]},
         comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
-        by_groups=compared_by_groups([(one.scoring, one.groups) for one in systems]),
+        by_groups=compared_by_groups([(system.scoring, system.groups) for system in systems]),
         least_speakers=LEAST_SPEAKERS,
         test_names=TESTS,
         counted_unit=scorings[0].unit,
         unit_noun=UNIT_NOUNS[scorings[0].unit],
         error_rate=ERROR_RATES[scorings[0].unit],
-        speakers=sorted({_speaker(name) for one in scorings for name, _ in one.by_speaker}),
+        speakers=sorted({_speaker(name) for scoring in scorings for name, _ in scoring.by_speaker}),
         selection=selection,
         utterances=utterances,
-        other_forms=any(_has_other_form(block) for one in utterances for block in one["blocks"]),
+        other_forms=any(_has_other_form(block) for utterance in utterances for block in utterance["blocks"]),
         per_cent=lambda value, digits=2: percent(value, digits),
         percent_interval=partial(percent_interval, digits=2),
         deviate=deviate,
@@ -235,12 +238,12 @@ def page(systems: Sequence[Scored], title: str, references: str = "", most_utter
 
 def _systems(systems: Sequence[Scored]) -> list[dict[str, Any]]:
     rows = []
-    scale = max((group_scale(one.groups) for one in systems if one.groups), default=0.0)
-    for number, one in enumerate(systems, 1):
-        name = plain_text(one.scoring.title, LONGEST_NAME) or f"system {number}"
+    scale = max((group_scale(system.groups) for system in systems if system.groups), default=0.0)
+    for number, system in enumerate(systems, 1):
+        name = plain_text(system.scoring.title, LONGEST_NAME) or f"system {number}"
         label = "HYP" if len(systems) == 1 else f"{number} {Path(name).stem or name}"
-        parts = [*sections(one, WIDTH, MOST_IDS, scale), confused(one.scoring)]
-        rows.append({"label": label, "title": name, "scored": one, "sections": parts})
+        parts = [*sections(system, WIDTH, MOST_IDS, scale), confused(system.scoring)]
+        rows.append({"label": label, "title": name, "scored": system, "sections": parts})
     return rows
 
 
@@ -257,12 +260,12 @@ def _utterance(
 ) -> dict[str, Any]:
     """Counts of all systems together. kinds: letters of its errors, M where a hypothesis is missing, 0 without any."""
     labels = [systems[index]["label"] for index in having]
-    counts = WordCounts.total(one.counts for one in utterances)
+    counts = WordCounts.total(utterance.counts for utterance in utterances)
     kinds = {
         "S": counts.substitutions,
         "D": counts.deletions,
         "I": counts.insertions,
-        "M": any(one.missing for one in utterances),
+        "M": any(utterance.missing for utterance in utterances),
         "0": not counts.errors,
     }
     return {
@@ -272,7 +275,9 @@ def _utterance(
         "wer": percent(counts.wer, 0),
         "counts": counts,
         "kinds": "".join(kind for kind, holds in kinds.items() if holds),
-        "systems": [(label, one.counts, one.missing) for label, one in zip(labels, utterances, strict=True)],
+        "systems": [
+            (label, utterance.counts, utterance.missing) for label, utterance in zip(labels, utterances, strict=True)
+        ],
         "blocks": blocks(utterances, labels),
     }
 

@@ -30,26 +30,29 @@ def counts_of(counts: WordCounts) -> dict[str, int]:
     )
 
 
-def _group_figures(found: GroupFigures | None) -> Json:
+def _group_figures(figures: GroupFigures | None) -> Json:
     """The keys of a system; a WER over no words is null, and so is the label of utterances that have none."""
-    found = found or GroupFigures((), (), (), (), (), ())
+    figures = figures or GroupFigures((), (), (), (), (), ())
     return {
         "groups": [
-            {"by": one.by, "values": [{"value": label or None, **_words(words)} for label, words in one.values]}
-            for one in found.grouped
+            {
+                "by": grouping.by,
+                "values": [{"value": label or None, **_words(words)} for label, words in grouping.values],
+            }
+            for grouping in figures.grouped
         ],
         "crossed": [
             {
-                "by": one.by,
-                "rows": [label or None for label in one.rows],
-                "columns": [label or None for label in one.columns],
-                "cells": [[None if cell is None else _words(cell) for cell in row] for row in one.cells],
+                "by": cross.by,
+                "rows": [label or None for label in cross.rows],
+                "columns": [label or None for label in cross.columns],
+                "cells": [[None if cell is None else _words(cell) for cell in row] for row in cross.cells],
             }
-            for one in found.crossed
+            for cross in figures.crossed
         ],
-        "groups_left_out": [{"by": by, "values": labels} for by, labels in found.left_out],
-        "without_group": found.without_row,
-        "groups_of_no_utterance": found.strangers,
+        "groups_left_out": [{"by": by, "values": labels} for by, labels in figures.left_out],
+        "without_group": figures.without_row,
+        "groups_of_no_utterance": figures.strangers,
     }
 
 
@@ -60,8 +63,8 @@ def _words(words: GroupWords) -> Json:
 
 def _compared(pair: SystemComparison, groups: Sequence[GroupedComparison]) -> Json:
     within = [
-        {"by": one.by, "values": [{"value": label or None, **_differing(of)} for label, of in one.values]}
-        for one in groups
+        {"by": grouping.by, "values": [{"value": label or None, **_differing(of)} for label, of in grouping.values]}
+        for grouping in groups
     ]
     tests = [plain(test) for test in pair.tests]
     return {"first": pair.first, "second": pair.second, **_differing(pair), "tests": tests, "groups": within}
@@ -132,17 +135,17 @@ def pieces(
         yield from _system(systems[0])
     else:
         yield '{"systems": ['
-        for index, one in enumerate(systems):
+        for index, system in enumerate(systems):
             yield ",\n" if index else "\n"
-            yield from _system(one)
+            yield from _system(system)
         within = by_groups or [()] * len(comparisons)
-        compared = [_compared(one, groups) for one, groups in zip(comparisons, within, strict=True)]
+        compared = [_compared(comparison, groups) for comparison, groups in zip(comparisons, within, strict=True)]
         yield f'],\n"comparisons": {_text(compared)}}}'
     yield "\n"
 
 
-def _system(one: Scored) -> Iterator[str]:
-    scoring, source = one.scoring, one.source
+def _system(system: Scored) -> Iterator[str]:
+    scoring, source = system.scoring, system.source
     head: dict[str, object] = {
         "format": FORMAT,
         "harness": __version__,
@@ -150,18 +153,18 @@ def _system(one: Scored) -> Iterator[str]:
         **picked(source, "like_sclite", "optional_words", "fragments", "reference", "hypothesis"),
         "totals": counts_of(scoring.totals),
         "wer": scoring.totals.wer,
-        "interval": one.interval,
+        "interval": system.interval,
         "interval_over": unit_of(scoring).value,
         "speakers": [{"speaker": name, **counts_of(counts), "wer": counts.wer} for name, counts in scoring.by_speaker],
         "missing": scoring.without_hypothesis,
         "missing_counted": scoring.missing,
         "surplus": scoring.surplus,
         "empty_references": scoring.empty_references,
-        "confidence": plain(one.confidence),
-        "entities": plain(one.entities),
-        "talkers": plain(one.talkers),
+        "confidence": plain(system.confidence),
+        "entities": plain(system.entities),
+        "talkers": plain(system.talkers),
         "groups_file": plain(source.groups),
-        **_group_figures(one.groups),
+        **_group_figures(system.groups),
     }
     yield "{\n"
     for key, value in head.items():

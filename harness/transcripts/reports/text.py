@@ -192,22 +192,22 @@ def talkers(of: Sequence[TalkerPair]) -> Section:
     return Section("talkers", "Paired speakers", (Table.of(columns, rows),))
 
 
-def confidence(of: ConfidenceFigures, what: str = "words", title: str = "Confidences of words") -> Section:
+def confidence(of: ConfidenceFigures, noun: str = "words", title: str = "Confidences of words") -> Section:
     """What the confidences of words, or what else there is, are worth: a reliability table, and what it comes to."""
     fields: tuple[Field[ConfidenceBin], ...] = (
         Field("", "confidence", lambda row: f"{fixed(row.low, 1)}–{fixed(row.high, 1)}"),
-        Field("", what, lambda row: row.correct.total),
+        Field("", noun, lambda row: row.correct.total),
         Field("", "mean", lambda row: percent(row.mean, 1)),
         Field("", "correct", lambda row: percent(row.correct.value, 1), main=True),
         Field("", "95 % interval", lambda row: percent_interval(row.correct.interval, 1)),
     )
     pairs = [
-        ("NCE", f"{fixed(of.nce, 3)} (1: perfect; 0: no better than the share of correct {what})"),
+        ("NCE", f"{fixed(of.nce, 3)} (1: perfect; 0: no better than the share of correct {noun})"),
         ("calibration error", percent(of.calibration_error, 1)),
         ("equal error", percent(of.equal_error, 1)),
     ]
     if of.left_out:
-        pairs.append(("without confidence", f"{of.left_out:,} {what}"))
+        pairs.append(("without confidence", f"{of.left_out:,} {noun}"))
     return Section("confidence", title, (Table(fields, of.bins), Notes(pairs)))
 
 
@@ -230,7 +230,7 @@ def _listed(count: int, ids: Sequence[str], width: int, most: int) -> str:
 def group_scale(of: GroupFigures) -> float:
     """The highest end of the intervals of groups, to draw them all on one scale."""
     words = (words for by in of.grouped if len(by.values) > 1 for _, words in by.values)
-    return max((one.interval[1] if one.interval else one.counts.wer or 0.0 for one in words), default=0.0)
+    return max((group.interval[1] if group.interval else group.counts.wer or 0.0 for group in words), default=0.0)
 
 
 def groups(
@@ -289,7 +289,7 @@ def _crossed_cell(words: GroupWords | None) -> tuple[str, str]:
 
 def compared(
     systems: Sequence[Scored],
-    found: Sequence[SystemComparison],
+    comparisons: Sequence[SystemComparison],
     width: int,
     by_groups: Sequence[Sequence[GroupedComparison]] = (),
 ) -> Iterator[str]:
@@ -298,12 +298,12 @@ def compared(
 
     room = max(8, min(_WIDEST_TITLE, width // 3))
     unit = systems[0].scoring.unit
-    titles = [shown(one.scoring.title, room) for one in systems]
+    titles = [shown(system.scoring.title, room) for system in systems]
     widest = max(map(width_of, titles))
-    for title, one in zip(titles, systems, strict=True):
-        found_of = f"{ERROR_RATES[unit]} {wer_in_words(one.scoring.totals, one.interval, unit)}"
+    for title, system in zip(titles, systems, strict=True):
+        found_of = f"{ERROR_RATES[unit]} {wer_in_words(system.scoring.totals, system.interval, unit)}"
         yield from note(title, found_of, width, widest + 2)
-    for index, pair in enumerate(found):
+    for index, pair in enumerate(comparisons):
         first, second = shown(pair.first, room), shown(pair.second, room)
         wers = f"{percent(pair.first_counts.wer, 2)} against {percent(pair.second_counts.wer, 2)}"
         yield from ("", f"{first} against {second}", f"  on the same {pair.utterances:,} utterances: {wers}")
@@ -319,49 +319,54 @@ def compared(
             yield f"  without an error: {' against '.join(shares)} of the utterances"
             yield f"  {sentence(first, second, apart, Counted.SHARE, more_is_better=True)}"
         yield ""
-        yield from _tests(pair.tests, len(found), width, unit)
+        yield from _tests(pair.tests, len(comparisons), width, unit)
         if by_groups:
             yield from _differences(by_groups[index], width)
 
 
-def _tests(found: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:
+def _tests(tests: Sequence[PairedTest], pairs: int, width: int, unit: TextUnit) -> Iterator[str]:
     """A line for each test; pairs: how many of systems there are, for which p is corrected."""
     several = pairs > 1
     rows = []
-    for one in found:
-        cells = (f"{one.units:,} {one.unit}", f"{one.first_better:,}", f"{one.second_better:,}", probability(one.p))
+    for test in tests:
+        cells = (
+            f"{test.units:,} {test.unit}",
+            f"{test.first_better:,}",
+            f"{test.second_better:,}",
+            probability(test.p),
+        )
         rows.append(
-            (TESTS[one.by].format(rate=ERROR_RATES[unit]), *cells, *([probability(one.adjusted)] if several else []))
+            (TESTS[test.by].format(rate=ERROR_RATES[unit]), *cells, *([probability(test.adjusted)] if several else []))
         )
     columns = (*_TESTS, *([Column(f"p of {pairs} pairs")] if several else []))
     yield from text_table(columns, rows, width)
 
 
-def _differences(found: Sequence[GroupedComparison], width: int) -> Iterator[str]:
+def _differences(groupings: Sequence[GroupedComparison], width: int) -> Iterator[str]:
     """A table for each grouping that parts the utterances: the first system against the second within each label."""
-    for one in found:
-        if len(one.values) < 2:
+    for grouping in groupings:
+        if len(grouping.values) < 2:
             continue
         rows = []
-        for label, pair in one.values:
+        for label, pair in grouping.values:
             figures = (str(pair.utterances), percent(pair.first_counts.wer, 2), percent(pair.second_counts.wer, 2))
             rest = (points(pair.difference), points_interval(pair.interval), probability(pair.p))
             rows.append((label or NO_LABEL, *figures, *rest))
         yield ""
-        yield from text_table((Column(f"by {one.by}"), *_DIFFERENCES), rows, width, most=MOST_ROWS)
+        yield from text_table((Column(f"by {grouping.by}"), *_DIFFERENCES), rows, width, most=MOST_ROWS)
 
 
 def confused(scoring: Scoring) -> Section:
     """Each sort of confusion, the most frequent first."""
-    found, noun = confusions(scoring), UNIT_NOUNS[scoring.unit]
+    errors, noun = confusions(scoring), UNIT_NOUNS[scoring.unit]
     lists = {
-        f"inserted {noun}s": found.inserted,
-        f"deleted {noun}s": found.deleted,
-        f"substituted {noun}s of the references": found.substituted,
-        f"falsely recognised {noun}s of the hypotheses": found.falsely_recognised,
+        f"inserted {noun}s": errors.inserted,
+        f"deleted {noun}s": errors.deleted,
+        f"substituted {noun}s of the references": errors.substituted,
+        f"falsely recognised {noun}s of the hypotheses": errors.falsely_recognised,
     }
     alone = (Occurrences(title, [((word,), count) for word, count in rows]) for title, rows in lists.items())
-    pairs = Occurrences("substitution pairs, reference → hypothesis", found.pairs)
+    pairs = Occurrences("substitution pairs, reference → hypothesis", errors.pairs)
     return Section("confusions", "Confusions", (pairs, *alone))
 
 
@@ -381,8 +386,8 @@ class _Step:
 
     @classmethod
     def of(cls, word: AlignedWord, room: int) -> _Step:
-        of, said = shown(word.reference, room), shown(word.hypothesis, room)
-        return cls(word.edit, of, said, max(1, width_of(of), width_of(said)))
+        of, hypothesis = shown(word.reference, room), shown(word.hypothesis, room)
+        return cls(word.edit, of, hypothesis, max(1, width_of(of), width_of(hypothesis)))
 
     def cell(self, text: str, colour: bool) -> str:
         """A word of either side, or the letter, in as many columns as the step needs."""

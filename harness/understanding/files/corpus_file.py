@@ -36,30 +36,30 @@ def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> Co
     place = Place(name or str(path))
     try:
         if path.is_dir():
-            kinds = [one for one in (CorpusFormat.BIO, CorpusFormat.JSONL, CorpusFormat.CSV) if splits_of(path, one)]
+            kinds = [form for form in (CorpusFormat.BIO, CorpusFormat.JSONL, CorpusFormat.CSV) if splits_of(path, form)]
             if (path / SEQ_IN).exists():
                 return CorpusFormat.BIO
             if len(kinds) == 1:
                 return kinds[0]
-            what = (
+            problem = (
                 f"the folder has splits in several formats: {', '.join(kinds)}"
                 if kinds
                 else f"the folder has no {SEQ_IN}"
             )
             remedy = f"Give {option} {'|'.join(kinds)}" if kinds else _FOLDER
-            raise InputError(what, place=place, remedy=remedy)
+            raise InputError(problem, place=place, remedy=remedy)
         if not path.exists():
             raise InputError("the file or folder does not exist", place=place, remedy="Check the path")
     except (OSError, ValueError) as error:
-        what = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, place=place, remedy="Check the path and its permissions") from error
+        problem = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(problem, place=place, remedy="Check the path and its permissions") from error
     suffix = path.suffix.lower().removeprefix(".")
     if suffix in (CorpusFormat.JSONL, CorpusFormat.CSV, CorpusFormat.TXT, CorpusFormat.TRN):
         return CorpusFormat(suffix)
-    what = (
+    problem = (
         f"the suffix {shown('.' + suffix)} is not a known format" if suffix else "the name has no suffix for its format"
     )
-    raise InputError(what, place=place, remedy=f"Give {option} {'|'.join(CorpusFormat)}")
+    raise InputError(problem, place=place, remedy=f"Give {option} {'|'.join(CorpusFormat)}")
 
 
 _FOLDER = f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev and test in it, or a .jsonl for each"
@@ -68,10 +68,10 @@ _FOLDER = f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev 
 def splits_of(folder: Path, form: CorpusFormat) -> dict[str, Path]:
     """Splits of a folder by name, train, dev and test first: folders with seq.in, or files of the format. OSError."""
     if form is CorpusFormat.BIO:
-        found = {one.name: one for one in folder.iterdir() if (one / SEQ_IN).exists()}
+        splits = {path.name: path for path in folder.iterdir() if (path / SEQ_IN).exists()}
     else:
-        found = {one.stem: one for one in folder.iterdir() if one.suffix.lower() == f".{form}" and one.is_file()}
-    return {name: found[name] for name in sorted(found, key=_rank)}
+        splits = {path.stem: path for path in folder.iterdir() if path.suffix.lower() == f".{form}" and path.is_file()}
+    return {name: splits[name] for name in sorted(splits, key=_rank)}
 
 
 def _rank(name: str) -> tuple[int, str]:
@@ -97,19 +97,19 @@ def read_corpus(
     splits = _splits(path, form, called)
     if not splits:
         if split is not None:
-            what = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'this'} has no splits"
-            raise InputError(what, place=Place(called), remedy="Omit --split, or name a folder of splits")
+            problem = f"there is no split {shown(split)}: {'the folder' if path.is_dir() else 'this'} has no splits"
+            raise InputError(problem, place=Place(called), remedy="Omit --split, or name a folder of splits")
         return Corpus(called, tuple(_read(path, form, called)))
     if split is not None:
         names = (split, *(_SAME if split in _SAME else ()))
-        chosen = next((one for one in names if one in splits), None)
+        chosen = next((candidate for candidate in names if candidate in splits), None)
         if chosen is None:
-            what = f"there is no split {shown(split)}"
-            raise InputError(what, place=Place(called), remedy=nearest(split, list(splits), listed="Splits"))
+            problem = f"there is no split {shown(split)}"
+            raise InputError(problem, place=Place(called), remedy=nearest(split, list(splits), listed="Splits"))
         splits = {chosen: splits[chosen]}
-    found = [one for known, at in splits.items() for one in _read_split(at, form, called, known)]
-    _refuse_twice(found)
-    return Corpus(called, tuple(found))
+    utterances = [utterance for known, at in splits.items() for utterance in _read_split(at, form, called, known)]
+    _refuse_twice(utterances)
+    return Corpus(called, tuple(utterances))
 
 
 def read_splits(path: Path, format: CorpusFormat | None = None, *, name: str = "") -> dict[str, Corpus]:
@@ -128,8 +128,10 @@ def _splits(path: Path, form: CorpusFormat, name: str) -> dict[str, Path]:
         return {}
     splits = splits_of(path, form)
     if not splits:
-        what = f"the folder has no {SEQ_IN}" if form is CorpusFormat.BIO else f"the folder has no .{form} file"
-        raise InputError(what, place=Place(name), remedy="Put a folder or file for each split there: train, dev, test")
+        problem = f"the folder has no {SEQ_IN}" if form is CorpusFormat.BIO else f"the folder has no .{form} file"
+        raise InputError(
+            problem, place=Place(name), remedy="Put a folder or file for each split there: train, dev, test"
+        )
     return splits
 
 
@@ -138,8 +140,8 @@ def _read_split(path: Path, form: CorpusFormat, name: str, split: str) -> list[U
     if form is CorpusFormat.BIO:
         return read_bio_folder(path, called, split)
     return [
-        replace(one, groups=((SPLIT, split), *(group for group in one.groups if group[0] != SPLIT)))
-        for one in _read(path, form, called)
+        replace(utterance, groups=((SPLIT, split), *(group for group in utterance.groups if group[0] != SPLIT)))
+        for utterance in _read(path, form, called)
     ]
 
 
@@ -171,14 +173,14 @@ def _read(path: Path, form: CorpusFormat, name: str) -> list[Utterance]:
 def _lines(path: Path, name: str) -> list[Utterance]:
     """One utterance per line. Its id is the line number."""
     problems = Problems(name)
-    found = [
+    utterances = [
         Utterance(str(number), tuple(split_words(line or "")), place=Place(name, number))
         for number, line in enumerate(numbered_lines(path, name, problems), 1)
     ]
     problems.refuse()
-    if not found:
+    if not utterances:
         raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes it")
-    return found
+    return utterances
 
 
 def _unannotated(read: Transcripts, name: str) -> list[Utterance]:
@@ -189,7 +191,7 @@ def _unannotated(read: Transcripts, name: str) -> list[Utterance]:
 def _refuse_twice(utterances: list[Utterance]) -> None:
     """InputError for an id that occurs in two splits."""
     first: dict[str, Utterance] = {}
-    for one in utterances:
-        if (known := first.setdefault(one.id, one)) is not one:
-            what = f"the id {shown(one.id)} is already in {known.place}"
-            raise InputError(what, place=one.place, remedy="Rename one, or name one split: --split")
+    for utterance in utterances:
+        if (known := first.setdefault(utterance.id, utterance)) is not utterance:
+            problem = f"the id {shown(utterance.id)} is already in {known.place}"
+            raise InputError(problem, place=utterance.place, remedy="Rename one, or name one split: --split")

@@ -64,8 +64,8 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
     except FileNotFoundError as error:
         raise InputError("the file does not exist", place=place, remedy="Check the path") from error
     except (OSError, ValueError) as error:
-        what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, place=place, remedy="Check the path and its permissions") from error
+        problem = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(problem, place=place, remedy="Check the path and its permissions") from error
 
 
 _BIO_EXAMPLE = "Write O, B-concept or I-concept for each word"
@@ -77,38 +77,38 @@ def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[U
 
     split: becomes the group `split`, and precedes the line in each id (`train/17`). Without it, the id is the line.
     """
-    names = {one: f"{name}/{one}" for one in (SEQ_IN, SEQ_OUT, LABEL)}
-    problems = {one: Problems(names[one]) for one in names}
-    there = [one for one in names if one == SEQ_IN or (folder / one).exists()]
-    files = [numbered_lines(folder / one, names[one], problems[one]) for one in there]
+    names = {file_name: f"{name}/{file_name}" for file_name in (SEQ_IN, SEQ_OUT, LABEL)}
+    problems = {file_name: Problems(names[file_name]) for file_name in names}
+    there = [file_name for file_name in names if file_name == SEQ_IN or (folder / file_name).exists()]
+    files = [numbered_lines(folder / file_name, names[file_name], problems[file_name]) for file_name in there]
     groups = () if split is None else ((SPLIT, split),)
     before = "" if split is None else f"{split}/"
     known = _KeptOnce(problems[SEQ_OUT])
     counts = dict.fromkeys(there, 0)
-    found: list[Utterance] = []
+    utterances: list[Utterance] = []
     for number, lines in enumerate(zip_longest(*files, fillvalue=_GONE), 1):
         row: dict[str, str | None] = {}
-        for one, line in zip(there, lines, strict=True):
+        for file_name, line in zip(there, lines, strict=True):
             if line is not _GONE:
-                counts[one] = number
-                row[one] = line if isinstance(line, str) else None
+                counts[file_name] = number
+                row[file_name] = line if isinstance(line, str) else None
         if len(row) < len(there) or None in row.values():
             continue
         words = known.words(row[SEQ_IN] or "")
         tags = known.tags(row[SEQ_OUT] or "", number) if SEQ_OUT in row else None
         if tags is not None and len(tags) != len(words):
-            what = f"{_times(len(tags), 'tag')}, but {SEQ_IN} has {_times(len(words), 'word')}"
-            problems[SEQ_OUT].add(number, 0, what, "Write one tag for each word, separated by single blanks")
+            problem = f"{_times(len(tags), 'tag')}, but {SEQ_IN} has {_times(len(words), 'word')}"
+            problems[SEQ_OUT].add(number, 0, problem, "Write one tag for each word, separated by single blanks")
             continue
         intents = known.intents(row[LABEL] or "") if LABEL in row else None
         place = Place(names[SEQ_IN], number)
-        found.append(Utterance(f"{before}{number}", words, intents, tags, None, groups, place))
+        utterances.append(Utterance(f"{before}{number}", words, intents, tags, None, groups, place))
     _check_lengths(counts, problems, names)
-    if told := [error for one in problems.values() for error in one.told]:
-        raise InputProblems(told)
-    if not found:
+    if errors := [error for file_problems in problems.values() for error in file_problems.told]:
+        raise InputProblems(errors)
+    if not utterances:
         raise InputError("the file is empty", place=Place(names[SEQ_IN]), remedy="Check the program that writes it")
-    return found
+    return utterances
 
 
 class _KeptOnce:
@@ -121,26 +121,26 @@ class _KeptOnce:
         self._intents: dict[str, tuple[str, ...]] = {}
 
     def words(self, line: str) -> tuple[str, ...]:
-        kept = self._words
-        return tuple([kept.setdefault(word, word) for word in split_words(line)])
+        known_words = self._words
+        return tuple([known_words.setdefault(word, word) for word in split_words(line)])
 
     def tags(self, line: str, number: int) -> tuple[str, ...]:
-        kept = self._tags
-        found = []
+        known_tags = self._tags
+        tags = []
         for at, tag in enumerate(split_words(line), 1):
-            if tag not in kept:
+            if tag not in known_tags:
                 if not is_bio(tag):
                     self._problems.add(number, 0, f"tag {at}, {shown(tag)}, is not a BIO tag", _BIO_EXAMPLE)
                     tag = "O"
-                kept[tag] = tag
-            found.append(kept[tag])
-        return tuple(found)
+                known_tags[tag] = tag
+            tags.append(known_tags[tag])
+        return tuple(tags)
 
     def intents(self, line: str) -> tuple[str, ...]:
-        found = self._intents.get(line)
-        if found is None:
-            found = self._intents[line] = intent_set(line)
-        return found
+        intents = self._intents.get(line)
+        if intents is None:
+            intents = self._intents[line] = intent_set(line)
+        return intents
 
 
 def split_words(text: str) -> list[str]:
@@ -156,16 +156,16 @@ def is_bio(tag: str) -> bool:
 
 
 def _check_lengths(counts: dict[str, int], problems: dict[str, Problems], names: dict[str, str]) -> None:
-    for one, lines in counts.items():
+    for file_name, lines in counts.items():
         if lines != counts[SEQ_IN]:
-            what = f"{_times(lines, 'line')}, but {SEQ_IN} has {counts[SEQ_IN]:,}"
+            problem = f"{_times(lines, 'line')}, but {SEQ_IN} has {counts[SEQ_IN]:,}"
             first = min(lines, counts[SEQ_IN]) + 1
             remedy = "Each line is one utterance: check whether a file was cut off"
-            problems[one].take(InputError(what, place=Place(names[one], first), remedy=remedy))
+            problems[file_name].take(InputError(problem, place=Place(names[file_name], first), remedy=remedy))
 
 
-def _times(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+def _times(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 ID, INTENT, TEXT = "id", "intent", "text"
@@ -185,13 +185,13 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
     id_at, intent_at = columns.index(ID), columns.index(INTENT)
     text_at = columns.index(TEXT) if TEXT in columns else None
     others = [at for at in range(len(columns)) if at not in (id_at, intent_at, text_at)]
-    found: list[Utterance] = []
+    utterances: list[Utterance] = []
     first: dict[str, int] = {}
-    kept: dict[str, tuple[str, ...]] = {}
+    intents_by_label: dict[str, tuple[str, ...]] = {}
     for line, row in rows:
         if len(row) != len(columns):
-            what = f"{_times(len(row), 'field')}, but the header has {len(columns)}"
-            problems.add(line, 0, what, "Quote fields with commas, and check whether the file was cut off")
+            problem = f"{_times(len(row), 'field')}, but the header has {len(columns)}"
+            problems.add(line, 0, problem, "Quote fields with commas, and check whether the file was cut off")
             continue
         id_ = unmarked(row[id_at].strip())
         if not id_:
@@ -201,15 +201,15 @@ def read_intents_csv(text: str, name: str) -> list[Utterance]:
             problems.add(line, 0, f"the id {shown(id_)} is already in line {known}", "Remove one of the rows")
             continue
         label = row[intent_at]
-        if label not in kept:
-            kept[label] = intent_set(" ".join(unmarked(label.strip()).split()))
+        if label not in intents_by_label:
+            intents_by_label[label] = intent_set(" ".join(unmarked(label.strip()).split()))
         words = () if text_at is None else tuple(split_words(unmarked(row[text_at])))
         groups = tuple((columns[at], " ".join(unmarked(row[at]).split())) for at in others)
-        found.append(Utterance(id_, words, kept[label], groups=groups, place=Place(name, line)))
+        utterances.append(Utterance(id_, words, intents_by_label[label], groups=groups, place=Place(name, line)))
     problems.refuse()
-    if not found:
+    if not utterances:
         raise InputError("the file has no rows below its header", place=Place(name), remedy=_CSV_EXAMPLE)
-    return found
+    return utterances
 
 
 def is_intents_file(text: str, name: str) -> bool:
@@ -231,7 +231,7 @@ def csv_text(path: Path, name: str) -> str:
     try:
         return read_text(path)
     except InputProblems as error:
-        raise InputProblems([_named(one, name) for one in error.problems]) from error
+        raise InputProblems([_named(problem, name) for problem in error.problems]) from error
     except InputError as error:
         raise _named(error, name) from error
 
@@ -245,10 +245,10 @@ def _named(error: InputError, name: str) -> InputError:
 def _check_header(columns: list[str], line: int, problems: Problems) -> None:
     for name in (ID, INTENT):
         if name not in columns:
-            parted = next((mark for mark in ";\t" if any(mark in one for one in columns)), "")
-            one = "; separate columns by commas" if parted else ""
-            what = f"the header has no column {name}: found {shown(','.join(columns))}; expected {ID},{INTENT}"
-            problems.add(line, 0, what, f"{_CSV_EXAMPLE}{one}")
+            parted = next((mark for mark in ";\t" if any(mark in column for column in columns)), "")
+            hint = "; separate columns by commas" if parted else ""
+            problem = f"the header has no column {name}: found {shown(','.join(columns))}; expected {ID},{INTENT}"
+            problems.add(line, 0, problem, f"{_CSV_EXAMPLE}{hint}")
             return
     for at, name in enumerate(columns):
         if not name:
@@ -265,32 +265,32 @@ _LINE_EXAMPLE = 'Write one object a line: {"id": "a1", "text": "turn on", "inten
 class _Wrong(Exception):
     """A mistake in one line, and the remedy."""
 
-    def __init__(self, what: str, remedy: str = _LINE_EXAMPLE) -> None:
-        super().__init__(what)
-        self.what, self.remedy = what, remedy
+    def __init__(self, problem: str, remedy: str = _LINE_EXAMPLE) -> None:
+        super().__init__(problem)
+        self.what, self.remedy = problem, remedy
 
 
 def read_jsonl(path: Path, name: str) -> list[Utterance]:
     """The utterances of a file, without blank lines. InputProblems with every mistake in it."""
     problems = Problems(name)
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
-    found: list[Utterance] = []
+    utterances: list[Utterance] = []
     first: dict[str, int] = {}
-    kept: dict[str, str] = {}
+    strings: dict[str, str] = {}
     for number, line in enumerate(numbered_lines(path, name, problems), 1):
         if line is None or not line or line.isspace():
             continue
         try:
-            one = _utterance(_decoded(decoder, line), Place(name, number), kept)
-            if (known := first.setdefault(one.id, number)) != number:
-                raise _Wrong(f"the id {shown(one.id)} is already in line {known}", "Rename one of the two")
-            found.append(one)
+            utterance = _utterance(_decoded(decoder, line), Place(name, number), strings)
+            if (known := first.setdefault(utterance.id, number)) != number:
+                raise _Wrong(f"the id {shown(utterance.id)} is already in line {known}", "Rename one of the two")
+            utterances.append(utterance)
         except _Wrong as wrong:
             problems.add(number, 0, wrong.what, wrong.remedy)
     problems.refuse()
-    if not found:
+    if not utterances:
         raise InputError("the file is empty", place=Place(name), remedy="Check the program that writes it")
-    return found
+    return utterances
 
 
 def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
@@ -313,29 +313,31 @@ def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise _Wrong(f"the key {shown(twice)} occurs twice", "Keep one of them")
-    return found
+    return mapping
 
 
 def _constant(name: str) -> Any:
     raise _Wrong(f"{name} is not JSON")
 
 
-def _utterance(written: dict[str, Any], place: Place, kept: dict[str, str]) -> Utterance:
+def _utterance(written: dict[str, Any], place: Place, strings: dict[str, str]) -> Utterance:
     _demand_keys(written, KEYS)
     id_ = _read_text(written.get("id"), "id")
     if not id_.strip():
         raise _Wrong("the utterance has no id")
     words: tuple[str, ...] = ()
     if (text := written.get("text")) is not None:
-        words = tuple([kept.setdefault(word, word) for word in split_words(_read_text(text, "text"))])
-    tags = None if (one := written.get("tags")) is None else _read_tags(one, words, kept)
+        words = tuple([strings.setdefault(word, word) for word in split_words(_read_text(text, "text"))])
+    tags = None if (annotation := written.get("tags")) is None else _read_tags(annotation, words, strings)
     slots = (
-        None if (one := written.get("slots")) is None else _read_slots(one, len(words) if text is not None else None)
+        None
+        if (annotation := written.get("slots")) is None
+        else _read_slots(annotation, len(words) if text is not None else None)
     )
     intents, groups = _read_intents(written.get("intents")), _read_groups(written)
     return Utterance(id_.strip(), words, intents, tags, slots, groups, place, _read_scores(written))
@@ -373,41 +375,43 @@ def _read_intents(written: object) -> tuple[str, ...] | None:
         return None
     if isinstance(written, str):
         return intent_set(" ".join(_read_text(written, "intents").split()))
-    return intent_set("#".join(" ".join(_read_text(one, "intents").split()) for one in _read_list(written, "intents")))
+    return intent_set(
+        "#".join(" ".join(_read_text(intent, "intents").split()) for intent in _read_list(written, "intents"))
+    )
 
 
-def _read_tags(written: object, words: tuple[str, ...], kept: dict[str, str]) -> tuple[str, ...]:
-    found = []
+def _read_tags(written: object, words: tuple[str, ...], strings: dict[str, str]) -> tuple[str, ...]:
+    tags = []
     for at, tag in enumerate(_read_list(written, "tags"), 1):
         tag = _read_text(tag, "tags")
-        if tag not in kept and (not is_bio(tag) or len(split_words(tag)) != 1):
+        if tag not in strings and (not is_bio(tag) or len(split_words(tag)) != 1):
             raise _Wrong(f"tag {at}, {shown(tag)}, is not a BIO tag", "Write O, B-concept or I-concept for each word")
-        found.append(kept.setdefault(tag, tag))
-    if len(found) != len(words):
-        what = f"{_times(len(found), 'tag')} for {_times(len(words), 'word')}"
-        raise _Wrong(what, "Write one tag for each word of the text")
-    return tuple(found)
+        tags.append(strings.setdefault(tag, tag))
+    if len(tags) != len(words):
+        problem = f"{_times(len(tags), 'tag')} for {_times(len(words), 'word')}"
+        raise _Wrong(problem, "Write one tag for each word of the text")
+    return tuple(tags)
 
 
 def _read_slots(written: object, words: int | None) -> tuple[Slot, ...]:
-    found = []
-    for one in _read_list(written, "slots"):
-        if not isinstance(one, dict):
+    slots = []
+    for slot in _read_list(written, "slots"):
+        if not isinstance(slot, dict):
             raise _Wrong("a slot is not an object", 'Write {"concept": "city", "value": "Marseille"}')
-        _demand_keys(one, SLOT_KEYS)
-        concept = " ".join(_read_text(one.get("concept"), "concept").split())
+        _demand_keys(slot, SLOT_KEYS)
+        concept = " ".join(_read_text(slot.get("concept"), "concept").split())
         if not concept:
             raise _Wrong("a slot has no concept", 'Write {"concept": "city", "value": "Marseille"}')
-        value = None if (given := one.get("value")) is None else _read_text(given, "value")
-        start, end = (_position(one.get(key), key) for key in ("start", "end"))
+        value = None if (given := slot.get("value")) is None else _read_text(given, "value")
+        start, end = (_position(slot.get(key), key) for key in ("start", "end"))
         if (start is None) != (end is None):
             raise _Wrong(f"the slot {shown(concept)} has only start or only end", "Write start and end, or neither")
         if start is not None and end is not None and not (start < end and (words is None or end <= words)):
             of = "" if words is None else f", but the text has {words}"
-            what = f"the slot {shown(concept)} has words {start} to {end}{of}"
-            raise _Wrong(what, "Count words from 0; end is the word after the slot")
-        found.append(Slot(concept, value, start, end))
-    return tuple(found)
+            problem = f"the slot {shown(concept)} has words {start} to {end}{of}"
+            raise _Wrong(problem, "Count words from 0; end is the word after the slot")
+        slots.append(Slot(concept, value, start, end))
+    return tuple(slots)
 
 
 def _position(written: object, key: str) -> int | None:

@@ -13,51 +13,53 @@ from harness.model.understanding import JOINT, Chunking, Corpus, Slot, Utterance
 from harness.understanding.counts import OUTSIDE, chunks
 
 
-def tags_of(one: Utterance) -> tuple[str, ...] | None:
+def tags_of(utterance: Utterance) -> tuple[str, ...] | None:
     """An utterance's tags, or tags made from its slots. None if slots are not annotated.
 
     InputError for slots that overlap or have no place, which BIO cannot represent.
     """
-    if one.tags is not None or one.slots is None:
-        return one.tags
-    tags = [OUTSIDE] * len(one.words)
-    for slot in one.slots:
+    if utterance.tags is not None or utterance.slots is None:
+        return utterance.tags
+    tags = [OUTSIDE] * len(utterance.words)
+    for slot in utterance.slots:
         start, end = slot.start, slot.end
         shared = start is None or end is None or end > len(tags) or any(tag != OUTSIDE for tag in tags[start:end])
         if start is None or end is None or shared or len(slot.concept.split()) != 1:
-            what = f"the slot {slot.concept!r} of {one.id!r} has no place, a blank, or shares a word with another"
-            raise InputError(what, place=one.place, remedy="Write JSONL, which can hold it")
+            problem = (
+                f"the slot {slot.concept!r} of {utterance.id!r} has no place, a blank, or shares a word with another"
+            )
+            raise InputError(problem, place=utterance.place, remedy="Write JSONL, which can hold it")
         tags[start:end] = [f"B-{slot.concept}", *[f"I-{slot.concept}"] * (end - start - 1)]
     return tuple(tags)
 
 
-def slots_of(one: Utterance) -> tuple[Slot, ...]:
+def slots_of(utterance: Utterance) -> tuple[Slot, ...]:
     """Slots from an utterance's tags (conlleval), with their words as values. () without tags."""
-    found = chunks(one.tags or (), Chunking.CONLLEVAL)
-    return tuple(Slot(it.concept, " ".join(one.words[it.start : it.end]), it.start, it.end) for it in found)
+    tag_chunks = chunks(utterance.tags or (), Chunking.CONLLEVAL)
+    return tuple(Slot(it.concept, " ".join(utterance.words[it.start : it.end]), it.start, it.end) for it in tag_chunks)
 
 
 def jsonl(corpus: Corpus) -> str:
     """The text of a JSONL file: one object per line. Missing annotations have no key."""
-    return "".join(jsonl_line(one) + "\n" for one in corpus.utterances)
+    return "".join(jsonl_line(utterance) + "\n" for utterance in corpus.utterances)
 
 
-def jsonl_line(one: Utterance) -> str:
+def jsonl_line(utterance: Utterance) -> str:
     """One utterance as a line without its end; ASCII."""
-    written: dict[str, object] = {"id": one.id}
-    if one.words or one.tags is not None:
-        written["text"] = one.text
-    if one.intents is not None:
-        written["intents"] = list(one.intents)
-    if one.tags is not None:
-        written["tags"] = list(one.tags)
-    if one.slots is not None:
+    written: dict[str, object] = {"id": utterance.id}
+    if utterance.words or utterance.tags is not None:
+        written["text"] = utterance.text
+    if utterance.intents is not None:
+        written["intents"] = list(utterance.intents)
+    if utterance.tags is not None:
+        written["tags"] = list(utterance.tags)
+    if utterance.slots is not None:
         written["slots"] = [
             {key: value for key in ("concept", "value", "start", "end") if (value := getattr(slot, key)) is not None}
-            for slot in one.slots
+            for slot in utterance.slots
         ]
-    if one.groups:
-        written["groups"] = dict(one.groups)
+    if utterance.groups:
+        written["groups"] = dict(utterance.groups)
     return json.dumps(written, ensure_ascii=True)
 
 
@@ -108,39 +110,41 @@ def write_intents_csv(corpus: Corpus, path: Path, id_header: str = "id") -> None
 def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
     """The text of a CSV file of intents."""
     rows: list[Sequence[str]] = [(id_header, "intent")]
-    for one in corpus.utterances:
-        if one.intents is None:
-            what = f"the intents of {one.id!r} are not annotated"
-            raise InputError(what, place=one.place, remedy="Annotate it, or remove it")
-        rows.append((one.id, joined(one.intents)))
+    for utterance in corpus.utterances:
+        if utterance.intents is None:
+            problem = f"the intents of {utterance.id!r} are not annotated"
+            raise InputError(problem, place=utterance.place, remedy="Annotate it, or remove it")
+        rows.append((utterance.id, joined(utterance.intents)))
     return safe_csv(rows)
 
 
 def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
     """Utterances by split; all under "" unless each names a split."""
-    splits = [dict(one.groups).get(_SPLIT, "") for one in corpus.utterances]
+    splits = [dict(utterance.groups).get(_SPLIT, "") for utterance in corpus.utterances]
     if not splits or not all(splits):
         return {"": list(corpus.utterances)}
     parts: dict[str, list[Utterance]] = {}
-    for split, one in zip(splits, corpus.utterances, strict=True):
+    for split, utterance in zip(splits, corpus.utterances, strict=True):
         if split in (".", "..") or "/" in split or "\0" in split:
-            raise InputError(f"{split!r} cannot be the name of a folder", place=one.place, remedy="Rename the split")
-        parts.setdefault(split, []).append(one)
+            raise InputError(
+                f"{split!r} cannot be the name of a folder", place=utterance.place, remedy="Rename the split"
+            )
+        parts.setdefault(split, []).append(utterance)
     return parts
 
 
 def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
     """Texts of the files of one folder, by file name."""
-    tags = [tags_of(one) for one in utterances]
-    labels = [one.intents for one in utterances]
-    files = {"seq.in": "".join(f"{one.text}\n" for one in utterances)}
-    for name, column, what in (("seq.out", tags, "slots"), ("label", labels, "intents")):
-        given = sum(one is not None for one in column)
+    tags = [tags_of(utterance) for utterance in utterances]
+    labels = [utterance.intents for utterance in utterances]
+    files = {"seq.in": "".join(f"{utterance.text}\n" for utterance in utterances)}
+    for name, column, annotation in (("seq.out", tags, "slots"), ("label", labels, "intents")):
+        given = sum(cell is not None for cell in column)
         if 0 < given < len(column):
-            lacking = next(one for one, has in zip(utterances, column, strict=True) if has is None)
-            message = f"{lacking.id!r} is not annotated in {what}, and {given} of {len(column)} are"
+            lacking = next(utterance for utterance, has in zip(utterances, column, strict=True) if has is None)
+            message = f"{lacking.id!r} is not annotated in {annotation}, and {given} of {len(column)} are"
             raise InputError(message, place=lacking.place or Place(source), remedy="Write JSONL, or annotate all")
         if given:
             mark = " " if name == "seq.out" else JOINT
-            files[name] = "".join(f"{mark.join(one or ())}\n" for one in column)
+            files[name] = "".join(f"{mark.join(cell or ())}\n" for cell in column)
     return files

@@ -109,11 +109,11 @@ def spoken_values(kind: SpokenKind, numbers: Iterable[int]) -> tuple[Value, ...]
     """
     match kind:
         case SpokenKind.NUMBER:
-            return tuple(Value(tuple(cardinal(one).split()), str(one)) for one in numbers)
+            return tuple(Value(tuple(cardinal(number).split()), str(number)) for number in numbers)
         case SpokenKind.ORDINAL:
-            return tuple(Value(tuple(ordinal(one).split()), str(one)) for one in numbers)
+            return tuple(Value(tuple(ordinal(number).split()), str(number)) for number in numbers)
         case SpokenKind.TIME:
-            return tuple(dict.fromkeys(said for one in numbers for said in _times(*divmod(one, 60))))
+            return tuple(dict.fromkeys(form for number in numbers for form in _times(*divmod(number, 60))))
 
 
 def _times(hour: int, minute: int) -> list[Value]:
@@ -135,9 +135,9 @@ def _times(hour: int, minute: int) -> list[Value]:
         bare.append(f"{cardinal(minute)} past {cardinal(twelve)}" if minute < 30
                     else f"{cardinal(60 - minute)} to {following}")  # fmt: skip
     parts = ("a m", *_MORNING) if hour < 12 else ("p m", *(_AFTERNOON if hour < 17 else _EVENING))
-    said = [(text, f"{twelve}:{minute:02}") for text in bare]
-    said += [(f"{clock_time(twelve, minute)} {part}", f"{hour}:{minute:02}") for part in parts]
-    return [Value(tuple(text.split()), value, 1 / len(said)) for text, value in said]
+    forms = [(text, f"{twelve}:{minute:02}") for text in bare]
+    forms += [(f"{clock_time(twelve, minute)} {part}", f"{hour}:{minute:02}") for part in parts]
+    return [Value(tuple(text.split()), value, 1 / len(forms)) for text, value in forms]
 
 
 MOST_SPOKEN = 2000
@@ -231,9 +231,9 @@ def load_grammar(path: Path) -> Grammar:
 class _GrammarReading:
     """Converts the keys of a file to a grammar, and collects every mistake with its place."""
 
-    def __init__(self, keys: GrammarKeys, found: Findings) -> None:
+    def __init__(self, keys: GrammarKeys, findings: Findings) -> None:
         self._keys = keys
-        self._found = found
+        self._found = findings
 
     def grammar(self) -> Grammar:
         keys = self._keys
@@ -260,7 +260,7 @@ class _GrammarReading:
         values = self._said(keys.say, at_say)
         if not values:
             self._found.add(at, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number")
-        unseen = self._said(keys.unseen, (*at, "unseen"), {one.words for one in values})
+        unseen = self._said(keys.unseen, (*at, "unseen"), {value.words for value in values})
         return ValueList(name, values, unseen, keys.unseen_share if unseen else 0.0)
 
     def _said(
@@ -268,8 +268,8 @@ class _GrammarReading:
     ) -> tuple[Value, ...]:
         there = set(before or ())
         values = []
-        for number, one in enumerate(written):
-            keys = ValueKeys(say=one) if isinstance(one, str) else one
+        for number, entry in enumerate(written):
+            keys = ValueKeys(say=entry) if isinstance(entry, str) else entry
             words = tuple(keys.say.split())
             if words in there:
                 self._found.add((*at, number), f"{keys.say!r} is already in the list", "Remove one of the two")
@@ -283,10 +283,10 @@ class _GrammarReading:
             return ()
         first, last = ends[0] or 0, ends[1] or 0
         if last < first or (last - first) // keys.step >= MOST_SPOKEN:
-            what = (
+            problem = (
                 f"there are no numbers from {first} to {last}" if last < first else f"more than {MOST_SPOKEN} numbers"
             )
-            self._found.add((*at, "to"), what, "Change from, to or step")
+            self._found.add((*at, "to"), problem, "Change from, to or step")
             return ()
         return spoken_values(kind, range(first, last + 1, keys.step))
 
@@ -316,12 +316,12 @@ class _GrammarReading:
                 (*at, "alone"), "an intent with `alone` can have only one label", "Write one label, or omit `alone`"
             )
         sentences = []
-        for which, one in enumerate(keys.say):
-            written = SentenceKeys(say=one) if isinstance(one, str) else one
-            where = (*at, "say", which) if isinstance(one, str) else (*at, "say", which, "say")
+        for which, entry in enumerate(keys.say):
+            written = SentenceKeys(say=entry) if isinstance(entry, str) else entry
+            where = (*at, "say", which) if isinstance(entry, str) else (*at, "say", which, "say")
             if part := self._part(written.say, where):
                 sentences.append(Sentence(part, written.weight, written.unseen, self._found.place(where)))
-        if sentences and all(one.unseen for one in sentences):
+        if sentences and all(sentence.unseen for sentence in sentences):
             self._found.add(at, "all sentences are for the test split", "Omit `unseen` in at least one")
         label = tuple(sorted(set(labels)))
         return GrammarIntent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(at))
@@ -334,24 +334,24 @@ class _GrammarReading:
             return None
         for inner in parts_within(part):
             if isinstance(inner, SlotPart) and inner.values not in self._keys.values:
-                what = f"there is no list of values {inner.values!r}"
-                self._found.add(at, what, nearest(inner.values, list(self._keys.values), listed="Lists"))
+                problem = f"there is no list of values {inner.values!r}"
+                self._found.add(at, problem, nearest(inner.values, list(self._keys.values), listed="Lists"))
             elif isinstance(inner, PhraseUse) and inner.name not in self._keys.phrases:
-                what = f"there is no phrase {inner.name!r}"
-                self._found.add(at, what, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
+                problem = f"there is no phrase {inner.name!r}"
+                self._found.add(at, problem, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
         return part
 
     def _refuse_circles(self, phrases: dict[str, Part]) -> None:
         """Adds a finding for each phrase that contains itself."""
         inner = {
-            name: [one.name for one in parts_within(part) if isinstance(one, PhraseUse)]
+            name: [subpart.name for subpart in parts_within(part) if isinstance(subpart, PhraseUse)]
             for name, part in phrases.items()
         }
         for name in inner:
             reached, new = set[str](), set(inner[name])
             while new:
                 reached |= new
-                new = {below for one in new for below in inner.get(one, ())} - reached
+                new = {below for phrase in new for below in inner.get(phrase, ())} - reached
             if name in reached:
                 self._found.add(
                     ("phrases", name), f"the phrase {name!r} contains itself", "Remove the phrase from its own pattern"
@@ -363,8 +363,8 @@ def parts_within(part: Part) -> Iterator[Part]:
     yield part
     match part:
         case InTurn(parts) | OneOf(parts):
-            for one in parts:
-                yield from parts_within(one)
+            for subpart in parts:
+                yield from parts_within(subpart)
         case Maybe(inner):
             yield from parts_within(inner)
         case Words() | PhraseUse() | SlotPart():
@@ -383,9 +383,9 @@ def load_grammars(paths: list[Path]) -> tuple[Grammar, ...]:
     """The grammars of several files. InputError if two have the same name."""
     grammars = tuple(load_grammar(path) for path in paths)
     first: dict[str, Grammar] = {}
-    for one in grammars:
-        if (known := first.setdefault(one.name, one)) is not one:
+    for grammar in grammars:
+        if (known := first.setdefault(grammar.name, grammar)) is not grammar:
             raise InputError(
-                f"{one.path} and {known.path} both have the name {one.name!r}", remedy="Rename one of them"
+                f"{grammar.path} and {known.path} both have the name {grammar.name!r}", remedy="Rename one of them"
             )
     return grammars

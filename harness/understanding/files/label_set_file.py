@@ -101,18 +101,21 @@ At = tuple[str | int, ...]
 
 def load_label_set(path: Path) -> LabelSet:
     """The label set of a file. InputProblems with every mistake, InputError."""
-    keys, found = read_keys(path, FileKind.LABEL_SET, LabelSetKeys)
+    keys, findings = read_keys(path, FileKind.LABEL_SET, LabelSetKeys)
     label_set = LabelSet(
         id=keys.label_set,
         title=keys.title or keys.label_set,
-        labels=tuple(_label_of(one) for one in keys.labels),
-        never_together=tuple((one[0], one[1]) for one in keys.never_together if len(one) == 2),
+        labels=tuple(_label_of(label) for label in keys.labels),
+        never_together=tuple((pair[0], pair[1]) for pair in keys.never_together if len(pair) == 2),
         may_be_empty=keys.may_be_empty,
         intro=keys.intro,
-        concepts=tuple(Label(one.id, one.title or one.id, one.description, key=one.key) for one in keys.concepts),
+        concepts=tuple(
+            Label(concept.id, concept.title or concept.id, concept.description, key=concept.key)
+            for concept in keys.concepts
+        ),
     )
-    _check(keys, label_set, found)
-    found.refuse()
+    _check(keys, label_set, findings)
+    findings.refuse()
     return label_set
 
 
@@ -125,57 +128,59 @@ def _example_of(keys: ExampleKeys | CounterexampleKeys) -> Example:
     return Example(keys.text, tuple(sorted(set(keys.labels))), keys.why)
 
 
-def _check(keys: LabelSetKeys, label_set: LabelSet, found: Findings) -> None:
+def _check(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
     named: tuple[tuple[str, Sequence[LabelKeys | ConceptKeys]], ...]
     named = ("labels", keys.labels), ("concepts", keys.concepts)
     for of, listed in named:
-        _refuse_twins([one.id for one in listed], of, "id", found)
-        _refuse_twins([one.key for one in listed], of, "key", found)
+        _refuse_twins([entry.id for entry in listed], of, "id", findings)
+        _refuse_twins([entry.key for entry in listed], of, "key", findings)
     for number, pair in enumerate(keys.never_together):
         at: At = ("never_together", number)
         if len(pair) != 2:
-            found.add(at, f"{len(pair)} labels instead of a pair", "Write [one, other]; split three labels into pairs")
+            findings.add(
+                at, f"{len(pair)} labels instead of a pair", "Write [one, other]; split three labels into pairs"
+            )
         elif pair[0] == pair[1]:
-            found.add(at, f"{pair[0]!r} cannot exclude itself", "Write two labels")
-        _check_known(pair, at, label_set, found)
+            findings.add(at, f"{pair[0]!r} cannot exclude itself", "Write two labels")
+        _check_known(pair, at, label_set, findings)
     for number, label in enumerate(keys.labels):
         for place, example in enumerate(label.examples):
             at = ("labels", number, "examples", place)
-            _check_example(label.id, example.labels or [label.id], at, label_set, found)
+            _check_example(label.id, example.labels or [label.id], at, label_set, findings)
         for place, other in enumerate(label.counterexamples):
             at = ("labels", number, "counterexamples", place)
             if label.id in other.labels:
-                found.add((*at, "labels"), f"the counterexample has {label.id!r}", "Move it to `examples`")
-            _check_rules(other.labels, at, label_set, found)
+                findings.add((*at, "labels"), f"the counterexample has {label.id!r}", "Move it to `examples`")
+            _check_rules(other.labels, at, label_set, findings)
 
 
-def _check_example(label: str, labels: list[str], at: At, label_set: LabelSet, found: Findings) -> None:
+def _check_example(label: str, labels: list[str], at: At, label_set: LabelSet, findings: Findings) -> None:
     if label not in labels:
-        found.add((*at, "labels"), f"an example of {label!r} does not have it", f"Add {label!r}, or omit `labels`")
-    _check_rules(labels, at, label_set, found)
+        findings.add((*at, "labels"), f"an example of {label!r} does not have it", f"Add {label!r}, or omit `labels`")
+    _check_rules(labels, at, label_set, findings)
 
 
-def _check_rules(labels: list[str], at: At, label_set: LabelSet, found: Findings) -> None:
-    if not _check_known(labels, (*at, "labels"), label_set, found):
+def _check_rules(labels: list[str], at: At, label_set: LabelSet, findings: Findings) -> None:
+    if not _check_known(labels, (*at, "labels"), label_set, findings):
         return
     refusal = label_set.refusal(tuple(sorted(set(labels))))
     if refusal:
-        found.add((*at, "labels"), f"the rules of this file forbid these labels: {refusal}", "Change one of the two")
+        findings.add((*at, "labels"), f"the rules of this file forbid these labels: {refusal}", "Change one of the two")
 
 
-def _check_known(labels: Iterable[str], at: At, label_set: LabelSet, found: Findings) -> bool:
-    unknown = [(place, one) for place, one in enumerate(labels) if one not in label_set.ids]
-    for place, one in unknown:
-        found.add((*at, place), f"there is no label {one!r}", nearest(one, label_set.ids, listed="Labels"))
+def _check_known(labels: Iterable[str], at: At, label_set: LabelSet, findings: Findings) -> bool:
+    unknown = [(place, label) for place, label in enumerate(labels) if label not in label_set.ids]
+    for place, label in unknown:
+        findings.add((*at, place), f"there is no label {label!r}", nearest(label, label_set.ids, listed="Labels"))
     return not unknown
 
 
-def _refuse_twins(values: Sequence[str], of: str, key: str, found: Findings) -> None:
-    for number, one in enumerate(values):
-        if one and one in values[:number]:
-            line = found.place((of, values.index(one), key)).line
+def _refuse_twins(values: Sequence[str], of: str, key: str, findings: Findings) -> None:
+    for number, name in enumerate(values):
+        if name and name in values[:number]:
+            line = findings.place((of, values.index(name), key)).line
             remedy = "Remove one of the two" if key == "id" else "Give one of them another key"
-            found.add((of, number, key), f"the {key} {one!r} is already in line {line}", remedy)
+            findings.add((of, number, key), f"the {key} {name!r} is already in line {line}", remedy)
 
 
 PRESETS: Mapping[str, Mapping[str, str]] = {
@@ -213,15 +218,15 @@ def load_label_map(named: str) -> Mapping[str, str]:
         raise as_utf_8(error) from error
     _, header = next(rows, (1, [""]))
     problems.refuse()
-    if [one.strip().lower() for one in header] != ["from", "to"]:
+    if [cell.strip().lower() for cell in header] != ["from", "to"]:
         raise InputError(f"the header is {','.join(header)!r}", place=Place(named, 1), remedy=_MAP_EXAMPLE)
-    found: dict[str, str] = {}
+    label_map: dict[str, str] = {}
     for line, row in rows:
         if len(row) != 2 or not row[0].strip() or not row[1].strip():
             problems.add(line, 0, "the row does not have two names", _MAP_EXAMPLE)
-        elif row[0].strip() in found:
+        elif row[0].strip() in label_map:
             problems.add(line, 0, f"{row[0].strip()!r} already occurs above", "Remove one of the rows")
         else:
-            found[row[0].strip()] = row[1].strip()
+            label_map[row[0].strip()] = row[1].strip()
     problems.refuse()
-    return found
+    return label_map

@@ -62,8 +62,8 @@ class SlotField:
         trainer.set_params({
             "c1": l1, "c2": l2, "feature.minfreq": rare, "max_iterations": iterations,
         })  # fmt: skip
-        for one in tagged:
-            trainer.append(features(one.words, one.intents or ()), list(one.tags or ()))
+        for utterance in tagged:
+            trainer.append(features(utterance.words, utterance.intents or ()), list(utterance.tags or ()))
         import tempfile  # imported here, since it is slow to import
 
         with tempfile.TemporaryDirectory(prefix="harness-crf-") as folder:
@@ -80,27 +80,27 @@ class SlotField:
 
 def concept_tags(utterances: Sequence[Utterance]) -> set[str]:
     """All tags but O."""
-    return {tag for one in utterances for tag in one.tags or ()} - {OUTSIDE}
+    return {tag for utterance in utterances for tag in utterance.tags or ()} - {OUTSIDE}
 
 
 def with_concepts(words: Sequence[str], tags: Sequence[str]) -> str:
     """The text with each slot replaced by its concept: "play <artist> in the <room>"."""
-    found: list[str] = []
+    parts: list[str] = []
     before = OUTSIDE
     for word, tag in zip(words, tags, strict=True):
         if tag == OUTSIDE:
-            found.append(word)
+            parts.append(word)
         elif tag[0] == "B" or tag[2:] != before[2:]:
-            found.append(f"<{tag[2:]}>")
+            parts.append(f"<{tag[2:]}>")
         before = tag
-    return " ".join(found)
+    return " ".join(parts)
 
 
 def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
     """Features of each word: the word, neighbours up to three away, prefixes, suffixes, shape, and the intents."""
     lower = [_plain(word) for word in words]
     padded = ["<s3>", "<s2>", "<s1>", *lower, "<e1>", "<e2>", "<e3>"]
-    found = []
+    rows = []
     for at, word in enumerate(lower):
         before3, before2, before, _, after, after2, after3 = padded[at : at + 7]
         here = [
@@ -130,8 +130,8 @@ def features(words: Sequence[str], intents: Sequence[str]) -> list[list[str]]:
         ]
         for intent in intents:
             here += [f"i={intent}", f"i={intent}|{word}", f"i={intent}|-1{before}"]
-        found.append(here)
-    return found
+        rows.append(here)
+    return rows
 
 
 def pycrfsuite() -> Any:
@@ -196,7 +196,7 @@ class CrfUnderstander:
     settings: ClassVar[tuple[Setting, ...]] = (ITERATIONS, L1, L2, RARE, STRENGTH, WORDS, PIECES, PASSES)
 
     def __init__(self, settings: Mapping[str, str], *, seed: int) -> None:
-        self._settings = {one.name: one.default for one in self.settings}
+        self._settings = {setting.name: setting.default for setting in self.settings}
         self._settings |= checked_settings(self.settings, settings.items(), "crf")
         self._seed = seed
         pycrfsuite()
@@ -209,16 +209,16 @@ class CrfUnderstander:
         """Trains from scratch. ValueError without utterances."""
         if not train:
             raise ValueError("there are no training utterances")
-        texts = [one.text for one in train]
-        sets = [one.intents or () for one in train]
-        labels = sorted({label for one in sets for label in one})
+        texts = [utterance.text for utterance in train]
+        sets = [utterance.intents or () for utterance in train]
+        labels = sorted({label for intents in sets for label in intents})
         self._may_be_empty = not all(sets)
         tell(f"intents: {len(labels)} labels, {len(train):,} utterances")
         runs = int(self._settings[WORDS.name]), int(self._settings[PIECES.name])
         rule = LinearRule(*runs, float(self._settings[STRENGTH.name]), balanced=True)
         self._intents = fit_linear(texts, sets, labels, rule, seed=self._seed)
         self._with_slots = None
-        tagged = [one for one in train if one.tags]
+        tagged = [utterance for utterance in train if utterance.tags]
         concepts = concept_tags(tagged)
         if not concepts:
             tell("slots: none in the training utterances")
@@ -229,14 +229,17 @@ class CrfUnderstander:
         weights = float(self._settings[L1.name]), float(self._settings[L2.name])
         self._field = SlotField.fit(tagged, int(iterations), *weights, int(self._settings[RARE.name]))
         if int(self._settings[PASSES.name]) == 2:
-            second = [with_concepts(one.words, one.tags) if one.tags else one.text for one in train]
+            second = [
+                with_concepts(utterance.words, utterance.tags) if utterance.tags else utterance.text
+                for utterance in train
+            ]
             wider = replace(rule, second=rule.words)
             self._with_slots = fit_linear(texts, sets, labels, wider, second=second, seed=self._seed)
 
     def predict(self, words: Sequence[tuple[str, ...]]) -> list[Prediction]:
         if self._intents is None:
             raise ValueError("the understander has not been trained")
-        texts = [" ".join(one) for one in words]
+        texts = [" ".join(tokens) for tokens in words]
         given = self._intents.probabilities(texts)
         intents = self._intents_of(words, given)
         tags = self._tags(words, intents)
@@ -266,13 +269,15 @@ class CrfUnderstander:
     def load(cls, folder: Path) -> Self:
         path = folder / NAMES_FILE
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            made = cls({str(name): str(value) for name, value in found["settings"].items()}, seed=int(found["seed"]))
-            passes = int(found.get("passes", 1))
-            made._may_be_empty = bool(found.get("may_be_empty", True))
+            content = json.loads(path.read_text(encoding="utf-8"))
+            made = cls(
+                {str(name): str(value) for name, value in content["settings"].items()}, seed=int(content["seed"])
+            )
+            passes = int(content.get("passes", 1))
+            made._may_be_empty = bool(content.get("may_be_empty", True))
             path = folder / CRF_FILE
             trained = path.read_bytes()
-            if bool(found["slots"]) != bool(trained):
+            if bool(content["slots"]) != bool(trained):
                 raise ValueError("it is not a complete model of a random field")
             made._field = SlotField(trained)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -288,7 +293,7 @@ class CrfUnderstander:
         """
         assert self._intents is not None
         sets = sets_of(given_by(given, may_be_empty=self._may_be_empty), self._intents.labels)
-        return [found if any(one) else () for one, found in zip(words, sets, strict=True)]
+        return [intents if any(tokens) else () for tokens, intents in zip(words, sets, strict=True)]
 
     def _tags(self, words: Sequence[tuple[str, ...]], intents: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
         return [self._field.tags(*pair) for pair in zip(words, intents, strict=True)]

@@ -51,10 +51,10 @@ class Encoder:
 
 def carried_folder() -> Path:
     """The folder of the included encoder, found without importing its package. PluginError if it is not installed."""
-    found = importlib.util.find_spec(CARRIER)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(CARRIER)
+    if spec is None or spec.origin is None:
         raise PluginError(f"{CARRIED} is not installed", remedy=f"{REMEDY}, or name a checkpoint's folder")
-    return Path(found.origin).parent / "model"
+    return Path(spec.origin).parent / "model"
 
 
 def torch_module() -> Any:
@@ -87,7 +87,7 @@ def learn(
     InputError if the loss is not finite.
     """
     torch = torch_module()
-    best, kept, waited = None, None, 0
+    best, best_weights, waited = None, None, 0
     for epoch in range(1, epochs + 1):
         network.train()
         total = 0.0
@@ -106,13 +106,13 @@ def learn(
         if figure is None:
             continue
         if best is None or figure > best:
-            best, kept, waited = figure, copy.deepcopy(network.state_dict()), 0
+            best, best_weights, waited = figure, copy.deepcopy(network.state_dict()), 0
         else:
             waited += 1
             if waited >= patience:
                 break
-    if kept is not None:
-        network.load_state_dict(kept)
+    if best_weights is not None:
+        network.load_state_dict(best_weights)
 
 
 def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encoder:
@@ -136,17 +136,17 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
                 if hasattr(config, name):
                     setattr(config, name, dropout)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, use_fast=True, **local)
-        model, told = transformers.AutoModel.from_pretrained(
+        model, loading_report = transformers.AutoModel.from_pretrained(
             folder, config=config, output_loading_info=True, dtype="float32", **local
         )
     except Exception as error:  # The three libraries have no narrower common class for damaged files.
         raise _damaged(folder, f"the checkpoint cannot be read: {_first_line(error)}") from error
-    missing = sorted(name for name in told["missing_keys"] if "pooler" not in name)
+    missing = sorted(name for name in loading_report["missing_keys"] if "pooler" not in name)
     if missing:
         raise _damaged(
             folder, f"the checkpoint lacks weights: {missing[0]}" + f" and {len(missing) - 1} more" * (len(missing) > 1)
         )
-    if told["mismatched_keys"]:
+    if loading_report["mismatched_keys"]:
         raise _damaged(folder, "the checkpoint's weights do not have the shapes in config.json")
     if not getattr(tokenizer, "is_fast", False):
         raise _damaged(folder, "the checkpoint has no tokenizer.json, which maps pieces to words")
@@ -158,9 +158,9 @@ def load_encoder(checkpoint: str = "", *, dropout: float | None = None) -> Encod
     return Encoder(model, tokenizer, folder, int(config.hidden_size), pieces)
 
 
-def _damaged(folder: Path, what: str) -> InputError:
+def _damaged(folder: Path, problem: str) -> InputError:
     remedy = "Name a folder that transformers' save_pretrained wrote, with config.json, tokenizer and weights"
-    return InputError(what, place=Place(str(folder)), remedy=remedy)
+    return InputError(problem, place=Place(str(folder)), remedy=remedy)
 
 
 def _first_line(error: Exception) -> str:

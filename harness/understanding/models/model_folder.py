@@ -88,26 +88,26 @@ def save_model(name: str, understander: Understander, folder: Path, facts: Model
             _settle(made)
             _put(made, folder)
     except OSError as error:
-        what = f"the model cannot be written: {error.strerror or error}"
+        problem = f"the model cannot be written: {error.strerror or error}"
         raise HarnessError(
-            what, place=Place(str(folder)), remedy="Free some disk space, or name another folder"
+            problem, place=Place(str(folder)), remedy="Free some disk space, or name another folder"
         ) from error
 
 
 def load_model(folder: Path) -> LoadedUnderstander:
     """The model of a folder. InputError with the name of a damaged, foreign or newer file, PluginError."""
     path = folder / MODEL_FILE
-    found = _read(path)
-    if found.get("kind") != KIND:
+    description = _read(path)
+    if description.get("kind") != KIND:
         raise _damaged(path, "this is not an understander's model")
-    version = found.get("version")
+    version = description.get("version")
     if not isinstance(version, int) or version > VERSION:
         raise InputError(f"the model has version {version}, but this reads up to {VERSION}", place=Place(str(path)),
                          remedy="Use a newer voice-harness, or train again")  # fmt: skip
-    name, facts = found.get("understander"), _facts(found, path)
+    name, facts = description.get("understander"), _facts(description, path)
     if not isinstance(name, str):
         raise _damaged(path, "it does not name its understander")
-    _demand_files(folder, found.get("files"), path)
+    _demand_files(folder, description.get("files"), path)
     understander: Understander = load(Group.UNDERSTANDERS, name, place=Place(str(path))).load(folder)
     return LoadedUnderstander(name, understander, facts)
 
@@ -122,23 +122,23 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise _damaged(path, f"it cannot be read: {error}") from error
     try:
-        found = json.loads(content) if len(content) <= MOST_BYTES else None
+        description = json.loads(content) if len(content) <= MOST_BYTES else None
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(description, dict):
         raise _damaged(path, "it does not describe a model")
-    return found
+    return description
 
 
-def _facts(found: Mapping[str, Any], path: Path) -> ModelFacts:
+def _facts(description: Mapping[str, Any], path: Path) -> ModelFacts:
     try:
-        return restored(ModelFacts, {one.name: found[one.name] for one in fields(ModelFacts)})
+        return restored(ModelFacts, {field.name: description[field.name] for field in fields(ModelFacts)})
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"its facts are damaged: {error}") from error
 
 
 def _demand_files(folder: Path, hashes: object, path: Path) -> None:
-    if not isinstance(hashes, dict) or not all(isinstance(one, str) for one in hashes.values()):
+    if not isinstance(hashes, dict) or not all(isinstance(digest, str) for digest in hashes.values()):
         raise _damaged(path, "it does not list the files of the model")
     for name, wanted in hashes.items():
         file = folder / name
@@ -159,13 +159,13 @@ def damaged_model(path: Path, error: Exception) -> InputError:
     return InputError(f"the model is damaged: {lines[0]}", place=Place(str(path)), remedy=remedy)
 
 
-def _damaged(path: Path, what: str) -> InputError:
-    return InputError(what, place=Place(str(path)), remedy="Restore a copy of the folder, or train again")
+def _damaged(path: Path, problem: str) -> InputError:
+    return InputError(problem, place=Place(str(path)), remedy="Restore a copy of the folder, or train again")
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    files = sorted(one for one in folder.rglob("*") if one.is_file())
-    return {one.relative_to(folder).as_posix(): _hash(one) for one in files}
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return {file.relative_to(folder).as_posix(): _hash(file) for file in files}
 
 
 def _hash(path: Path) -> str:

@@ -84,10 +84,10 @@ class LinearModel:
                 odds += vectors.transform(second if view[0] == SECOND else texts) @ self.weights[:, start:end].T
             start = end
         # Beyond ±700 exp overflows, and the answer is 0 or 1 anyway.
-        found: Floats = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
-        found[:, self.intercepts == -math.inf] = 0
-        found[:, self.intercepts == math.inf] = 1
-        return found
+        probabilities: Floats = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
+        probabilities[:, self.intercepts == -math.inf] = 0
+        probabilities[:, self.intercepts == math.inf] = 1
+        return probabilities
 
     def save(self, folder: Path, name: str = NAME) -> None:
         """Writes `name`.json and `name`.npz into the folder."""
@@ -135,7 +135,7 @@ def fit_linear(
     weights = np.zeros((len(labels), sum(map(len, terms))))
     intercepts = np.zeros(len(labels))
     for row, label in enumerate(labels):
-        given = np.array([label in one for one in intents])
+        given = np.array([label in intent_set for intent_set in intents])
         share = float(given.mean())
         if share in (0, 1) or matrix is None:
             intercepts[row] = math.log(share / (1 - share)) if 0 < share < 1 else math.copysign(math.inf, share - 0.5)
@@ -153,20 +153,20 @@ def load_linear(folder: Path, name: str = NAME) -> LinearModel:
     names, arrays = folder / f"{name}.json", folder / f"{name}.npz"
     path = names
     try:
-        found = json.loads(names.read_text(encoding="utf-8"))
-        given = found["rule"]
+        content = json.loads(names.read_text(encoding="utf-8"))
+        given = content["rule"]
         runs = int(given["words"]), int(given["pieces"])
         rule = LinearRule(*runs, float(given["strength"]), bool(given["balanced"]), int(given.get("second", 0)))
-        labels = tuple(str(label) for label in found["labels"])
-        terms = tuple(tuple(str(term) for term in view) for view in found["terms"])
+        labels = tuple(str(label) for label in content["labels"])
+        terms = tuple(tuple(str(term) for term in view) for view in content["terms"])
         path = arrays
-        with arrays.open("rb") as file, np.load(file, allow_pickle=False) as kept:
-            weights, intercepts = _floats(kept["weights"]), _floats(kept["intercepts"])
-            idf = tuple(_floats(kept[f"idf_{number}"]) for number in range(len(terms)))
+        with arrays.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            weights, intercepts = _floats(archive["weights"]), _floats(archive["intercepts"])
+            idf = tuple(_floats(archive[f"idf_{number}"]) for number in range(len(terms)))
         fits = weights.shape == (len(labels), sum(map(len, terms))) and intercepts.shape == (len(labels),)
         if (
             not fits
-            or [one.shape for one in idf] != [(len(view),) for view in terms]
+            or [view_idf.shape for view_idf in idf] != [(len(view),) for view in terms]
             or len(terms) != len(_views(rule))
         ):
             raise ValueError("its arrays do not fit each other")

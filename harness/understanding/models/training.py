@@ -37,15 +37,15 @@ RULE = Rule(values=ValueRule.NONE)
 def predicted(utterances: Iterable[Utterance], predictions: Iterable[Prediction]) -> tuple[Utterance, ...]:
     """The utterances with predictions in place of gold."""
     return tuple(
-        replace(one, intents=said.intents, tags=said.tags, slots=None)
-        for one, said in zip(utterances, predictions, strict=True)
+        replace(utterance, intents=prediction.intents, tags=prediction.tags, slots=None)
+        for utterance, prediction in zip(utterances, predictions, strict=True)
     )
 
 
 def held_out_figures(utterances: Sequence[Utterance], predictions: Sequence[Prediction]) -> FrameFigures:
     """Metrics of predictions, one per utterance, with conlleval chunks and full concepts."""
-    said = predicted(utterances, predictions)
-    return figures(total(count_frame(one, other, RULE) for one, other in zip(utterances, said, strict=True)))
+    guesses = predicted(utterances, predictions)
+    return figures(total(count_frame(gold, other, RULE) for gold, other in zip(utterances, guesses, strict=True)))
 
 
 DEFAULT = "crf"
@@ -74,14 +74,14 @@ def train(
     started = time.process_time()
     understander.fit(learned, others, tell)
     cpu_s = time.process_time() - started
-    found = held_out_figures(others, understander.predict([one.words for one in others]) if others else ())
-    exact, micro, frames = found.intents.exact.value, found.slots.micro.f1, found.slots.frames.value
+    scores = held_out_figures(others, understander.predict([utterance.words for utterance in others]) if others else ())
+    exact, micro, frames = scores.intents.exact.value, scores.slots.micro.f1, scores.slots.frames.value
     values = ((Metric.EMR, exact), (Metric.SLOT_F1, micro), (Metric.SFA, frames))
     facts = ModelFacts(
         seed=seed,
         settings=tuple(sorted(dict(settings).items())),
-        intents=tuple(sorted({label for one in learned for label in one.intents or ()})),
-        concepts=tuple(sorted({tag[2:] for one in learned for tag in one.tags or () if tag != "O"})),
+        intents=tuple(sorted({label for utterance in learned for label in utterance.intents or ()})),
+        concepts=tuple(sorted({tag[2:] for utterance in learned for tag in utterance.tags or () if tag != "O"})),
         corpus=fingerprint(data),
         utterances=len(learned),
         held_out_utterances=len(others),
@@ -94,22 +94,22 @@ def train(
 
 
 def _annotated(corpus: Corpus) -> tuple[Utterance, ...]:
-    for one in corpus.utterances:
-        if one.intents is None or one.tags is None:
-            lacking = "intents" if one.intents is None else "BIO tags"
-            what = f"the utterance {one.id!r} is not annotated with {lacking}"
-            raise InputError(what, place=one.place or Place(corpus.path), remedy="Annotate it, or remove it")
+    for utterance in corpus.utterances:
+        if utterance.intents is None or utterance.tags is None:
+            lacking = "intents" if utterance.intents is None else "BIO tags"
+            problem = f"the utterance {utterance.id!r} is not annotated with {lacking}"
+            raise InputError(problem, place=utterance.place or Place(corpus.path), remedy="Annotate it, or remove it")
     if not corpus.utterances:
         raise InputError("there are no utterances", place=Place(corpus.path), remedy="Name another folder")
     return corpus.utterances
 
 
 def _packages() -> list[tuple[str, str]]:
-    found = []
+    packages = []
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
-            found.append((name, version(name)))
-    return found
+            packages.append((name, version(name)))
+    return packages
 
 
 FIGURES = (Metric.ACCURACY, Metric.EMR, Metric.SLOT_F1, Metric.F1MH, Metric.CER, Metric.SFA)
@@ -152,7 +152,7 @@ def cross_validated(contender: Contender, data: Corpus, folds: int, seed: int, t
     rows = []
     for number, test in enumerate(parts):
         tell(f"fold {number + 1} of {folds}")
-        others = tuple(one for part in parts if part is not test for one in part.utterances)
+        others = tuple(utterance for part in parts if part is not test for utterance in part.utterances)
         learned, held_out = stratified(Corpus(data.path, others), (1 - HELD_OUT_SHARE, HELD_OUT_SHARE), seed)
         rows.append(bench(contender, (learned, held_out, test), seed, tell))
     means: list[tuple[Metric, float | None, None]] = []
@@ -175,17 +175,22 @@ def bench(
     """Trains on the first corpus, with the second held out, and scores on the third. InputError, PluginError."""
     learned, held_out, test = data
     gold = test.utterances
-    if not gold or any(one.intents is None or one.tags is None for one in gold):
-        what = "the test utterances are not all annotated with intents and slots" if gold else "there is no utterance"
-        raise InputError(what, place=Place(test.path), remedy="Annotate them, or name another folder")
+    if not gold or any(utterance.intents is None or utterance.tags is None for utterance in gold):
+        problem = (
+            "the test utterances are not all annotated with intents and slots" if gold else "there is no utterance"
+        )
+        raise InputError(problem, place=Place(test.path), remedy="Annotate them, or name another folder")
     trained = train(contender.name, contender.settings, seed, learned, held_out, tell)
     started = time.process_time()
-    predictions = trained.understander.predict([one.words for one in gold])
+    predictions = trained.understander.predict([utterance.words for utterance in gold])
     spent = time.process_time() - started
-    counts = [count_frame(one, said, RULE) for one, said in zip(gold, predicted(gold, predictions), strict=True)]
+    counts = [
+        count_frame(utterance, prediction, RULE)
+        for utterance, prediction in zip(gold, predicted(gold, predictions), strict=True)
+    ]
     sums, rows = total(counts), samples(counts)
-    found, overlaps = figures(sums), sums.intents.overlaps
-    intents, slots = found.intents, found.slots
+    scores, overlaps = figures(sums), sums.intents.overlaps
+    intents, slots = scores.intents, scores.slots
     values: dict[Metric, tuple[float | None, Interval | None]] = {
         Metric.ACCURACY: (intents.accuracy, accuracy_interval(overlaps, ZERO)),
         Metric.EMR: (intents.exact.value, intents.exact.interval),

@@ -64,7 +64,7 @@ class TransformerClassifier:
         if not texts or len(texts) != len(intents):
             raise ValueError(f"{len(texts)} texts and {len(intents)} sets of labels")
         torch = self._torch()
-        wanted = np.array([[label in one for label in labels] for one in intents], dtype=np.float32)
+        wanted = np.array([[label in intent_set for label in labels] for intent_set in intents], dtype=np.float32)
         # torch has one generator per process. Seed it here, so that earlier draws make no difference.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self._draw.getrandbits(31))
@@ -79,17 +79,17 @@ class TransformerClassifier:
         if self._network is None:
             raise ValueError("the classifier has not been trained")
         torch = self._torch()
-        found = np.zeros((len(texts), len(self._labels)))
+        probabilities = np.zeros((len(texts), len(self._labels)))
         # Texts of similar length share a batch, to reduce padding.
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         self._network.eval()
         with torch.inference_mode():
             for start in range(0, len(order), ASKED_AT_ONCE):
                 places = order[start : start + ASKED_AT_ONCE]
-                found[places] = torch.sigmoid(self._odds([texts[at] for at in places])).double().numpy()
-        found[:, self._seen == 0] = 0
-        found[:, self._seen == 1] = 1
-        return found
+                probabilities[places] = torch.sigmoid(self._odds([texts[at] for at in places])).double().numpy()
+        probabilities[:, self._seen == 0] = 0
+        probabilities[:, self._seen == 1] = 1
+        return probabilities
 
     def _make(self, labels: tuple[str, ...]) -> None:
         torch = self._torch()

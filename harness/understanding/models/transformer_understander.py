@@ -89,25 +89,25 @@ class JointNetwork:
         made = self.encoder.tokenizer(
             written, is_split_into_words=True, truncation=True, max_length=self.longest, return_attention_mask=False
         )
-        found = []
+        encodings = []
         for row, text in enumerate(texts):
             firsts = [-1] * len(text)
             for place, word in reversed(list(enumerate(made.word_ids(row)))):
                 if word is not None and word < len(firsts):
                     firsts[word] = place
-            found.append(Encoded(tuple(made["input_ids"][row]), tuple(firsts)))
-        return found
+            encodings.append(Encoded(tuple(made["input_ids"][row]), tuple(firsts)))
+        return encodings
 
     def forward(self, batch: Sequence[Encoded]) -> tuple[Any, Any]:
         """Logits of intents, shape (texts, intents), and of tags, shape (texts, pieces, tags)."""
         torch = torch_module()
-        width = max(1, *(len(one.pieces) for one in batch))
+        width = max(1, *(len(encoding.pieces) for encoding in batch))
         padding = self.encoder.tokenizer.pad_token_id or 0
         pieces = torch.full((len(batch), width), padding, dtype=torch.long)
         mask = torch.zeros((len(batch), width), dtype=torch.long)
-        for row, one in enumerate(batch):
-            pieces[row, : len(one.pieces)] = torch.tensor(one.pieces, dtype=torch.long)
-            mask[row, : max(1, len(one.pieces))] = 1
+        for row, encoding in enumerate(batch):
+            pieces[row, : len(encoding.pieces)] = torch.tensor(encoding.pieces, dtype=torch.long)
+            mask[row, : max(1, len(encoding.pieces))] = 1
         states = self.encoder.model(input_ids=pieces, attention_mask=mask).last_hidden_state
         return self.intent_head(states[:, 0]), self.slot_head(states)
 
@@ -119,8 +119,8 @@ class JointNetwork:
         torch = torch_module()
         of_intents, of_tags = self.forward(batch)
         targets = torch.full(of_tags.shape[:2], IGNORED, dtype=torch.long)
-        for row, (one, columns) in enumerate(zip(batch, tags, strict=True)):
-            for place, column in zip(one.firsts, columns, strict=True):
+        for row, (encoding, columns) in enumerate(zip(batch, tags, strict=True)):
+            for place, column in zip(encoding.firsts, columns, strict=True):
                 if place >= 0:
                     targets[row, place] = column
         total = of_tags.sum() * 0
@@ -173,7 +173,7 @@ class TransformerUnderstander:
 
     def __init__(self, settings: Mapping[str, str], *, seed: int) -> None:
         torch_module()
-        self._settings = {one.name: one.default for one in self.settings}
+        self._settings = {setting.name: setting.default for setting in self.settings}
         self._settings |= checked_settings(self.settings, settings.items(), "transformer")
         self._seed = seed
         self._network: JointNetwork | None = None
@@ -185,19 +185,19 @@ class TransformerUnderstander:
         if not train:
             raise ValueError("there are no training utterances")
         torch = torch_module()
-        intents = sorted({label for one in train for label in one.intents or ()})
-        tags = [OUTSIDE, *sorted({tag for one in train for tag in one.tags or ()} - {OUTSIDE})]
+        intents = sorted({label for utterance in train for label in utterance.intents or ()})
+        tags = [OUTSIDE, *sorted({tag for utterance in train for tag in utterance.tags or ()} - {OUTSIDE})]
         with self._alone(torch):
             encoder = load_encoder(self._settings[CHECKPOINT.name])
             network = JointNetwork(encoder, intents, tags, int(self._settings[LENGTH.name]))
             self._network = network
-            self._may_be_empty = not all(one.intents for one in train)
-            encoded = network.encode([one.words for one in train])
-            lost, cut = sum(one.lost for one in encoded), sum(bool(one.lost) for one in encoded)
+            self._may_be_empty = not all(utterance.intents for utterance in train)
+            encoded = network.encode([utterance.words for utterance in train])
+            lost, cut = sum(encoding.lost for encoding in encoded), sum(bool(encoding.lost) for encoding in encoded)
             self.notes = (f"{lost} words of {cut} training utterances were cut off, or have no pieces",) if lost else ()
             tell(
                 f"{len(intents)} intents, {len(tags)} tags, {len(train):,} utterances"
-                + "".join(f"; {one}" for one in self.notes)
+                + "".join(f"; {note}" for note in self.notes)
             )
             self._learn(torch, network, train, encoded, held_out, tell)
 
@@ -206,7 +206,7 @@ class TransformerUnderstander:
         if network is None:
             raise ValueError("the understander has not been trained")
         torch = torch_module()
-        found: list[Prediction | None] = [None] * len(words)
+        predictions: list[Prediction | None] = [None] * len(words)
         encoded = network.encode(words)
         order = sorted(range(len(words)), key=lambda row: len(encoded[row].pieces))
         network.all.eval()
@@ -216,8 +216,8 @@ class TransformerUnderstander:
                 of_intents, of_tags = network.forward([encoded[row] for row in rows])
                 scores, best = torch.sigmoid(of_intents).tolist(), of_tags.argmax(-1).tolist()
                 for row, score, columns in zip(rows, scores, best, strict=True):
-                    found[row] = _prediction(network, encoded[row], score, columns, self._may_be_empty)
-        return [one for one in found if one is not None]
+                    predictions[row] = _prediction(network, encoded[row], score, columns, self._may_be_empty)
+        return [prediction for prediction in predictions if prediction is not None]
 
     def save(self, folder: Path) -> None:
         network = self._network
@@ -235,11 +235,11 @@ class TransformerUnderstander:
     def load(cls, folder: Path) -> Self:
         path = folder / NAMES_FILE
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            settings = {str(name): str(value) for name, value in found["settings"].items()}
-            made = cls(settings, seed=int(found["seed"]))
-            made._may_be_empty = bool(found.get("may_be_empty", True))
-            intents, tags = _texts(found["intents"]), _texts(found["tags"])
+            content = json.loads(path.read_text(encoding="utf-8"))
+            settings = {str(name): str(value) for name, value in content["settings"].items()}
+            made = cls(settings, seed=int(content["seed"]))
+            made._may_be_empty = bool(content.get("may_be_empty", True))
+            intents, tags = _texts(content["intents"]), _texts(content["tags"])
             encoder = load_encoder(str(folder / ENCODER))
             network = JointNetwork(encoder, intents, tags, int(made._settings[LENGTH.name]))
             path = folder / HEADS_FILE
@@ -277,11 +277,12 @@ class TransformerUnderstander:
         size, epochs = int(self._settings[BATCH.name]), int(self._settings[EPOCHS.name])
         column = {tag: number for number, tag in enumerate(network.tags)}
         tags = [
-            [column[tag] for tag in one.tags] if one.tags is not None else [IGNORED] * len(one.words) for one in train
+            [column[tag] for tag in utterance.tags] if utterance.tags is not None else [IGNORED] * len(utterance.words)
+            for utterance in train
         ]
         targets = torch.zeros((len(train), max(1, len(network.intents))))
-        for row, one in enumerate(train):
-            for label in one.intents or ():
+        for row, utterance in enumerate(train):
+            for label in utterance.intents or ():
                 targets[row, network.intents.index(label)] = 1
         network.begin_with_shares(targets.mean(0))
         steps = epochs * math.ceil(len(train) / size)
@@ -290,19 +291,19 @@ class TransformerUnderstander:
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimiser, lambda step: min((step + 1) / rising, max(0.0, (steps - step) / max(1, steps - rising)))
         )
-        random, lengths = Random(self._seed), [len(one.pieces) for one in encoded]
+        random, lengths = Random(self._seed), [len(encoding.pieces) for encoding in encoded]
 
         def loss(rows: Sequence[int]) -> Any:
             return network.loss([encoded[row] for row in rows], targets[rows], [tags[row] for row in rows])
 
         def reached(epoch: int, total: float) -> float | None:
-            said = f"epoch {epoch} of {epochs}: loss {fixed(total / len(train), 4)}"
+            progress = f"epoch {epoch} of {epochs}: loss {fixed(total / len(train), 4)}"
             if not held_out:
-                tell(said)
+                tell(progress)
                 return None
-            found = held_out_figures(held_out, self.predict([one.words for one in held_out]))
-            figure = (found.intents.exact.value or 0.0) + (found.slots.micro.f1 or 0.0)
-            tell(f"{said}, held-out EMR + slot F1 {fixed(figure, 4)}")
+            scores = held_out_figures(held_out, self.predict([utterance.words for utterance in held_out]))
+            figure = (scores.intents.exact.value or 0.0) + (scores.slots.micro.f1 or 0.0)
+            tell(f"{progress}, held-out EMR + slot F1 {fixed(figure, 4)}")
             return figure
 
         learn(
@@ -322,6 +323,6 @@ def _prediction(
 
 
 def _texts(written: Any) -> list[str]:
-    if not isinstance(written, list) or not all(isinstance(one, str) for one in written):
+    if not isinstance(written, list) or not all(isinstance(name, str) for name in written):
         raise ValueError("a name is not a text")
     return written

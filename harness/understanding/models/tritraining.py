@@ -36,9 +36,9 @@ MakeClassifier = Callable[[int], IntentClassifier]
 
 def classifier_maker(name: str, given: Iterable[tuple[str, str]] = ()) -> MakeClassifier:
     """A function that makes classifiers of that name with those settings. PluginError, InputError."""
-    found: type[IntentClassifier] = load(Group.INTENT_CLASSIFIERS, name)
-    settings = checked_settings(found.settings, given, name)
-    return lambda seed: found(settings, seed=seed)
+    classifier_type: type[IntentClassifier] = load(Group.INTENT_CLASSIFIERS, name)
+    settings = checked_settings(classifier_type.settings, given, name)
+    return lambda seed: classifier_type(settings, seed=seed)
 
 
 def drawn(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
@@ -48,12 +48,12 @@ def drawn(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
     sample therefore has every label. With many labels, it may be larger than its share.
     """
     draw = random.Random(seed)
-    count = Counter(label for one in sets for label in one)
+    count = Counter(label for intents in sets for label in intents)
     chosen: set[int] = set()
     held: set[str] = set()
-    for label in sorted(count, key=lambda one: (count[one], one)):
+    for label in sorted(count, key=lambda name: (count[name], name)):
         if label not in held:
-            at = draw.choice([place for place, one in enumerate(sets) if label in one])
+            at = draw.choice([place for place, intents in enumerate(sets) if label in intents])
             chosen.add(at)
             held.update(sets[at])
     left = [place for place in range(len(sets)) if place not in chosen]
@@ -165,19 +165,21 @@ def tri_train(
     """
     begun_s = time.process_time()
     _demand(labelled, held_out, unlabelled, labels)
-    examples = [(one.text, one.intents or ()) for one in labelled]
+    examples = [(utterance.text, utterance.intents or ()) for utterance in labelled]
     work = _Work(examples, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
     best = work.triad(0)
     triads = [best.triad]
     for number in range(1, rule.triads):
-        found = work.triad(number)
-        triads.append(found.triad)
-        if found.triad.exact.count > best.triad.exact.count:
-            best = found
-    on_held_out = work.vote([one.id for one in held_out], [one.text for one in held_out], best.held_out)
+        outcome = work.triad(number)
+        triads.append(outcome.triad)
+        if outcome.triad.exact.count > best.triad.exact.count:
+            best = outcome
+    on_held_out = work.vote(
+        [utterance.id for utterance in held_out], [utterance.text for utterance in held_out], best.held_out
+    )
     counts = _counts(held_out, on_held_out)
-    texts = {one.text for one in labelled}
-    has = {label for one in labelled for label in one.intents or ()}
+    texts = {utterance.text for utterance in labelled}
+    has = {label for utterance in labelled for label in utterance.intents or ()}
     return TriTraining(
         rule,
         work.labels,
@@ -185,9 +187,9 @@ def tri_train(
         best.triad,
         intent_figures(counts, ZERO, work.labels),
         tuple(work.spread(best.unlabelled)),
-        sum(one.intents is None for one in on_held_out),
-        sum(one.text in texts for one in unlabelled),
-        sum(one.text in texts for one in held_out),
+        sum(vote.intents is None for vote in on_held_out),
+        sum(utterance.text in texts for utterance in unlabelled),
+        sum(utterance.text in texts for utterance in held_out),
         tuple(label for label in labels if label not in has),
         time.process_time() - begun_s,
     )
@@ -219,7 +221,7 @@ class _Work:
 
     @cached_property
     def _texts(self) -> list[str]:
-        return list(dict.fromkeys(one.text for one in self._unlabelled))
+        return list(dict.fromkeys(utterance.text for utterance in self._unlabelled))
 
     def triad(self, number: int) -> _Outcome:
         """Trains one triad until nothing changes."""
@@ -228,7 +230,7 @@ class _Work:
             drawn([of for _, of in self._labelled], self._rule.share, f"{self._rule.seed}/{number}/{which}/sample")
             for which in range(3)
         ]
-        samples = [[self._labelled[at] for at in one] for one in places]
+        samples = [[self._labelled[at] for at in sample_places] for sample_places in places]
         # Each classifier's seed is drawn from a text, so that adjacent seeds are unrelated.
         three = [self._make(random.Random(f"{self._rule.seed}/{number}/{which}").getrandbits(31)) for which in range(3)]
         for classifier, sample in zip(three, samples, strict=True):
@@ -266,27 +268,29 @@ class _Work:
     def spread(self, probabilities: Probabilities) -> list[Voted]:
         """Votes on utterances, from votes on their texts."""
         row = {text: at for at, text in enumerate(self._texts)}
-        rows = [row[one.text] for one in self._unlabelled]
-        ids = [one.id for one in self._unlabelled]
-        return self.vote(ids, self._texts, [one[rows] for one in probabilities])
+        rows = [row[utterance.text] for utterance in self._unlabelled]
+        ids = [utterance.id for utterance in self._unlabelled]
+        return self.vote(ids, self._texts, [matrix[rows] for matrix in probabilities])
 
     def _fit(self, classifier: IntentClassifier, examples: Sequence[tuple[str, Intents]]) -> None:
         classifier.fit([text for text, _ in examples], [of for _, of in examples], self.labels)
 
     def _ask(self, three: Sequence[IntentClassifier]) -> tuple[Probabilities, Probabilities]:
-        held_out = [one.text for one in self._held_out]
-        found = [one.probabilities([*held_out, *self._texts]) for one in three]
-        return [one[: len(held_out)] for one in found], [one[len(held_out) :] for one in found]
+        held_out = [utterance.text for utterance in self._held_out]
+        probabilities = [classifier.probabilities([*held_out, *self._texts]) for classifier in three]
+        return [matrix[: len(held_out)] for matrix in probabilities], [
+            matrix[len(held_out) :] for matrix in probabilities
+        ]
 
     def _taught(self, probabilities: Probabilities, known: Sequence[set[str]]) -> list[dict[str, Intents]]:
         """For each classifier: texts with equal sets from the other two, unless its sample has the text."""
         empty = not self._refusal(())
-        given = [given_by(one, threshold=self._rule.threshold, may_be_empty=empty) for one in probabilities]
-        sets = [sets_of(one, self.labels) for one in given]
-        right = {of: not self._refusal(of) for of in {of for one in sets for of in one}}
+        given = [given_by(matrix, threshold=self._rule.threshold, may_be_empty=empty) for matrix in probabilities]
+        sets = [sets_of(matrix, self.labels) for matrix in given]
+        right = {of: not self._refusal(of) for of in {of for classifier_sets in sets for of in classifier_sets}}
         taught = []
         for third in range(3):
-            first, second = (one for one in range(3) if one != third)
+            first, second = (number for number in range(3) if number != third)
             places = np.flatnonzero(agreed(given[first], given[second]))
             taught.append(
                 {
@@ -298,13 +302,20 @@ class _Work:
         return taught
 
     def _exact(self, probabilities: Probabilities) -> Share:
-        voted = self.vote([one.id for one in self._held_out], [one.text for one in self._held_out], probabilities)
+        voted = self.vote(
+            [utterance.id for utterance in self._held_out],
+            [utterance.text for utterance in self._held_out],
+            probabilities,
+        )
         return _counts(self._held_out, voted).exact
 
 
 def _counts(gold: Sequence[Utterance], voted: Sequence[Voted]) -> IntentCounts:
     return sum(
-        (count_intents(one.intents or (), said.intents or ()) for one, said in zip(gold, voted, strict=True)),
+        (
+            count_intents(utterance.intents or (), vote.intents or ())
+            for utterance, vote in zip(gold, voted, strict=True)
+        ),
         IntentCounts(),
     )
 
@@ -315,11 +326,11 @@ def _demand(
     if not labelled or not held_out or not labels:
         raise ValueError("tri-training needs labels, labelled utterances and held-out ones")
     seen: set[str] = set()
-    for one in (*labelled, *held_out, *unlabelled):
-        if one.id in seen:
-            raise ValueError(f"the utterance {one.id!r} occurs twice")
-        seen.add(one.id)
+    for utterance in (*labelled, *held_out, *unlabelled):
+        if utterance.id in seen:
+            raise ValueError(f"the utterance {utterance.id!r} occurs twice")
+        seen.add(utterance.id)
     known = set(labels)
-    for one in (*labelled, *held_out):
-        if one.intents is None or not known.issuperset(one.intents):
-            raise ValueError(f"the utterance {one.id!r} is not labelled with the given labels")
+    for utterance in (*labelled, *held_out):
+        if utterance.intents is None or not known.issuperset(utterance.intents):
+            raise ValueError(f"the utterance {utterance.id!r} is not labelled with the given labels")

@@ -61,13 +61,13 @@ def agreed(first: Given, second: Given) -> npt.NDArray[np.bool_]:
 def sets_of(given: Given, labels: Sequence[str]) -> list[Intents]:
     """The sorted label set of each text. Equal sets share one object."""
     known: dict[bytes, Intents] = {}
-    found = []
+    sets = []
     for row in given:
         key = row.tobytes()
         if key not in known:
             known[key] = tuple(sorted(label for label, has in zip(labels, row, strict=True) if has))
-        found.append(known[key])
-    return found
+        sets.append(known[key])
+    return sets
 
 
 def consensus(votes: Sequence[Intents]) -> Intents | None:
@@ -88,18 +88,18 @@ def vote(
     """
     empty = not refusal(())
     first, second, third = (
-        sets_of(given_by(one, threshold=threshold, may_be_empty=empty), labels) for one in probabilities
+        sets_of(given_by(matrix, threshold=threshold, may_be_empty=empty), labels) for matrix in probabilities
     )
     mean = np.mean(probabilities, axis=0)
     certainty = np.maximum(mean, 1 - mean).min(axis=1, initial=1.0)
     reasons: dict[Intents, str] = {}
-    found = []
+    outcomes = []
     for id_, certain, *votes in zip(utterances, certainty, first, second, third, strict=True):
         of = consensus(votes)
         refused = ""
         if of is not None:
             refused = reasons[of] if of in reasons else reasons.setdefault(of, refusal(of))
-        found.append(
+        outcomes.append(
             Voted(id_, (votes[0], votes[1], votes[2]), None if refused else of, refused, round(float(certain), 6))
         )
-    return found
+    return outcomes

@@ -48,19 +48,19 @@ def frame_in_words(utterance: Utterance, rule: Rule) -> str:
 
 def _slots_in_words(utterance: Utterance, rule: Rule) -> str:
     if utterance.tags is None and utterance.slots is not None:
-        found = [(rule.concept(slot.concept), slot.value or "") for slot in utterance.slots]
+        pairs = [(rule.concept(slot.concept), slot.value or "") for slot in utterance.slots]
     else:
         slots = items(utterance, rule)
         if slots is None:
             return "slots " + NOTHING_TOLD
-        places = ((one.concept, one.place or (0, 0)) for one in slots)
-        found = [(concept, " ".join(utterance.words[start:end])) for concept, (start, end) in places]
-    return ", ".join(f"{concept}: {value}" if value else concept for concept, value in found) or "no slots"
+        places = ((slot.concept, slot.place or (0, 0)) for slot in slots)
+        pairs = [(concept, " ".join(utterance.words[start:end])) for concept, (start, end) in places]
+    return ", ".join(f"{concept}: {value}" if value else concept for concept, value in pairs) or "no slots"
 
 
-def changes(one: CascadeUtterance, rule: Rule) -> str:
+def changes(utterance: CascadeUtterance, rule: Rule) -> str:
     """What the model found only in the reference (−), and only in the transcript (+)."""
-    before, after = (_parts(side, rule) for side in (one.before.predicted, one.after.predicted))
+    before, after = (_parts(side, rule) for side in (utterance.before.predicted, utterance.after.predicted))
     lost, put_in = before - after, after - before
     return " ".join([*(f"−{part}" for part in sorted(lost.elements())), *(f"+{p}" for p in sorted(put_in.elements()))])
 
@@ -105,8 +105,8 @@ def metric_table(group: CascadeGroup) -> Table[DifferenceRow]:
         Field("", "transcript", lambda row: percent(row[1].first, 2)),
         *DIFFERENCE_FIELDS,
     )
-    found = [(NAMES[figure], one) for figure, one in group.differences.items() if figure in NAMES]
-    return Table(fields, [row for row in found if not row[0].endswith("with values") or row[1].first is not None])
+    rows = [(NAMES[figure], difference) for figure, difference in group.differences.items() if figure in NAMES]
+    return Table(fields, [row for row in rows if not row[0].endswith("with values") or row[1].first is not None])
 
 
 GroupRow = tuple[str, CascadeGroup]
@@ -176,22 +176,22 @@ def lines(of: Cascade, width: int, *, notes: Sequence[tuple[str, str]] = (), mos
     for fate, title in ((FrameFate.BROKEN, "Broken by recognition"), (FrameFate.REVALUED, "Other slot values")):
         changed = of.of(fate)
         if changed:
-            told = changed[: most or None]
+            examples = changed[: most or None]
             yield ""
-            yield f"{title}: {len(told):,} of {len(changed):,}"
-            for one in told:
-                yield from _utterance(one, of.rule, width)
+            yield f"{title}: {len(examples):,} of {len(changed):,}"
+            for utterance in examples:
+                yield from _utterance(utterance, of.rule, width)
 
 
-def _utterance(one: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
+def _utterance(utterance: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
     yield ""
-    yield shown(f"{one.id}  {changes(one, rule)}".rstrip(), width)
+    yield shown(f"{utterance.id}  {changes(utterance, rule)}".rstrip(), width)
     for name, text in (
-        ("said", one.before.gold.text),
-        ("heard", one.heard.text or NO_WORDS),
-        ("gold", frame_in_words(one.before.gold, rule)),
-        ("before", frame_in_words(one.before.predicted, rule)),
-        ("after", frame_in_words(one.after.predicted, rule)),
+        ("said", utterance.before.gold.text),
+        ("heard", utterance.heard.text or NO_WORDS),
+        ("gold", frame_in_words(utterance.before.gold, rule)),
+        ("before", frame_in_words(utterance.before.predicted, rule)),
+        ("after", frame_in_words(utterance.after.predicted, rule)),
     ):
         yield shown(f"  {name:7s}{text}", width)
 
@@ -204,7 +204,7 @@ KIND = "understanding cascade"
 def cascade_json(of: Cascade) -> str:
     """The JSON text, ASCII."""
     interval = interval_of(of.words)
-    found: Json = {
+    document: Json = {
         "format": FORMAT,
         "kind": KIND,
         "harness": __version__,
@@ -226,42 +226,42 @@ def cascade_json(of: Cascade) -> str:
         "groups_left_out": dict(of.too_many),
         "frames": [
             {
-                "id": one.id,
-                "fate": one.fate.value,
-                "said": one.before.gold.text,
-                "heard": one.heard.text,
-                "word_errors": one.words.errors,
-                "words": one.words.words,
-                "gold": _frame_json(one.before.gold),
-                "on_reference": _frame_json(one.before.predicted),
-                "on_transcript": _frame_json(one.after.predicted),
+                "id": utterance.id,
+                "fate": utterance.fate.value,
+                "said": utterance.before.gold.text,
+                "heard": utterance.heard.text,
+                "word_errors": utterance.words.errors,
+                "words": utterance.words.words,
+                "gold": _frame_json(utterance.before.gold),
+                "on_reference": _frame_json(utterance.before.predicted),
+                "on_transcript": _frame_json(utterance.after.predicted),
             }
-            for one in of.utterances
+            for utterance in of.utterances
         ],
     }
-    return json.dumps(found, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def _group_json(group: CascadeGroup) -> Json:
     return {
         "words": {**counts_of(group.words), "wer": group.words.wer},
-        "figures": {figure.value: _difference_json(one) for figure, one in group.differences.items()},
+        "figures": {figure.value: _difference_json(difference) for figure, difference in group.differences.items()},
         "counts": {"reference": counts_json(group.reference), "transcript": counts_json(group.transcript)},
     }
 
 
-def _difference_json(one: MetricDifference) -> Json:
-    found: Json = plain(one)
-    return {"reference": found.pop("second"), "transcript": found.pop("first"), **found}
+def _difference_json(difference: MetricDifference) -> Json:
+    entry: Json = plain(difference)
+    return {"reference": entry.pop("second"), "transcript": entry.pop("first"), **entry}
 
 
 def _frame_json(utterance: Utterance) -> Json:
-    found: Json = {"intents": None if utterance.intents is None else list(utterance.intents)}
+    entry: Json = {"intents": None if utterance.intents is None else list(utterance.intents)}
     if utterance.tags is not None:
-        found["tags"] = list(utterance.tags)
+        entry["tags"] = list(utterance.tags)
     if utterance.slots is not None:
-        found["slots"] = [{"concept": slot.concept, "value": slot.value} for slot in utterance.slots]
-    return found
+        entry["slots"] = [{"concept": slot.concept, "value": slot.value} for slot in utterance.slots]
+    return entry
 
 
 MOST_UTTERANCES = 1000
@@ -271,18 +271,18 @@ MOST_IDS = 30
 def page(of: Cascade, notes: Sequence[tuple[str, str]] = (), most: int = MOST_UTTERANCES) -> str:
     """The HTML page. notes: as of `sections`. most: utterances per list."""
     lists = [
-        (FATES[fate], found[:most], max(0, len(found) - most))
+        (FATES[fate], utterances[:most], max(0, len(utterances) - most))
         for fate in (FrameFate.BROKEN, FrameFate.REVALUED, FrameFate.MENDED)
-        for found in [of.of(fate)]
+        for utterances in [of.of(fate)]
     ]
-    basis, *found = sections(of, notes, MOST_IDS)
+    basis, *report_sections = sections(of, notes, MOST_IDS)
     return filled_page(
         "harness.understanding.reports",
         "cascade.html",
         title="Effect of recognition errors",
         of=of,
         basis=basis.parts[0],
-        sections=found,
+        sections=report_sections,
         fates=list(FATES.items()),
         slot_f1=slot_f1(of),
         lists=lists,

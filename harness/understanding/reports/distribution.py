@@ -41,11 +41,11 @@ class LabelCounts:
     @property
     def labels(self) -> dict[str, int]:
         """Intent → utterances."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for together, utterances in self.sets.items():
             for label in together:
-                found[label] += utterances
-        return dict(found)
+                counts[label] += utterances
+        return dict(counts)
 
     @property
     def given(self) -> int:
@@ -72,18 +72,18 @@ def count_labels(utterances: Iterable[Utterance], chunking: Chunking = Chunking.
     number = unannotated = slotted = 0
     sets: Counter[tuple[str, ...]] = Counter()
     concepts: Counter[str] = Counter()
-    for one in utterances:
+    for utterance in utterances:
         number += 1
-        if one.intents is None:
+        if utterance.intents is None:
             unannotated += 1
         else:
-            sets[one.intents] += 1
-        if one.tags is not None:
+            sets[utterance.intents] += 1
+        if utterance.tags is not None:
             slotted += 1
-            concepts.update(chunk.concept for chunk in chunks(one.tags, chunking))
-        elif one.slots is not None:
+            concepts.update(chunk.concept for chunk in chunks(utterance.tags, chunking))
+        elif utterance.slots is not None:
             slotted += 1
-            concepts.update(slot.concept for slot in one.slots)
+            concepts.update(slot.concept for slot in utterance.slots)
     return LabelCounts(number, unannotated, slotted, dict(sets), dict(concepts))
 
 
@@ -138,21 +138,21 @@ class Distribution:
         columns = [*(counts for _, counts in self.splits), self.total]
 
         def row(name: str, of: Callable[[LabelCounts], int]) -> Row:
-            return name, tuple(of(one) for one in columns)
+            return name, tuple(of(counts) for counts in columns)
 
         relax = Rule(detail=Detail.RELAX, separator=self.separator)
         rows = [
-            row("intents given", lambda one: one.given),
-            row("utterances", lambda one: one.utterances),
-            row("with several intents", lambda one: one.several),
-            row("without intent", lambda one: one.sets.get((), 0)),
-            row("not annotated", lambda one: one.unannotated),
+            row("intents given", lambda counts: counts.given),
+            row("utterances", lambda counts: counts.utterances),
+            row("with several intents", lambda counts: counts.several),
+            row("without intent", lambda counts: counts.sets.get((), 0)),
+            row("not annotated", lambda counts: counts.unannotated),
         ]
         if self.total.slotted:
             rows += [
-                row("slots", lambda one: sum(one.concepts.values())),
-                row("different concepts", lambda one: len(one.concepts)),
-                row("  without specifiers", lambda one: len({relax.concept(name) for name in one.concepts})),
+                row("slots", lambda counts: sum(counts.concepts.values())),
+                row("different concepts", lambda counts: len(counts.concepts)),
+                row("  without specifiers", lambda counts: len({relax.concept(name) for name in counts.concepts})),
             ]
         return tuple(rows)
 
@@ -167,29 +167,29 @@ class Distribution:
         return tuple((name, (*(column.get(name, 0) for column in columns), total[name])) for name in names)
 
 
-def lines(found: Distribution, width: int, most: int, *, shares: bool = False) -> Iterator[str]:
+def lines(distribution: Distribution, width: int, most: int, *, shares: bool = False) -> Iterator[str]:
     """Tables of intents, combinations and concepts, with totals. most: rows of combinations and concepts; 0 for all.
 
     shares: shares of each split's utterances instead of counts.
     """
-    sums = [(name, *(f"{one:,}" for one in cells)) for name, cells in found.sums]
-    if found.total.annotated or found.declared:
-        yield from _table(found, "intent", found.intents, width, shares=shares, ends=sums)
+    sums = [(name, *(f"{cell:,}" for cell in cells)) for name, cells in distribution.sums]
+    if distribution.total.annotated or distribution.declared:
+        yield from _table(distribution, "intent", distribution.intents, width, shares=shares, ends=sums)
         yield ""
-        rows = [(joined(one) or NO_INTENT, cells) for one, cells in found.combinations]
-        yield from _table(found, "intents of an utterance", rows, width, most, shares=shares)
+        rows = [(joined(intents) or NO_INTENT, cells) for intents, cells in distribution.combinations]
+        yield from _table(distribution, "intents of an utterance", rows, width, most, shares=shares)
     else:
-        yield from _table(found, "", (), width, of_all=False, ends=sums)
-    if found.concepts:
+        yield from _table(distribution, "", (), width, of_all=False, ends=sums)
+    if distribution.concepts:
         yield ""
-        yield from _table(found, "concept", found.concepts, width, most, of_all=False)
+        yield from _table(distribution, "concept", distribution.concepts, width, most, of_all=False)
     yield ""
-    rest = ", and so do the intents of combinations" if found.total.annotated else ""
+    rest = ", and so do the intents of combinations" if distribution.total.annotated else ""
     yield f"checked: the splits add up to the total in every row{rest}"
 
 
 def _table(
-    found: Distribution,
+    distribution: Distribution,
     title: str,
     rows: Sequence[Row],
     width: int,
@@ -201,32 +201,34 @@ def _table(
 ) -> Iterator[str]:
     """of_all: add a column with the share of all annotated utterances."""
     of_all = of_all and not shares
-    heads = [title, *(shown(name, 16) for name in found.names), ALL, *(["share"] * of_all)]
+    heads = [title, *(shown(name, 16) for name in distribution.names), ALL, *(["share"] * of_all)]
     body = []
     for name, cells in rows:
-        texts = [percent(found.share(one, at), 2) if shares else f"{one:,}" for at, one in enumerate(cells)]
-        body.append((name, *texts, *([percent(found.share(cells[-1], -1), 2)] * of_all)))
+        texts = [percent(distribution.share(cell, at), 2) if shares else f"{cell:,}" for at, cell in enumerate(cells)]
+        body.append((name, *texts, *([percent(distribution.share(cells[-1], -1), 2)] * of_all)))
     closing = [(*end, *([""] * of_all)) for end in ends]
     yield from text_table(list(map(Column, heads)), body, width, ends=closing, most=most or None)
     if most and len(rows) > most:
         yield f"  {sum(cells[-1] for _, cells in rows[most:]):,} in all in those (--max-rows 0 lists them)"
 
 
-def as_json(found: Distribution, files: Sequence[str]) -> dict[str, Any]:
+def as_json(distribution: Distribution, files: Sequence[str]) -> dict[str, Any]:
     """Counts by split and in total, with shares of all annotated utterances. files: the file of each split."""
     return {
         "format": FORMAT,
         "harness": __version__,
         "splits": [
             {"split": name, "file": file, **_counts(counts)}
-            for (name, counts), file in zip(found.splits, files, strict=True)
+            for (name, counts), file in zip(distribution.splits, files, strict=True)
         ],
-        "total": _counts(found.total),
-        "intents": [_row(found, {"intent": name}, cells) for name, cells in found.intents],
-        "combinations": [_row(found, {"intents": list(one)}, cells) for one, cells in found.combinations],
+        "total": _counts(distribution.total),
+        "intents": [_row(distribution, {"intent": name}, cells) for name, cells in distribution.intents],
+        "combinations": [
+            _row(distribution, {"intents": list(intents)}, cells) for intents, cells in distribution.combinations
+        ],
         "concepts": [
-            {"concept": name, "splits": dict(zip(found.names, cells, strict=False)), "total": cells[-1]}
-            for name, cells in found.concepts
+            {"concept": name, "splits": dict(zip(distribution.names, cells, strict=False)), "total": cells[-1]}
+            for name, cells in distribution.concepts
         ],
         "wrong_sums": [],  # totals are sums of splits; the key stays for compatibility
     }
@@ -246,23 +248,23 @@ def _counts(counts: LabelCounts) -> dict[str, int]:
     }
 
 
-def _row(found: Distribution, of: dict[str, Any], cells: Cells) -> dict[str, Any]:
+def _row(distribution: Distribution, of: dict[str, Any], cells: Cells) -> dict[str, Any]:
     return {
         **of,
-        "splits": dict(zip(found.names, cells, strict=False)),
+        "splits": dict(zip(distribution.names, cells, strict=False)),
         "total": cells[-1],
-        "share": found.share(cells[-1], -1),
+        "share": distribution.share(cells[-1], -1),
     }
 
 
-def as_csv(found: Distribution) -> str:
+def as_csv(distribution: Distribution) -> str:
     """Rows `kind,name,<split>…,total`; kinds are intent, combination, concept and sum."""
-    rows: list[list[str]] = [["kind", "name", *found.names, ALL]]
+    rows: list[list[str]] = [["kind", "name", *distribution.names, ALL]]
     for kind, of in (
-        ("intent", found.intents),
-        ("combination", tuple((joined(one), cells) for one, cells in found.combinations)),
-        ("concept", found.concepts),
-        ("sum", tuple((name.strip(), cells) for name, cells in found.sums)),
+        ("intent", distribution.intents),
+        ("combination", tuple((joined(intents), cells) for intents, cells in distribution.combinations)),
+        ("concept", distribution.concepts),
+        ("sum", tuple((name.strip(), cells) for name, cells in distribution.sums)),
     ):
         rows += [[kind, name, *map(str, cells)] for name, cells in of]
     return safe_csv(rows)

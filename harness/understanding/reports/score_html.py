@@ -38,15 +38,15 @@ def page(
     if not systems:
         raise ValueError("the page has no system")
     rows: list[dict[str, Any]] = []
-    for number, one in enumerate(systems, 1):
-        name = plain_text(one.counts.predicted, 200)
+    for number, system in enumerate(systems, 1):
+        name = plain_text(system.counts.predicted, 200)
         label = "predicted" if len(systems) == 1 else f"{number} {Path(name).stem}"[:40]
-        tiles = [row for row in map(one.row, TILES) if row is not None]
+        tiles = [row for row in map(system.row, TILES) if row is not None]
         rows.append(
-            {"label": label, "name": name, "of": one, "sections": list(sections(one, MOST_IDS)), "tiles": tiles}
+            {"label": label, "name": name, "of": system, "sections": list(sections(system, MOST_IDS)), "tiles": tiles}
         )
-    shown = selection(scorings, [one["label"] for one in rows], most_utterances) if scorings else None
-    titles = {section.key: section.title for one in rows for section in one["sections"]}
+    shown = selection(scorings, [row["label"] for row in rows], most_utterances) if scorings else None
+    titles = {section.key: section.title for row in rows for section in row["sections"]}
     return filled_page(
         "harness.understanding.reports",
         "understanding.html",
@@ -54,11 +54,11 @@ def page(
         systems=rows,
         basis=rows[0]["sections"][0].parts[0],
         titles={key: title for key, title in titles.items() if key != "basis"},
-        comparisons=[_compared(one, rows) for one in comparisons],
+        comparisons=[_compared(comparison, rows) for comparison in comparisons],
         matrix_of=_matrix,
         selection=shown,
-        intents=sorted({one for of in shown.utterances for one in of.intents}) if shown else [],
-        concepts=sorted({one for of in shown.utterances for one in of.concepts}) if shown else [],
+        intents=sorted({intent for of in shown.utterances for intent in of.intents}) if shown else [],
+        concepts=sorted({concept for of in shown.utterances for concept in of.concepts}) if shown else [],
         per_cent=per_cent,
         between=between,
         deviate=deviate,
@@ -77,18 +77,18 @@ def _matrix(of: IntentFigures) -> tuple[list[str], list[tuple[str, list[tuple[in
     counts = dict(of.confusions)
     rows = []
     for gold in names:
-        cells = [counts.get((gold, said), 0) for said in names]
+        cells = [counts.get((gold, prediction), 0) for prediction in names]
         rows.append((plain_text(gold, 40), [(n, n / by_gold[gold]) for n in (*cells, by_gold[gold] - sum(cells))]))
     return [plain_text(name, 40) for name in names], rows
 
 
-def _compared(one: FrameComparison, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _compared(comparison: FrameComparison, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     labels = {row["of"].counts.predicted: row["label"] for row in rows}
     return {
-        "first": labels.get(one.first, plain_text(one.first, 40)),
-        "second": labels.get(one.second, plain_text(one.second, 40)),
-        "utterances": len(one.utterances),
-        "table": difference_table(one.differences),
+        "first": labels.get(comparison.first, plain_text(comparison.first, 40)),
+        "second": labels.get(comparison.second, plain_text(comparison.second, 40)),
+        "utterances": len(comparison.utterances),
+        "table": difference_table(comparison.differences),
     }
 
 
@@ -155,7 +155,7 @@ class FrameSelection:
 
 def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int) -> FrameSelection:
     """The utterances to show. scorings: against the same gold, so that their frames have the same order."""
-    frames = list(zip(*(one.frames for one in scorings), strict=True))
+    frames = list(zip(*(scoring.frames for scoring in scorings), strict=True))
     errors = [sum(map(_errors, of)) for of in frames]
     order = sorted(range(len(frames)), key=lambda at: (-errors[at], at))
     shown: list[int] = []
@@ -165,11 +165,11 @@ def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int
         if shown and words > MOST_IN_ALL:
             break
         shown.append(at)
-    rules = [one.rule for one in scorings]
+    rules = [scoring.rule for scoring in scorings]
     return FrameSelection(
         tuple(_shown(at, frames[at], rules, labels) for at in shown),
         len(frames),
-        sum(one > 0 for one in errors),
+        sum(number > 0 for number in errors),
         sum(errors[at] > 0 for at in shown),
     )
 
@@ -177,9 +177,9 @@ def selection(scorings: Sequence[FrameScoring], labels: Sequence[str], most: int
 def _errors(frame: ScoredFrame) -> int:
     """Number of wrong intents, and of slots only in gold or only predicted."""
     counts = frame.counts
-    intents = sum(one.gold + one.predicted - 2 * one.right for one in counts.intents.labels.values())
+    intents = sum(overlap.gold + overlap.predicted - 2 * overlap.right for overlap in counts.intents.labels.values())
     matched = counts.slots.chunks if counts.slots.placed else counts.slots.concepts
-    slots = sum(one.gold + one.predicted - 2 * one.right for one in matched.values())
+    slots = sum(overlap.gold + overlap.predicted - 2 * overlap.right for overlap in matched.values())
     values = counts.valued.edits.errors
     return intents + max(slots, counts.slots.edits.errors, values)
 
@@ -191,10 +191,10 @@ def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels
     lost: list[list[str]] = []
     wanted = items(gold, rules[0]) or ()
     for frame, rule, label in zip(frames, rules, labels, strict=True):
-        said = items(frame.predicted, rule) or ()
+        slots = items(frame.predicted, rule) or ()
         # If slots are not predicted, or not annotated, they are not wrong.
         slotted = frame.counts.slots.utterances > 0
-        of, marks = _marks(wanted, said) if slotted else ([RIGHT] * len(wanted), [RIGHT] * len(said))
+        of, marks = _marks(wanted, slots) if slotted else ([RIGHT] * len(wanted), [RIGHT] * len(slots))
         lost.append(of)
         kinds |= {mark for mark in (*of, *marks) if mark}
         counted = frame.counts.intents.utterances > 0
@@ -203,64 +203,68 @@ def _shown(at: int, frames: Sequence[ScoredFrame], rules: Sequence[Rule], labels
         if frame.missing:
             kinds.add("N")
         lines.append(
-            _line(label, frame.predicted, _intents(gold, frame.predicted, counted), said, marks, frame.missing)
+            _line(label, frame.predicted, _intents(gold, frame.predicted, counted), slots, marks, frame.missing)
         )
     # A slot of gold is marked if every system has it wrong.
     marks = [column[0] if all(column) else RIGHT for column in zip(*lost, strict=True)]
-    intents = tuple(plain_text(one, LONGEST_NAME) for one in gold.intents or ())
+    intents = tuple(plain_text(intent, LONGEST_NAME) for intent in gold.intents or ())
     return ShownFrames(
         at,
         plain_text(gold.id, 200),
         "".join(sorted(kinds)) or "0",
         intents,
-        tuple(dict.fromkeys(plain_text(one.concept, LONGEST_NAME) for one in wanted)),
+        tuple(dict.fromkeys(plain_text(slot.concept, LONGEST_NAME) for slot in wanted)),
         ", ".join(f"{plain_text(name, 40)} {plain_text(label, 40)}" for name, label in gold.groups if label),
-        (_line("gold", gold, tuple((one, RIGHT) for one in intents), wanted, marks, False), *lines),
+        (_line("gold", gold, tuple((intent, RIGHT) for intent in intents), wanted, marks, False), *lines),
     )
 
 
-def _intents(gold: Utterance, said: Utterance, counted: bool) -> tuple[tuple[str, str], ...]:
+def _intents(gold: Utterance, predicted: Utterance, counted: bool) -> tuple[tuple[str, str], ...]:
     if not counted:
-        return tuple((plain_text(one, LONGEST_NAME), RIGHT) for one in said.intents or ())
-    of, told = set(gold.intents or ()), set(said.intents or ())
-    marks = [(one, RIGHT if one in of else EXTRA) for one in sorted(told)]
+        return tuple((plain_text(intent, LONGEST_NAME), RIGHT) for intent in predicted.intents or ())
+    of, guesses = set(gold.intents or ()), set(predicted.intents or ())
+    marks = [(intent, RIGHT if intent in of else EXTRA) for intent in sorted(guesses)]
     return tuple(
-        (plain_text(one, LONGEST_NAME), mark) for one, mark in (*marks, *((one, MISSED) for one in sorted(of - told)))
+        (plain_text(intent, LONGEST_NAME), mark)
+        for intent, mark in (*marks, *((intent, MISSED) for intent in sorted(of - guesses)))
     )
 
 
-def _marks(gold: Sequence[SlotItem], said: Sequence[SlotItem]) -> tuple[list[str], list[str]]:
+def _marks(gold: Sequence[SlotItem], predicted: Sequence[SlotItem]) -> tuple[list[str], list[str]]:
     """The error of each slot of gold and of a prediction."""
-    of, told = [MISSED] * len(gold), [EXTRA] * len(said)
-    placed = all(one.place for one in (*gold, *said))
-    left = list(range(len(said)))
+    of, predicted_marks = [MISSED] * len(gold), [EXTRA] * len(predicted)
+    placed = all(slot.place for slot in (*gold, *predicted))
+    left = list(range(len(predicted)))
 
     def pair(fits: Callable[[SlotItem, SlotItem], bool], mark: str) -> None:
-        for at, one in enumerate(gold):
+        for at, slot in enumerate(gold):
             if of[at] != MISSED:
                 continue
-            found = next((other for other in left if fits(one, said[other])), None)
-            if found is not None:
-                of[at] = told[found] = mark
-                left.remove(found)
+            match = next((other for other in left if fits(slot, predicted[other])), None)
+            if match is not None:
+                of[at] = predicted_marks[match] = mark
+                left.remove(match)
 
     if placed:
-        pair(lambda one, other: one.concept == other.concept and one.place == other.place and _same(one, other), RIGHT)
-        pair(lambda one, other: one.concept == other.concept and one.place == other.place, VALUE)
-        pair(lambda one, other: one.place == other.place, CONCEPT)
-        pair(lambda one, other: one.concept == other.concept and _overlap(one, other), BOUNDS)
+        pair(
+            lambda slot, other: slot.concept == other.concept and slot.place == other.place and _same(slot, other),
+            RIGHT,
+        )
+        pair(lambda slot, other: slot.concept == other.concept and slot.place == other.place, VALUE)
+        pair(lambda slot, other: slot.place == other.place, CONCEPT)
+        pair(lambda slot, other: slot.concept == other.concept and _overlap(slot, other), BOUNDS)
     else:
-        pair(lambda one, other: one.concept == other.concept and _same(one, other), RIGHT)
-        pair(lambda one, other: one.concept == other.concept, VALUE)
-    return of, told
+        pair(lambda slot, other: slot.concept == other.concept and _same(slot, other), RIGHT)
+        pair(lambda slot, other: slot.concept == other.concept, VALUE)
+    return of, predicted_marks
 
 
-def _same(gold: SlotItem, said: SlotItem) -> bool:
-    return gold.value is None or said.value is None or gold.value == said.value
+def _same(gold: SlotItem, predicted: SlotItem) -> bool:
+    return gold.value is None or predicted.value is None or gold.value == predicted.value
 
 
-def _overlap(one: SlotItem, other: SlotItem) -> bool:
-    (start, end), (begin, stop) = one.place or (0, 0), other.place or (0, 0)
+def _overlap(slot: SlotItem, other: SlotItem) -> bool:
+    (start, end), (begin, stop) = slot.place or (0, 0), other.place or (0, 0)
     return start < stop and begin < end
 
 
@@ -281,16 +285,16 @@ def _pieces(words: Sequence[str], slots: Sequence[SlotItem], marks: Sequence[str
     """The words in order, each slot as one piece. Slots without place, or overlapping others, come last."""
     at = 0
     behind = []
-    placed = sorted((one.place or (-1, -1), number) for number, one in enumerate(slots))
+    placed = sorted((slot.place or (-1, -1), number) for number, slot in enumerate(slots))
     for (start, end), number in placed:
-        one = slots[number]
+        slot = slots[number]
         if start < at or end > len(words):
-            behind.append((one, marks[number]))
+            behind.append((slot, marks[number]))
             continue
         yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[at:start])
-        yield Piece(plain_text(" ".join(words[start:end]), 400), plain_text(one.concept, LONGEST_NAME), marks[number])
+        yield Piece(plain_text(" ".join(words[start:end]), 400), plain_text(slot.concept, LONGEST_NAME), marks[number])
         at = end
     yield from (Piece(plain_text(word, LONGEST_NAME)) for word in words[at:])
-    for one, mark in behind:
-        value = "" if one.value is None else plain_text(one.value, 200)
-        yield Piece(value, plain_text(one.concept, LONGEST_NAME), mark)
+    for slot, mark in behind:
+        value = "" if slot.value is None else plain_text(slot.value, 200)
+        yield Piece(value, plain_text(slot.concept, LONGEST_NAME), mark)

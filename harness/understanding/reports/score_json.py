@@ -51,14 +51,14 @@ def rule_json(rule: Rule) -> Json:
 
 def rule_of(written: Any, detail: Any) -> Rule:
     """The rule of a file. ValueError, KeyError or TypeError if it is not valid."""
-    if set(written) != {one.name for one in fields(Rule)} - {_DETAIL}:
+    if set(written) != {field.name for field in fields(Rule)} - {_DETAIL}:
         raise ValueError("the rule does not have the keys that this version reads")
     return restored(Rule, {**written, _DETAIL: detail})
 
 
 def zero_of(written: Any) -> ZeroDivision:
     """The value of 0/0 of a file. KeyError or TypeError if it is not valid."""
-    return ZeroDivision(**{one.name: written[one.name] for one in fields(ZeroDivision)})
+    return ZeroDivision(**{field.name: written[field.name] for field in fields(ZeroDivision)})
 
 
 def system_of(written: Any, rules: list[Rule]) -> SystemCounts:
@@ -69,7 +69,7 @@ def system_of(written: Any, rules: list[Rule]) -> SystemCounts:
     return SystemCounts(
         _text(written["gold"]["file"]),
         _text(written["predicted"]["file"]),
-        tuple(_detail_of(one, rule) for one, rule in zip(scores, rules, strict=True)),
+        tuple(_detail_of(score, rule) for score, rule in zip(scores, rules, strict=True)),
         _ids(written["missing"]),
         _ids(written["unknown"]),
         _ids(written["unannotated"]),
@@ -82,7 +82,7 @@ def system_of(written: Any, rules: list[Rule]) -> SystemCounts:
 
 def _detail_of(written: Any, rule: Rule) -> DetailCounts:
     groups: Groups = tuple(
-        (_text(column), tuple((_text(one["label"]), counts_of(one["counts"])) for one in _list(labels)))
+        (_text(column), tuple((_text(group["label"]), counts_of(group["counts"])) for group in _list(labels)))
         for column, labels in _mapping(written["groups"]).items()
     )
     return DetailCounts(rule, counts_of(written["counts"]), groups, _samples_of(written["samples"]))
@@ -91,7 +91,7 @@ def _detail_of(written: Any, rule: Rule) -> DetailCounts:
 def counts_of(written: Any) -> FrameCounts:
     """The counts of a file. ValueError, KeyError or TypeError if they are not valid."""
     intents = written["intents"]
-    confusions = {(_text(gold), _text(said)): _count(n) for gold, said, n in _list(intents["confusions"])}
+    confusions = {(_text(gold), _text(prediction)): _count(n) for gold, prediction, n in _list(intents["confusions"])}
     return FrameCounts(
         _count(written["utterances"]),
         IntentCounts(_matched_rows(intents["overlaps"]), _names_of(intents["labels"]), confusions),
@@ -104,10 +104,10 @@ def counts_of(written: Any) -> FrameCounts:
 
 def _entities_of(written: Any) -> tuple[EntityCounts, int]:
     *counts, n = _counts(written, 8)
-    found = EntityCounts(*counts)
-    if not found.word_whole or not found.character_whole:
+    entities = EntityCounts(*counts)
+    if not entities.word_whole or not entities.character_whole:
         raise ValueError("a sum of distances is divided by 0")
-    return found, n
+    return entities, n
 
 
 def _samples_of(written: Any) -> Samples:
@@ -145,32 +145,32 @@ def _ids(written: Any) -> tuple[str, ...]:
 
 
 def _by_name(counts: Mapping[str, Matched]) -> Json:
-    return {name: list(one) for name, one in sorted(counts.items())}
+    return {name: list(matched) for name, matched in sorted(counts.items())}
 
 
 def _names_of(written: Any) -> dict[str, Matched]:
-    return {_text(name): Matched(*_counts(one, 3)) for name, one in _mapping(written).items()}
+    return {_text(name): Matched(*_counts(row, 3)) for name, row in _mapping(written).items()}
 
 
 def _rows(counts: Mapping[Matched, int] | Mapping[EntityCounts, int]) -> list[list[int]]:
-    return [[*one, n] for one, n in sorted(counts.items())]
+    return [[*row, n] for row, n in sorted(counts.items())]
 
 
 def _matched_rows(written: Any) -> dict[Matched, int]:
-    return {Matched(*row[:3]): row[3] for row in (_counts(one, 4) for one in _list(written))}
+    return {Matched(*row[:3]): row[3] for row in (_counts(written_row, 4) for written_row in _list(written))}
 
 
 def _counts(written: Any, number: int) -> list[int]:
-    found = [_count(one) for one in _list(written)]
-    if len(found) != number:
-        raise ValueError(f"{len(found)} counts instead of {number}")
-    return found
+    counts = [_count(count) for count in _list(written)]
+    if len(counts) != number:
+        raise ValueError(f"{len(counts)} counts instead of {number}")
+    return counts
 
 
-def _kind(kind: type, what: str) -> Callable[[Any], Any]:
+def _kind(kind: type, noun: str) -> Callable[[Any], Any]:
     def checked(written: Any) -> Any:
         if type(written) is not kind:
-            raise TypeError(f"{written!r} is not {what}")
+            raise TypeError(f"{written!r} is not {noun}")
         return written
 
     return checked
@@ -211,23 +211,23 @@ def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) ->
         "kind": KIND,
         "harness": __version__,
         "rule": rule_json(first.counts.details[0].rule),
-        "details": [one.rule.detail.value for one in first.counts.details],
+        "details": [detail.rule.detail.value for detail in first.counts.details],
         "zero": plain(first.zero),
         "out_of_scope": first.outside,
         "declared_labels": None if first.labels is None else list(first.labels),
-        "systems": [_system(one) for one in systems],
+        "systems": [_system(system) for system in systems],
         "comparisons": list(comparisons),
     }
     return json.dumps(head, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _system(one: Reported) -> Json:
-    counts = one.counts
+def _system(system: Reported) -> Json:
+    counts = system.counts
     return {
         "gold": {"file": counts.gold},
         "predicted": {"file": counts.predicted},
         **picked(counts, "missing", "unknown", "unannotated", "other_words", "surplus_blanks"),
-        "confidence": plain(one.confidence),
+        "confidence": plain(system.confidence),
         "intents_predicted": counts.intents_told,
         "slots_predicted": counts.slots_told,
         "scores": [
@@ -235,19 +235,19 @@ def _system(one: Reported) -> Json:
                 "detail": detail.rule.detail.value,
                 "figures": {
                     row.key: picked(row, "value", "interval")
-                    for row in one.rows
+                    for row in system.rows
                     if row.detail in (None, detail.rule.detail)
                 },
                 "labels": [
-                    {"intent": name, **of._asdict(), **plain(figure)} for name, of, figure in found.intents.labels
+                    {"intent": name, **of._asdict(), **plain(figure)} for name, of, figure in scores.intents.labels
                 ],
                 "concepts": [
                     {"concept": name, **of._asdict(), **plain(figure)}
-                    for name, of, figure in found.slots.per_concept or found.slots.per_concept_set
+                    for name, of, figure in scores.slots.per_concept or scores.slots.per_concept_set
                 ],
-                "never_predicted": list(found.intents.never_predicted),
-                "empty_predictions": found.intents.empty,
-                "empty_predictions_right": found.intents.empty_rightly,
+                "never_predicted": list(scores.intents.never_predicted),
+                "empty_predictions": scores.intents.empty,
+                "empty_predictions_right": scores.intents.empty_rightly,
                 "counts": counts_json(detail.totals),
                 "samples": {  # rows of counts of an utterance; each ends with the number of utterances
                     "chunks": _rows(detail.samples.chunks),
@@ -264,8 +264,8 @@ def _system(one: Reported) -> Json:
                     column: group_means(groups) for (column, _), groups in zip(detail.groups, tables, strict=True)
                 },
             }
-            for detail, found in zip(counts.details, one.figures, strict=True)
-            for tables in [[group_table(column, labels, detail, one) for column, labels in detail.groups]]
+            for detail, scores in zip(counts.details, system.figures, strict=True)
+            for tables in [[group_table(column, labels, detail, system) for column, labels in detail.groups]]
         ],
     }
 
@@ -277,17 +277,17 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, place=place, remedy="Check the path and its permissions") from error
+        problem = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(problem, place=place, remedy="Check the path and its permissions") from error
     try:
         written: Any = json.loads(content)
         if not isinstance(written, dict) or written.get("kind") != KIND:
             raise InputError("this is not a file of understanding scores", place=place, remedy=remedy)
         if written.get("format") != FORMAT:
-            what = f"the file has format {written.get('format')!r}, but this version reads {FORMAT}"
-            raise InputError(what, place=place, remedy="Score again with this version")
+            problem = f"the file has format {written.get('format')!r}, but this version reads {FORMAT}"
+            raise InputError(problem, place=place, remedy="Score again with this version")
         rules = [rule_of(written["rule"], detail) for detail in written["details"]]
-        systems = tuple(system_of(one, rules) for one in written["systems"])
+        systems = tuple(system_of(system, rules) for system in written["systems"])
         if not rules or not systems:
             raise ValueError("it holds no scores")
         zero = zero_of(written["zero"])
@@ -300,8 +300,8 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
         at = Place(name, error.lineno, error.colno)
         raise InputError(f"not JSON: {error.msg}", place=at, remedy="Check whether the file was cut off") from error
     except KeyError as error:
-        what = f"the file has no key {error}: it is damaged, or an earlier version wrote it"
-        raise InputError(what, place=place, remedy="Score again, or omit the file") from error
+        problem = f"the file has no key {error}: it is damaged, or an earlier version wrote it"
+        raise InputError(problem, place=place, remedy="Score again, or omit the file") from error
     except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        what = f"the file is damaged: {type(error).__name__}: {error}"
-        raise InputError(what, place=place, remedy="Score again, or omit the file") from error
+        problem = f"the file is damaged: {type(error).__name__}: {error}"
+        raise InputError(problem, place=place, remedy="Score again, or omit the file") from error

@@ -59,11 +59,11 @@ def chunking_in_words(rule: Rule) -> str:
 def details_in_words(rules: Sequence[Rule]) -> str:
     """Which part of concepts is compared."""
     rule = rules[0]
-    said = " and ".join(one.detail.value for one in rules)
+    details = " and ".join(rule.detail.value for rule in rules)
     if len(rules) == 1 and rule.detail.value == "full":
-        return f"{said} (whole concepts)"
+        return f"{details} (whole concepts)"
     attributes = f", except in {len(rule.attributes)} attributes" if rule.attributes else ""
-    return f"{said} (relax drops the part after the last {shown(rule.separator, 8)!r}{attributes})"
+    return f"{details} (relax drops the part after the last {shown(rule.separator, 8)!r}{attributes})"
 
 
 def zero_in_words(zero: ZeroDivision) -> str:
@@ -76,14 +76,14 @@ def zero_in_words(zero: ZeroDivision) -> str:
 
 def comparison_in_words(rule: Rule) -> str:
     """How slots and values are compared, if not in the default way; else ""."""
-    said = []
+    notes = []
     if not rule.ordered:
-        said.append("slots have no order: both sides are sorted by concept and value")
+        notes.append("slots have no order: both sides are sorted by concept and value")
     if not rule.places:
-        said.append("places of slots are ignored")
+        notes.append("places of slots are ignored")
     if rule.values is not ValueRule.NONE:
-        said.append(f"values compared {rule.values}, if both sides have them")
-    return "; ".join(said)
+        notes.append(f"values compared {rule.values}, if both sides have them")
+    return "; ".join(notes)
 
 
 NO_INTENTS = "no intents in gold, or none in the predictions"
@@ -124,26 +124,28 @@ class Reported:
     @cached_property
     def figures(self) -> tuple[FrameFigures, ...]:
         """Metrics for each detail."""
-        return tuple(figures(one.totals, self.zero, self.labels) for one in self.counts.details)
+        return tuple(figures(detail.totals, self.zero, self.labels) for detail in self.counts.details)
 
     @cached_property
     def rows(self) -> tuple[FigureRow, ...]:
         """Rows of intents once, and rows of slots and SFA for each detail."""
-        found = list(self._intents())
-        for one, of in zip(self.counts.details, self.figures, strict=True):
-            found += _slots(one, of.slots, one.totals.slots, one.samples, valued=False)
-            tagged, frames = one.totals.frames_tagged, of.slots.frames
+        rows = list(self._intents())
+        for detail, of in zip(self.counts.details, self.figures, strict=True):
+            rows += _slots(detail, of.slots, detail.totals.slots, detail.samples, valued=False)
+            tagged, frames = detail.totals.frames_tagged, of.slots.frames
             if tagged.total == frames.total and tagged != frames:
                 text = f"{_of(tagged)}; every tag as in gold"
-                found.append(FigureRow("sfa_tags", "SFA by tags", tagged.value, tagged.interval, text, one.rule.detail))
+                rows.append(
+                    FigureRow("sfa_tags", "SFA by tags", tagged.value, tagged.interval, text, detail.rule.detail)
+                )
             if of.valued is not None:
-                found += _slots(one, of.valued, one.totals.valued, None, valued=True)
-                found += _slu(one)
-        return tuple(found)
+                rows += _slots(detail, of.valued, detail.totals.valued, None, valued=True)
+                rows += _slu(detail)
+        return tuple(rows)
 
     def row(self, key: str, detail: Detail | None = None) -> FigureRow | None:
         """The row of a metric. By default, of the first detail that has it."""
-        return next((one for one in self.rows if one.key == key and detail in (None, one.detail)), None)
+        return next((row for row in self.rows if row.key == key and detail in (None, row.detail)), None)
 
     def row_name(self, row: FigureRow) -> str:
         """The metric with its detail, if there are several."""
@@ -172,8 +174,8 @@ class Reported:
         accuracy = accuracy_interval(overlaps, zero)
         yield FigureRow("intent_accuracy", "intent accuracy", of.accuracy, accuracy, over)
         yield FigureRow("emr", "EMR (exact match)", of.exact.value, of.exact.interval, _of(of.exact))
-        for name, value, found in zip(_PRF, _parts(of.samples), samples_spans(overlaps, zero), strict=True):
-            yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, found, over)
+        for name, value, interval in zip(_PRF, _parts(of.samples), samples_spans(overlaps, zero), strict=True):
+            yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, interval, over)
         labels = f"mean over {len(of.labels):,} {'declared' if of.declared else 'seen'} labels"
         for name, value in zip(_PRF, _parts(of.macro), strict=True):
             yield FigureRow(f"{name.lower()}_macro", f"{name}, macro", value, None, labels)
@@ -182,8 +184,8 @@ class Reported:
             yield FigureRow(f"{name.lower()}_weighted", f"{name}, weighted", value, None, text)
         all_ = pooled(counts.labels.values())
         spans, texts = pooled_spans(overlaps), _texts(all_, "intents")
-        for name, value, found, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
-            yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, found, text)
+        for name, value, interval, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
+            yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, interval, text)
         if self.outside is not None:
             shares = scope_figures(counts, self.outside)
             for (key, name, high), share in zip(_SCOPE, shares, strict=True):
@@ -194,10 +196,10 @@ class Reported:
 
 
 def _slots(
-    one: DetailCounts, of: SlotFigures, counts: SlotCounts, samples: Samples | None, *, valued: bool
+    detail_counts: DetailCounts, of: SlotFigures, counts: SlotCounts, samples: Samples | None, *, valued: bool
 ) -> Iterator[FigureRow]:
     """samples: None if only shares have intervals, as for metrics with values."""
-    detail = one.rule.detail
+    detail = detail_counts.rule.detail
     key, name = ("value_", " with values") if valued else ("", "")
     if not of.utterances:
         yield FigureRow("slot_f1", "slot F1", None, None, NO_SLOTS, detail)
@@ -209,22 +211,22 @@ def _slots(
     else:
         beside = f"; {of.unplaced:,} utterances without places left out" if of.unplaced else ""
         texts = _texts(chunks, "chunks")
-        for part, value, found, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
+        for part, value, interval, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
             part_key = f"{key}slot_{part.lower()}"
-            yield FigureRow(part_key, f"slot {part}{name}", value, found, text + beside * (part == "F1"), detail)
+            yield FigureRow(part_key, f"slot {part}{name}", value, interval, text + beside * (part == "F1"), detail)
         text = "mean over concepts, each as heavy as it is frequent in gold"
         yield FigureRow(f"{key}slot_f1_weighted", f"slot F1, weighted{name}", of.weighted.f1, None, text, detail)
     concepts = pooled(counts.concepts.values())
-    found = pooled_f1_interval(samples.concepts) if samples else None
+    interval = pooled_f1_interval(samples.concepts) if samples else None
     text = _texts(concepts, "concepts")[2]
-    yield FigureRow(f"{key}f1mh", f"F1mh{name}", of.concept_sets.f1, found, text, detail)
+    yield FigureRow(f"{key}f1mh", f"F1mh{name}", of.concept_sets.f1, interval, text, detail)
     if valued or of.unplaced:
         text = f"{_texts(multiset(counts.multisets), 'slots')[2]}; each as often as it occurs"
         yield FigureRow(f"{key}concept_f1", f"concept F1{name}", *concept_f1(counts.multisets), text, detail)
     edits = counts.edits
     sums = f"{edits.substitutions:,} S + {edits.deletions:,} D + {edits.insertions:,} I of {edits.words:,} concepts"
-    found = cer_interval(samples.edits) if samples else None
-    yield FigureRow(f"{key}cer", f"CER{name}", of.cer, found, sums, detail, high=False)
+    interval = cer_interval(samples.edits) if samples else None
+    yield FigureRow(f"{key}cer", f"CER{name}", of.cer, interval, sums, detail, high=False)
     if not of.frames.total:
         yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance has both intents and slots", detail)
         return
@@ -237,14 +239,14 @@ def _of(share: Share) -> str:
     return f"{share.count:,} of {share.total:,} utterances"
 
 
-def _slu(one: DetailCounts) -> Iterator[FigureRow]:
+def _slu(detail_counts: DetailCounts) -> Iterator[FigureRow]:
     """SLURP's metrics of slots with values. None without such slots."""
-    entities = one.totals.entities
+    entities = detail_counts.totals.entities
     sums = multiset(entities)
     text = f"{sums.right:,} paired by concept, {sums.gold:,} slots, {sums.predicted:,} predicted"
     for (key, name), (value, interval) in zip(_SLU.items(), slu_f1s(entities), strict=True):
         if value is not None:
-            yield FigureRow(key, name, value, interval, text, one.rule.detail)
+            yield FigureRow(key, name, value, interval, text, detail_counts.rule.detail)
 
 
 _SCOPE = (
@@ -258,16 +260,16 @@ _SLU = {"slu_f1": "SLU-F1", "slu_word_f1": "SLU-F1, words", "slu_character_f1": 
 _PRF = ("precision", "recall", "F1")
 
 
-def _parts(one: Averages) -> Sequence[float | None]:
-    return one.precision, one.recall, one.f1
+def _parts(averages: Averages) -> Sequence[float | None]:
+    return averages.precision, averages.recall, averages.f1
 
 
-def _texts(of: Matched, what: str) -> tuple[str, str, str]:
+def _texts(of: Matched, noun: str) -> tuple[str, str, str]:
     right = f"{of.right:,} right"
     return (
-        f"{right} of {of.predicted:,} predicted {what}",
-        f"{right} of {of.gold:,} {what}",
-        f"{right}, {of.gold:,} {what}, {of.predicted:,} predicted",
+        f"{right} of {of.predicted:,} predicted {noun}",
+        f"{right} of {of.gold:,} {noun}",
+        f"{right}, {of.gold:,} {noun}, {of.predicted:,} predicted",
     )
 
 
@@ -289,16 +291,16 @@ def sections(system: Reported, ids: int = 5) -> Iterator[Section]:
         yield Section("intents", "Intents", (label_table("intent", first.intents.labels),))
         yield Section("confusions", "Confusions of single intents", (_confusions(first),))
     concepts = []
-    for one, of in zip(counts.details, system.figures, strict=True):
+    for detail, of in zip(counts.details, system.figures, strict=True):
         if labels := of.slots.per_concept or of.slots.per_concept_set:
             of_sets = "" if of.slots.per_concept else ", once per utterance"
-            concepts.append(label_table(f"concept ({one.rule.detail}{of_sets})", labels))
+            concepts.append(label_table(f"concept ({detail.rule.detail}{of_sets})", labels))
     if concepts:
         yield Section("concepts", "Concepts", concepts)
     groups = [
-        group_table(column, labels, one, system)
-        for one in counts.details
-        for column, labels in one.groups
+        group_table(column, labels, detail, system)
+        for detail in counts.details
+        for column, labels in detail.groups
         if len(labels) > 1
     ]
     if groups:
@@ -313,7 +315,7 @@ def sections(system: Reported, ids: int = 5) -> Iterator[Section]:
 
 def _basis(system: Reported) -> Notes:
     counts = system.counts
-    rules = [one.rule for one in counts.details]
+    rules = [detail.rule for detail in counts.details]
     pairs = [
         ("gold", shown(counts.gold, 200)),
         ("predicted", shown(counts.predicted, 200)),
@@ -360,7 +362,7 @@ def _notes(system: Reported, ids: int) -> Notes:
         empty = f"{of.empty:,} prediction{'s' * (of.empty != 1)} without intent, {of.empty_rightly:,} correctly{zero}"
         pairs.append(("empty", empty))
         if of.never_predicted:
-            names = ", ".join(shown(one, 40) for one in of.never_predicted[: 4 * ids])
+            names = ", ".join(shown(label, 40) for label in of.never_predicted[: 4 * ids])
             more = ", …" if len(of.never_predicted) > 4 * ids else ""
             pairs.append(("never", f"{len(of.never_predicted):,} never predicted: {names}{more}"))
     counted = "; counted as empty predictions" if counts.missing else ""
@@ -395,10 +397,10 @@ _GROUP_FIELDS: tuple[Field[GroupRow], ...] = (
 
 
 def group_table(
-    column: str, labels: Sequence[tuple[str, FrameCounts]], one: DetailCounts, system: Reported
+    column: str, labels: Sequence[tuple[str, FrameCounts]], detail: DetailCounts, system: Reported
 ) -> Table[GroupRow]:
     """A row for each label, then their means."""
-    several = f" ({one.rule.detail})" if len(system.counts.details) > 1 else ""
+    several = f" ({detail.rule.detail})" if len(system.counts.details) > 1 else ""
     label: Field[GroupRow] = Field("label", f"by {column}{several}", lambda row: row[0], lambda row: row[0] or NO_LABEL)
     rows = [(name, figures(counts, system.zero, system.labels)) for name, counts in labels]
     table = Table((label, *_GROUP_FIELDS), rows)
@@ -420,24 +422,23 @@ def listed(ids: Sequence[str], most: int = 5) -> str:
     """The number of ids, and the first ones."""
     if not ids:
         return "0"
-    first = ", ".join(shown(one, 40) for one in ids[:most])
+    first = ", ".join(shown(id_, 40) for id_ in ids[:most])
     return f"{len(ids):,} ({first}{', …' if len(ids) > most else ''})"
 
 
 def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iterator[str]:
     """A table per pair of systems: difference in percentage points, interval, and p."""
-    for one in comparisons:
+    for comparison in comparisons:
         yield ""
-        yield shown(
-            f"first: {one.first}, second: {one.second}; on {len(one.utterances):,} utterances that both have", width
-        )
-        left = one.only_first + one.only_second + one.neither
+        both = f"{len(comparison.utterances):,} utterances that both have"
+        yield shown(f"first: {comparison.first}, second: {comparison.second}; on {both}", width)
+        left = comparison.only_first + comparison.only_second + comparison.neither
         if left:
             yield (
-                f"left out: {one.only_first:,} only in the first, {one.only_second:,} only in the second, "
-                f"{one.neither:,} in neither"
+                f"left out: {comparison.only_first:,} only in the first, "
+                f"{comparison.only_second:,} only in the second, {comparison.neither:,} in neither"
             )
-        yield from difference_table(one.differences).lines(width, most=MOST_ROWS)
+        yield from difference_table(comparison.differences).lines(width, most=MOST_ROWS)
 
 
 DifferenceRow = tuple[str, "MetricDifference"]
@@ -460,7 +461,7 @@ def difference_table(differences: Mapping[Metric, MetricDifference]) -> Table[Di
     return Table(fields, rows)
 
 
-def comparison_json(one: FrameComparison) -> dict[str, Any]:
+def comparison_json(comparison: FrameComparison) -> dict[str, Any]:
     """The differences, 0–1, with two-sided p."""
-    found: dict[str, Any] = plain(one)
-    return {**found, "utterances": len(one.utterances)}
+    entry: dict[str, Any] = plain(comparison)
+    return {**entry, "utterances": len(comparison.utterances)}

@@ -67,8 +67,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
     words = ((count, "unreviewed" if word is None else REVIEW_WORDS[word]) for word, count in device.events)
     events = ", ".join(f"{word} {count}" for count, word in words) or "none"
     more = [
-        f"{count} {what}"
-        for count, what in (
+        f"{count} {label}"
+        for count, label in (
             (device.in_vocabulary_events, "in wake trials"),
             (device.uncounted_events, "in wake trials that do not count"),
             (device.ambient_events_outside, "outside of exposure"),
@@ -81,19 +81,20 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"  unmatched events   {events}{beside}"
     if device.source_events:
         yield f"  sources            {disagreements(device)}, of {device.source_events} events"
-    for what, count in device.inferred:
+    for evidence, count in device.inferred:
         events = "event is" if count == 1 else "events are"
-        yield f"  weak evidence      {count} {events} inferred from {plain_text(what, 60)}"
+        yield f"  weak evidence      {count} {events} inferred from {plain_text(evidence, 60)}"
     for figure, passed in device.decisions:
         yield f"  sequential test    {figure.replace('_', ' ')}: {'passed' if passed else 'FAILED'}"
-    for condition, found in device.conditions:
-        yield f"    {plain_text(condition, 60)}: {ratio(found)}"
+    for condition, condition_ratio in device.conditions:
+        yield f"    {plain_text(condition, 60)}: {ratio(condition_ratio)}"
 
 
 def recovery_words(recovery: Recovery) -> str:
     """`after the wake phrase: between 0.5 s (0 of 12 heard) and 2 s (12 of 12 heard)`."""
     before, after = (
-        "" if one is None else f"{exact(one[0])} s ({one[1].count} of {one[1].total} heard)" for one in recovery.between
+        "" if pair is None else f"{exact(pair[0])} s ({pair[1].count} of {pair[1].total} heard)"
+        for pair in recovery.between
     )
     event = f'"{plain_text(recovery.say, 60)}"' if recovery.say else "the wake phrase"
     if not after:
@@ -113,14 +114,14 @@ def pause_words(pause: ShortestPause | None) -> str:
     if pause is None:
         return f"{numbers.NOTHING} (it is not known what arrived)"
     if pause.enough is None:
-        found = f"fewer than 90 % arrive whole after {pause.too_short} ms, the longest pause"
+        sentence = f"fewer than 90 % arrive whole after {pause.too_short} ms, the longest pause"
     elif pause.too_short is None:
-        found = f"90 % arrive whole after {pause.enough} ms, the shortest pause"
+        sentence = f"90 % arrive whole after {pause.enough} ms, the shortest pause"
     else:
-        found = f"90 % arrive whole after between {pause.too_short} and {pause.enough} ms"
+        sentence = f"90 % arrive whole after between {pause.too_short} and {pause.enough} ms"
     low_ms, high_ms = pause.interval
     within = f"{exact(low_ms)} ms and up" if high_ms is None else f"{exact(low_ms)} to {exact(high_ms)} ms"
-    return f"{found} (95 % interval {within})"
+    return f"{sentence} (95 % interval {within})"
 
 
 def consistent_words(gaps: Sequence[GapRequests]) -> str:
@@ -139,52 +140,55 @@ def evidence_words(gaps: Sequence[GapRequests]) -> str:
     words = f"{known - by_response} by the words of transcripts"
     response = f"{by_response} by the expected response, without transcripts"
     parts = [*([words] if known > by_response else []), *([response] if by_response else [])]
-    for count, what in (
+    for count, reason in (
         (sum(gap.unknown for gap in gaps), "unknown"),
         (sum(gap.unwoken for gap in gaps), "without a wake event"),
     ):
         if count:
-            parts.append(f"{count} {what}")
+            parts.append(f"{count} {reason}")
     return ", ".join(parts)
 
 
 def disagreements(device: DeviceWake) -> str:
     """`led but no log: 3, log but no led: 1`, or `all agree`; for a device with several sources."""
-    told = (f"{' and '.join(one.seen)} but no {' or '.join(one.missing)}: {one.count}" for one in device.disagreements)
-    return plain_text(", ".join(told), 300) or "all agree"
+    parts = (
+        f"{' and '.join(disagreement.seen)} but no {' or '.join(disagreement.missing)}: {disagreement.count}"
+        for disagreement in device.disagreements
+    )
+    return plain_text(", ".join(parts), 300) or "all agree"
 
 
-def _pair(one: DevicePair) -> str:
+def _pair(pair: DevicePair) -> str:
     """McNemar's test of two devices, on the stimuli that count for both."""
-    both = one.counts
+    both = pair.counts
     never = " (they never differ)" if both.p is None else ""
     return (
-        f"{plain_text(one.first, 60)} against {plain_text(one.second, 60)}: of the same {both.total} stimuli both "
+        f"{plain_text(pair.first, 60)} against {plain_text(pair.second, 60)}: of the same {both.total} stimuli both "
         f"heard {both.both}, only the first {both.only_first}, only the second {both.only_second}, "
-        f"none {both.neither}; McNemar {numbers.p_is(both.p)}{never}{lag(one)}"
+        f"none {both.neither}; McNemar {numbers.p_is(both.p)}{never}{lag(pair)}"
     )
 
 
 def lag(pair: DevicePair) -> str:
     """`; the second woke +8.00 ms after the first, median of 40 (95 % +5.20 to +11.0 ms, …)`; "" without times."""
-    found = pair.later
-    if found.p50 is None:
+    latency = pair.later
+    if latency.p50 is None:
         return ""
     median, low, high = (
         numbers.TOO_FEW if time_s is None else numbers.signed(time_s * 1000)
-        for time_s in (found.p50.value_s, found.p50.low_s, found.p50.high_s)
+        for time_s in (latency.p50.value_s, latency.p50.low_s, latency.p50.high_s)
     )
     return (
-        f"; the second woke {median} ms after the first, median of {found.total} "
-        f"(95 % {low} to {high} ms, {text.clocks(found.error_s)})"
+        f"; the second woke {median} ms after the first, median of {latency.total} "
+        f"(95 % {low} to {high} ms, {text.clocks(latency.error_s)})"
     )
 
 
 def pairs_with_trials(pairs: Iterable[DevicePair]) -> Iterator[str]:
     """Comparisons with the rates of false accepts and the trials on which the devices differ."""
-    for one in pairs:
-        yield f"{_pair(one)}; false accepts an hour, same rate: {numbers.p_is(one.rates_p)}"
-        for name, trials in ((one.first, one.only_first), (one.second, one.only_second)):
+    for pair in pairs:
+        yield f"{_pair(pair)}; false accepts an hour, same rate: {numbers.p_is(pair.rates_p)}"
+        for name, trials in ((pair.first, pair.only_first), (pair.second, pair.only_second)):
             if trials:
                 listed = shortened([plain_text(trial, 60) for trial in trials], MOST_TRIALS)
                 yield f"  only {plain_text(name, 40)}: {', '.join(listed)}"
@@ -227,7 +231,7 @@ class WakeLines:
         self.figures.add(entry)
         match entry.record:
             case SessionStarted(trials=trials):
-                self._trials = {one.id: one for one in trials if one.listening is not None}
+                self._trials = {trial.id: trial for trial in trials if trial.listening is not None}
                 self._planned = len(trials)
             case AttemptFinished(trial_id=trial_id, outcome=outcome) if trial_id in self._trials:
                 heard = outcome in (Outcome.COUNTED, Outcome.NO_WAKE)
@@ -242,26 +246,28 @@ class WakeLines:
         assert trial.listening is not None
         place = f"{trial.number}/{self._planned} {trial.id}"
         for target in trial.listening.targets:
-            play = next((one for one in reversed(self.figures.plays(target.device)) if one.trial.id == trial.id), None)
+            play = next(
+                (play for play in reversed(self.figures.plays(target.device)) if play.trial.id == trial.id), None
+            )
             if play is not None:
                 yield plain_text(f"{place} {target.device}: {self._verdict(play)}", 400)
 
     def _verdict(self, play: Play) -> str:
-        found = self.figures.snapshot().device(play.target.device)
-        assert found is not None
+        wake = self.figures.snapshot().device(play.target.device)
+        assert wake is not None
         match play.kind:
             case TrialKind.AMBIENT:
                 unproven_s = play.reading.unproven_s
                 unproven = f", {numbers.seconds(unproven_s)} of it unproven" if unproven_s >= 0.05 else ""
                 return (
-                    f"ambient {numbers.seconds(play.end_s - play.start_s)}{unproven}; so far {rate(found.after_review)}"
+                    f"ambient {numbers.seconds(play.end_s - play.start_s)}{unproven}; so far {rate(wake.after_review)}"
                 )
             case TrialKind.COMMAND:
                 return _woke(play) + _understood(play)
             case TrialKind.PROBE if play.reading.hit is None:
                 return "PROBE UNHEARD: what was heard since the last one is unproven"
             case TrialKind.PROBE:
-                return f"probe heard: it listens; so far {numbers.seconds(found.exposure_s)} proven"
+                return f"probe heard: it listens; so far {numbers.seconds(wake.exposure_s)} proven"
             case _:
                 return _woke(play)
 

@@ -62,7 +62,11 @@ class Reader(Window):
         page = self.page
         assert barriers(page) == []
         assert page.evaluate(NAMELESS) == []
-        named = [one for role in ROLES for one in page.locator("main").get_by_role(role, name=re.compile(r"\S")).all()]
+        named = [
+            control
+            for role in ROLES
+            for control in page.locator("main").get_by_role(role, name=re.compile(r"\S")).all()
+        ]
         assert len(named) == page.evaluate(CONTROLS), "every control has a role and a name"
         assert page.get_by_role("main").count() == page.get_by_role("heading", level=1).count() == 1
         assert page.get_by_role("status").first.get_attribute("aria-live") == "polite"

@@ -19,11 +19,11 @@ Sounds = Callable[..., Path]
 def loudness_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Installs the plug-in for this test's process and those that it starts."""
     site = tmp_path / "site"
-    told = site / "loudness-1.0.dist-info"
-    told.mkdir(parents=True)
+    metadata = site / "loudness-1.0.dist-info"
+    metadata.mkdir(parents=True)
     shutil.copy(Path(__file__).with_name("loudness.py"), site / "loudness_plugin.py")
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: loudness\nVersion: 1.0\n")
-    (told / "entry_points.txt").write_text(
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: loudness\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(
         "[harness.offline_engines]\n"
         "loudness = loudness_plugin:LoudnessScores\n"
         "loudness_spots = loudness_plugin:LoudnessSpots\n"

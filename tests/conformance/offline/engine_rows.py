@@ -47,10 +47,10 @@ class Row:
         return f"{self.engine}-{self.finds.replace(' ', '_')}"
 
 
-def in_room(said: Pcm, before_s: float = 1.5, after_s: float = 1.0, noise: float = 8.0) -> Pcm:
+def in_room(speech: Pcm, before_s: float = 1.5, after_s: float = 1.0, noise: float = 8.0) -> Pcm:
     """The sound with a quiet room around it, int16."""
     generator = np.random.default_rng(7)
-    sound = np.concatenate([np.zeros(round(before_s * RATE_HZ)), said, np.zeros(round(after_s * RATE_HZ))])
+    sound = np.concatenate([np.zeros(round(before_s * RATE_HZ)), speech, np.zeros(round(after_s * RATE_HZ))])
     return np.clip(sound + generator.normal(0, noise, len(sound)), -32768, 32767).astype(np.int16)
 
 

@@ -173,15 +173,15 @@ class SpotStream:
         self._inner.feed(samples)
 
     def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
-        told, found = self._late, []
+        late, spots = self._late, []
         for track in self._inner.take(flush=flush):
             for index in np.flatnonzero(track.scores > self._threshold):
                 end = track.first_end + int(index) * STEP
                 if end - self._last >= RATE_HZ:
-                    found.append(OfflineSpot("boom", max(0, end - 1600), end))
+                    spots.append(OfflineSpot("boom", max(0, end - 1600), end))
                 self._last = end
-        self._late = tuple(found)
-        return told + self._late if flush else told
+        self._late = tuple(spots)
+        return late + self._late if flush else late
 
 
 class LoudnessWords(Loudness):
@@ -192,5 +192,5 @@ class LoudnessWords(Loudness):
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         stream = SpotStream(self._flag, 0.25)
         stream.feed(samples)
-        found = stream.take(flush=True)
-        return Said("boom " * (len(found) - 1) + "boom", found[0].start, found[-1].end) if found else None
+        spots = stream.take(flush=True)
+        return Said("boom " * (len(spots) - 1) + "boom", spots[0].start, spots[-1].end) if spots else None

@@ -69,8 +69,8 @@ def evaluation_of(task: str = "loudness:boom", settings: dict[str, str] | None =
 def header_for(
     evaluation: Evaluation, files: Sequence[ListedFile], facts: EngineFacts, shard: Shard | None = None
 ) -> JournalHeader:
-    kinds = [kind for kind in ListKind if any(one.kind is kind for one in files)]
-    lists = tuple(ListFacts(f"{kind}.txt", "0" * 64, kind, sum(one.kind is kind for one in files)) for kind in kinds)
+    kinds = [kind for kind in ListKind if any(file.kind is kind for file in files)]
+    lists = tuple(ListFacts(f"{kind}.txt", "0" * 64, kind, sum(file.kind is kind for file in files)) for kind in kinds)
     return JournalHeader(evaluation, Counting(), facts, lists, len(files), 1e9, shard=shard)
 
 
@@ -122,26 +122,36 @@ class Played:
         )
 
     def outcome(self, number: int, kind: ListKind = ListKind.INV) -> FileOutcome:
-        found = [one for one in self.outcomes if (one.kind, one.number) == (kind, number)]
-        assert len(found) == 1, found
-        return found[0]
+        outcomes = [outcome for outcome in self.outcomes if (outcome.kind, outcome.number) == (kind, number)]
+        assert len(outcomes) == 1, outcomes
+        return outcomes[0]
 
 
-def comparable(found: JournalledOutcome) -> tuple[object, ...]:
+def comparable(entry: JournalledOutcome) -> tuple[object, ...]:
     """All of an outcome that does not depend on time."""
-    one = found.outcome
-    return (found.listed, one.kind, one.number, one.samples, one.rate_hz, one.spots, one.said, one.rejected, one.error)
+    outcome = entry.outcome
+    return (
+        entry.listed,
+        outcome.kind,
+        outcome.number,
+        outcome.samples,
+        outcome.rate_hz,
+        outcome.spots,
+        outcome.said,
+        outcome.rejected,
+        outcome.error,
+    )
 
 
 def workers_of(pid: int) -> list[int]:
     """Workers of a process."""
-    found = []
+    workers = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
-            told = stat.with_name("cmdline").read_bytes()
+            command_line = stat.with_name("cmdline").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(fields[1]) == pid and b"harness.offline.worker" in told and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
+        if int(fields[1]) == pid and b"harness.offline.worker" in command_line and fields[0] != "Z":
+            workers.append(int(stat.parent.name))
+    return workers

@@ -30,8 +30,8 @@ def test_the_engine_of_the_page_is_installed_and_evaluated(
     monkeypatch.syspath_prepend(site)
     loud, quiet = sounds("loud.wav", 2.0, [1.2]), sounds("quiet.wav", 3.0)
 
-    found = harness("engines", "acme")
-    assert "acme-engine 1.0" in found.output
+    listing = harness("engines", "acme")
+    assert "acme-engine 1.0" in listing.output
     lists = ("-i", list_of(tmp_path / "inv.txt", [loud]), "--oov", list_of(tmp_path / "oov.txt", [quiet]))
     page = tmp_path / "page.html"  # its pictures of scores need the cache, which keeps them by fingerprint
     done = harness("evaluate", "-t", "acme:boom", *lists, "-l", tmp_path / "acme.log", "--html", page)

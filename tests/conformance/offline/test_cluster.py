@@ -40,8 +40,8 @@ def cluster(tmp_path: Path, loudness_plugin: Path) -> Iterator[Callable[..., Clu
         return started[-1]
 
     yield start
-    for one in started:
-        one.__exit__()
+    for instance in started:
+        instance.__exit__()
 
 
 def shared_by(cluster: Cluster, files: list[ListedFile], journal: Path, **more: Any) -> Played:
@@ -53,7 +53,7 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
 ) -> None:
     files = listed([sounds(f"{number}.wav", 20 + number % 5, [1.5] * (number % 2)) for number in range(60)])
     files += listed([sounds("abort.wav", 20, wrong=Wrong.ABORT), tmp_path / "none.wav"])
-    files = [ListedFile(one.kind, at, one.listed, one.path, at + 1) for at, one in enumerate(files)]
+    files = [ListedFile(file.kind, at, file.listed, file.path, at + 1) for at, file in enumerate(files)]
     here = cluster()
     here.add("a", "b", "c", "d")
     to_kill = ["a", "c"]
@@ -67,17 +67,17 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
 
     shared = shared_by(here, files, tmp_path / "shared.jsonl", on_outcome=kill)
     assert not to_kill
-    assert sum("is gone; another worker plays its files" in one for one in shared.told) >= 1
+    assert sum("is gone; another worker plays its files" in line for line in shared.told) >= 1
     assert (shared.ran.partial, shared.ran.done, shared.ran.rejected, shared.ran.errors) == (False, 62, 2, 1)
     assert shared.outcome(60).rejected is RejectReason.CRASH
     Played(evaluation_of(), files, tmp_path / "local.jsonl")
     both = [JournalFile(tmp_path / f"{name}.jsonl") for name in ("shared", "local")]
-    assert [comparable(one) for one in both[0].outcomes()] == [comparable(one) for one in both[1].outcomes()]
+    assert [comparable(entry) for entry in both[0].outcomes()] == [comparable(entry) for entry in both[1].outcomes()]
     assert both[0].complete
     assert both[0].header.facts == both[1].header.facts
     assert [name for name, _ in both[0].used.host] == ["processor", "instruction set", "threads"]
     # The engines are let go of with the evaluation.
-    until(lambda: not any(workers_of(one.pid or 0) for one in here.workers.values()))
+    until(lambda: not any(workers_of(worker.pid or 0) for worker in here.workers.values()))
 
     stop = threading.Event()
     stopped = shared_by(here, files, tmp_path / "gone.jsonl", stop=stop, on_outcome=lambda *_: stop.set())
@@ -92,21 +92,21 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     assert before < len(left) < 62
     Played(evaluation_of(), files, tmp_path / "gone.jsonl", resume=True)
     again = JournalFile(tmp_path / "gone.jsonl")
-    assert [comparable(one) for one in again.outcomes()] == [comparable(one) for one in both[1].outcomes()]
+    assert [comparable(entry) for entry in again.outcomes()] == [comparable(entry) for entry in both[1].outcomes()]
 
 
 def test_a_file_that_ends_workers_is_found_out(sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]) -> None:
     names = [f"{number}.wav" for number in range(12)]
-    files = listed([sounds(one, 2, [1.5], wrong=Wrong.KILL_PARENT if one == "7.wav" else None) for one in names])
+    files = listed([sounds(name, 2, [1.5], wrong=Wrong.KILL_PARENT if name == "7.wav" else None) for name in names])
     here = cluster(allowed_failures=0)
     here.add("a", "b", "c", "d")
     shared = shared_by(here, files, tmp_path / "a.jsonl")
     assert (shared.ran.done, shared.ran.rejected) == (12, 1)
     assert shared.outcome(7).rejected is RejectReason.CRASH
     assert "in each of 3 tasks" in shared.outcome(7).error
-    assert any("7.wav" in one and "tried" in one for one in shared.told)
-    assert all(len(one.spots) == 1 for one in shared.outcomes if one.number != 7)
-    assert sum(one.is_alive() for one in here.workers.values()) == 1
+    assert any("7.wav" in line and "tried" in line for line in shared.told)
+    assert all(len(outcome.spots) == 1 for outcome in shared.outcomes if outcome.number != 7)
+    assert sum(worker.is_alive() for worker in here.workers.values()) == 1
 
 
 def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything_is_played(
@@ -133,8 +133,8 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
     plugin.write_text(plugin.read_text().replace('self.kind, "1.0"', 'self.kind, "1.1"'))
     other_harness = tmp_path / "other harness"
     shutil.copytree(Path(__file__).parents[3] / "harness", other_harness / "harness", ignore=_all_but_python)
-    told = other_harness / "harness" / "__init__.py"
-    told.write_text(told.read_text().replace("__version__ = ", "__version__ = '9' + "))
+    init_file = other_harness / "harness" / "__init__.py"
+    init_file.write_text(init_file.read_text().replace("__version__ = ", "__version__ = '9' + "))
     bare = (
         f"import sys; sys.path[:0] = {site.getsitepackages()!r}\nfrom distributed.cli.dask_worker import main\nmain()"
     )
@@ -152,7 +152,7 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
         here.kill(name)
     with pytest.raises(InputError) as refused:
         shared_by(here, files, tmp_path / "a.jsonl")
-    assert {one in str(refused.value) for one in ("version is 1.0, its", "version is 1.1, its")} == {True}
+    assert {phrase in str(refused.value) for phrase in ("version is 1.0, its", "version is 1.1, its")} == {True}
     here.kill("engine")
     assert not (tmp_path / "a.jsonl").exists()
     (tmp_path / "cluster0" / "elsewhere.wav").write_bytes((tmp_path / "sounds" / "a.wav").read_bytes())
@@ -179,7 +179,7 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
 
 
 def _all_but_python(folder: str, names: list[str]) -> list[str]:
-    return [one for one in names if Path(folder, one).is_file() and not one.endswith((".py", ".so"))]
+    return [name for name in names if Path(folder, name).is_file() and not name.endswith((".py", ".so"))]
 
 
 @pytest.mark.soak
@@ -193,7 +193,7 @@ def test_workers_that_come_and_go_all_the_time(sounds: Sounds, tmp_path: Path, c
     def replace_workers() -> None:
         nonlocal killed, number
         while not ended.wait(1.0):
-            for name in [name for name, one in here.workers.items() if not one.is_alive()]:
+            for name in [name for name, worker in here.workers.items() if not worker.is_alive()]:
                 here.kill(name)
             if len(here.workers) >= 3 and killed < 10:
                 here.kill(next(iter(here.workers)))
@@ -210,6 +210,6 @@ def test_workers_that_come_and_go_all_the_time(sounds: Sounds, tmp_path: Path, c
         ended.set()
         replacing.join()
     assert (shared.ran.done, shared.ran.rejected) == (300, 3)
-    assert {one.number for one in shared.outcomes if one.rejected} == set(wrongs)
+    assert {outcome.number for outcome in shared.outcomes if outcome.rejected} == set(wrongs)
     assert "in each of 3 tasks" in shared.outcome(250).error
     assert killed

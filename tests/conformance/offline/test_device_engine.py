@@ -62,12 +62,12 @@ def files() -> list[Pcm]:
 def spotted(engine: OfflineEngine, samples: Pcm, piece: int = 4000) -> list[tuple[int, str]]:
     assert isinstance(engine, SpotsPhrases)
     stream = engine.listen()
-    found: list[OfflineSpot] = []
+    spots: list[OfflineSpot] = []
     for at in range(0, len(samples), piece):
         stream.feed(samples[at : at + piece])
-        found += stream.take(flush=False)
-    found += stream.take(flush=True)
-    return [(one.end, one.phrase) for one in found]
+        spots += stream.take(flush=False)
+    spots += stream.take(flush=True)
+    return [(spot.end, spot.phrase) for spot in spots]
 
 
 def true(folder: Path, samples: Pcm) -> list[tuple[int, str]]:
@@ -100,12 +100,14 @@ def test_spots_are_the_spotters_own_in_every_file(board: PosixBoard, tmp_path: P
         assert engine.facts.kind is EngineKind.WAKE
         assert engine.facts.phrases == ("alexa",)
         assert engine.facts.version.startswith("voice-harness stub")
-        told = [true(tmp_path, one) for one in files()]
-        assert [len(one) for one in told].count(0) >= 3
-        assert sum(map(len, told)) >= 6
-        assert [spotted(engine, one) for one in files()] == told
+        expected = [true(tmp_path, sound) for sound in files()]
+        assert [len(spots) for spots in expected].count(0) >= 3
+        assert sum(map(len, expected)) >= 6
+        assert [spotted(engine, sound) for sound in files()] == expected
         again = [files()[0], files()[4], files()[0]]
-        assert [spotted(engine, one) for one in again] == [told[0], told[4], told[0]], "nothing is left of a file"
+        assert [spotted(engine, sound) for sound in again] == [expected[0], expected[4], expected[0]], (
+            "nothing is left of a file"
+        )
 
 
 def test_the_pieces_of_a_long_file_are_one_stream(board: PosixBoard, tmp_path: Path) -> None:
@@ -118,10 +120,10 @@ def test_after_silence_a_file_is_not_confused_with_the_one_before(board: PosixBo
     task = f"device:{written(tmp_path, kitchen=board.port)}#kitchen"
     with engine_of(task, ("between", "silence"), ("gap-ms", "3000"), ("sensitivity", "50")) as engine:
         phrase, cut = pcm(spoken().samples), pcm(spoken().samples[:24_500])
-        found = [spotted(engine, one) for one in (phrase, cut, phrase)]
-    assert [len(one) for one in found] == [2, 1, 2]
-    assert found[1][0][0] <= len(cut), "what it tells in the gap is the file's, on its last sample"
-    assert abs(found[0][0][0] - found[2][0][0]) <= 640, "its frames lie otherwise than after a restart"
+        spots = [spotted(engine, sound) for sound in (phrase, cut, phrase)]
+    assert [len(file_spots) for file_spots in spots] == [2, 1, 2]
+    assert spots[1][0][0] <= len(cut), "what it tells in the gap is the file's, on its last sample"
+    assert abs(spots[0][0][0] - spots[2][0][0]) <= 640, "its frames lie otherwise than after a restart"
 
 
 def test_sensitivity_lasts_over_restarts(board: PosixBoard, tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ def test_a_file_is_given_again_after_the_cable_was_pulled_in_it(tmp_path: Path) 
         finally:
             engine.close()
     assert (outcome.rejected, outcome.error) == (None, "")
-    assert [(one.end, one.phrase) for one in outcome.spots] == true(tmp_path, samples)
+    assert [(spot.end, spot.phrase) for spot in outcome.spots] == true(tmp_path, samples)
 
 
 def test_a_device_that_stays_away_ends_the_run_and_not_file_after_file(
@@ -232,12 +234,12 @@ def test_a_frozen_board_is_an_error_with_a_remedy(board: PosixBoard, tmp_path: P
 def test_two_devices_serve_two_engines_and_no_third(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    with posix_board(tmp_path / "a") as one, posix_board(tmp_path / "b") as other:
-        model = f"{written(tmp_path, a=one.port, b=other.port)}#a,b"
+    with posix_board(tmp_path / "a") as board, posix_board(tmp_path / "b") as other:
+        model = f"{written(tmp_path, a=board.port, b=other.port)}#a,b"
         assert DeviceEngine.most_jobs(model) == 2
         with engine_of(f"device:{model}") as first, engine_of(f"device:{model}") as second:
-            found = [spotted(each, pcm(spoken().samples)) for each in (first, second)]
-            assert found[0] == found[1]
+            spots = [spotted(each, pcm(spoken().samples)) for each in (first, second)]
+            assert spots[0] == spots[1]
             assert first.facts.fingerprint == second.facts.fingerprint
             with pytest.raises(InputError, match="Use -j 2"):
                 DeviceEngine(model, {})
@@ -248,8 +250,8 @@ def test_a_board_at_a_broker_finds_the_same(tmp_path: Path) -> None:
         bench = boards.bench(tmp_path)
         samples = [files()[0], files()[1]]
         with engine_of(f"device:{bench}#{RADIO}") as radio, engine_of(f"device:{bench}#{WIRED}") as wired:
-            for one in samples:
-                assert spotted(radio, one) == spotted(wired, one) == true(tmp_path, one)
+            for sound in samples:
+                assert spotted(radio, sound) == spotted(wired, sound) == true(tmp_path, sound)
 
 
 def test_a_tflm_dialogue_cannot_be_restarted(board: PosixBoard, tmp_path: Path) -> None:
@@ -263,7 +265,7 @@ def test_a_cortex_m4_finds_the_same(tmp_path: Path) -> None:
     with qemu_board(tmp_path) as board:
         m4: QemuBoard = board
         with engine_of(f"device:{written(tmp_path, m4=m4.port)}#m4") as engine:
-            assert [spotted(engine, one) for one in files()] == [true(tmp_path, one) for one in files()]
+            assert [spotted(engine, sound) for sound in files()] == [true(tmp_path, sound) for sound in files()]
 
 
 def test_links_are_closed_twice_without_harm(board: PosixBoard) -> None:

@@ -25,17 +25,17 @@ BEFORE_S = 1.5
 
 def some(*values: object) -> list[object]:
     """The first and the last; those between them in a soak."""
-    return [values[0], *(pytest.param(one, marks=pytest.mark.soak) for one in values[1:-1]), values[-1]]
+    return [values[0], *(pytest.param(parameter, marks=pytest.mark.soak) for parameter in values[1:-1]), values[-1]]
 
 
 @pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)
 def row(request: pytest.FixtureRequest) -> Row:
-    found: Row = request.param
+    engine_row: Row = request.param
     try:
-        engine_class(found.engine).models()
+        engine_class(engine_row.engine).models()
     except PluginError as error:
         pytest.skip(str(error))
-    return found
+    return engine_row
 
 
 given_in_pieces = pytest.mark.parametrize(
@@ -64,22 +64,22 @@ def first(engine: OfflineEngine, said: np.ndarray) -> Found:
 
 def tracks(engine: ScoresSound, pieces: list[np.ndarray]) -> dict[str, list[ScoreTrack]]:
     stream = engine.begin()
-    found: dict[str, list[ScoreTrack]] = {}
+    parts_by_phrase: dict[str, list[ScoreTrack]] = {}
     for number, piece in enumerate(pieces):
         stream.feed(piece)
         if number % 3 == 0:
             for track in stream.take(flush=False):
-                found.setdefault(track.phrase, []).append(track)
+                parts_by_phrase.setdefault(track.phrase, []).append(track)
     for track in stream.take(flush=True):
-        found.setdefault(track.phrase, []).append(track)
-    return {phrase: [part for part in parts if len(part.scores)] for phrase, parts in found.items()}
+        parts_by_phrase.setdefault(track.phrase, []).append(track)
+    return {phrase: [part for part in parts if len(part.scores)] for phrase, parts in parts_by_phrase.items()}
 
 
 def whole(parts: list[ScoreTrack]) -> ScoreTrack:
     """One track; the parts must follow on each other without a gap."""
-    for one, after in pairwise(parts):
-        assert after.first_end == one.first_end + len(one.scores) * one.step
-        assert after.step == one.step
+    for before, after in pairwise(parts):
+        assert after.first_end == before.first_end + len(before.scores) * before.step
+        assert after.step == before.step
     scores = np.concatenate([part.scores for part in parts])
     return ScoreTrack(parts[0].phrase, scores, parts[0].first_end, parts[0].step)
 
@@ -104,14 +104,14 @@ def found(engine: OfflineEngine, samples: np.ndarray, cuts: list[int] | None = N
     return tuple(sorted(every, key=lambda spot: spot.end))
 
 
-def positions(what: Found) -> list[tuple[int, int]]:
-    match what:
+def positions(answer: Found) -> list[tuple[int, int]]:
+    match answer:
         case None:
             return []
         case Said():
-            return [(what.start, what.end)]
+            return [(answer.start, answer.end)]
         case _:
-            return [(spot.start, spot.end) for spot in what]
+            return [(spot.start, spot.end) for spot in answer]
 
 
 def test_every_installed_engine_has_a_row_here() -> None:
@@ -138,16 +138,16 @@ def test_it_says_what_it_is(engine: OfflineEngine, row: Row) -> None:
 def test_it_finds_what_is_said_where_it_is_said(
     engine: OfflineEngine, row: Row, said: np.ndarray, first: Found
 ) -> None:
-    what = first
+    answer = first
     begins, ends = BEFORE_S * RATE_HZ, len(said) - RATE_HZ
     if isinstance(engine, Understands):
-        assert isinstance(what, Said)
-        assert word_error(row.finds, what.text) <= (MOST_WRONG if row.kind is EngineKind.TRANSCRIPT else 0)
-        assert abs(what.start - begins) < 0.3 * RATE_HZ
-        assert abs(what.end - ends) < 0.3 * RATE_HZ
+        assert isinstance(answer, Said)
+        assert word_error(row.finds, answer.text) <= (MOST_WRONG if row.kind is EngineKind.TRANSCRIPT else 0)
+        assert abs(answer.start - begins) < 0.3 * RATE_HZ
+        assert abs(answer.end - ends) < 0.3 * RATE_HZ
     else:
-        assert isinstance(what, tuple)
-        (spot,) = what
+        assert isinstance(answer, tuple)
+        (spot,) = answer
         assert spot.phrase == row.finds
         assert spot.phrase in (engine.facts.phrases or (row.finds,))
         assert begins < spot.end <= ends + row.later_s * RATE_HZ
@@ -218,9 +218,9 @@ def test_later_in_the_file_is_later_by_as_much(engine: OfflineEngine, row: Row, 
 
 def test_an_unknown_model_is_refused_with_what_there_is(row: Row) -> None:
     model, says = row.wrong
-    with pytest.raises(HarnessError, match=says) as told:
+    with pytest.raises(HarnessError, match=says) as refusal:
         load_engine(task_of(f"{row.engine}:{model}", row.settings))
-    assert told.value.exit_code == 2
+    assert refusal.value.exit_code == 2
 
 
 def test_settings_are_refused_by_name_before_anything_is_loaded(row: Row) -> None:

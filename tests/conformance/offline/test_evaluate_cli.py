@@ -76,8 +76,8 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
     assert 'INVTX "inv/early, twice.wav" 2 spots' in log
     assert names(log, "OOVFA") == ["oov/wrong.wav"]
     # An event a line on standard error, as they come.
-    told = {line for line in done.stderr.splitlines() if line.startswith(("INV", "OOV"))}
-    assert told == {line for line in log.splitlines() if line.startswith(("INV", "OOV"))}
+    events = {line for line in done.stderr.splitlines() if line.startswith(("INV", "OOV"))}
+    assert events == {line for line in log.splitlines() if line.startswith(("INV", "OOV"))}
     back = read(log)
     assert differences(back) == ()
     assert back.about("operating-point") == "10"
@@ -85,7 +85,7 @@ def test_the_seeds_example_at_small_scale(here: Path) -> None:
     summed = json.loads((here / "microwakeword-alexa.log.json").read_text())
     assert summed["totals"]["FACOUNT"] == 1
     assert summed["samples"]["inv"] == {
-        "16000": sum(soundfile.info(one).frames for one in (here / "inv").glob("*.wav"))
+        "16000": sum(soundfile.info(path).frames for path in (here / "inv").glob("*.wav"))
     }
     assert not summed["partial"]
     report = harness("report", "microwakeword-alexa.log")
@@ -120,8 +120,8 @@ def test_two_folders_are_evaluated_and_broken_down(here: Path) -> None:
     other = ("--in", "inv/", "--out", "oov", "-l", "f.log", "--resume")
     assert "the journal of another evaluation" in str(refused("evaluate", "-t", "microwakeword:alexa", *other))
     expanded = ("--in", "inv/a0.wav", "inv/a1.wav", "inv/a2.wav")
-    said = str(refused("evaluate", "-t", "microwakeword:alexa", *expanded))
-    assert "inv/a1.wav belongs to no option, nor do 1 more. Name the folder, --in inv" in said
+    message = str(refused("evaluate", "-t", "microwakeword:alexa", *expanded))
+    assert "inv/a1.wav belongs to no option, nor do 1 more. Name the folder, --in inv" in message
 
 
 def test_commands_and_their_words(here: Path) -> None:
@@ -129,10 +129,10 @@ def test_commands_and_their_words(here: Path) -> None:
     grammar.write_text("#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n")
     task = f"process:{GRAMMAR} {grammar}"
     rows = []
-    for at, (said, reference) in enumerate(
+    for at, (text, reference) in enumerate(
         [("turn the light on", "Turn the light on."), ("stop the music", "turn the light off")]
     ):
-        say(here / f"c{at}.wav", said, "en-us", 0.3)
+        say(here / f"c{at}.wav", text, "en-us", 0.3)
         (here / f"c{at}.txt").write_text(reference + "\n")
         rows.append(f"c{at}.wav,c{at}.txt\n")
     (here / "c.csv").write_text("".join(rows))
@@ -219,8 +219,8 @@ def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here
 def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     assert evaluate(*BOOM).exit_code == 0
     before = (here / "loudness-boom.log").read_bytes()
-    said = refused("evaluate", *BOOM)
-    assert "loudness-boom.log: this file already exists. Replace it with --force, or choose another -l" in said
+    message = refused("evaluate", *BOOM)
+    assert "loudness-boom.log: this file already exists. Replace it with --force, or choose another -l" in message
     assert (here / "loudness-boom.log").read_bytes() == before
     assert evaluate(*BOOM, "--force").exit_code == 0
     assert evaluate(*BOOM, "--resume").exit_code == 0  # nothing is left to be done
@@ -345,9 +345,9 @@ def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
     lines, dev = ("-i", "inv.txt", "--oov", "oov.txt"), ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt")
     result = harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "a.log", "--sweep", "--twv", *dev, "--target-fr", "0")
     assert result.exit_code == 0, result.output
-    told = json.loads(Path("a.det.json").read_text())
-    assert told["choice"]["one_list"] is False
-    assert told["choice"]["chosen"]["fr"] == 0
+    summary = json.loads(Path("a.det.json").read_text())
+    assert summary["choice"]["one_list"] is False
+    assert summary["choice"]["chosen"]["fr"] == 0
     assert "on the development list:" in result.output
     assert "on the reported list:" in result.output
     assert re.search(r"^MTWV -?[\d.]+ at threshold", result.output, re.M)
@@ -356,9 +356,9 @@ def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
     rows = list(csv.DictReader(Path("a.det.csv").read_text().splitlines()))
     assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(n) for n in range(1, 21)]
     assert sum(row["chosen"] == "yes" for row in rows) == 1
-    own = next(one for one in told["operating_points"] if one["operating_point"] == 10)
-    chosen = told["choice"]["reported"]
-    assert len({one["false_accepts"] for one in told["operating_points"]}) > 1
+    own = next(point for point in summary["operating_points"] if point["operating_point"] == 10)
+    chosen = summary["choice"]["reported"]
+    assert len({point["false_accepts"] for point in summary["operating_points"]}) > 1
     # A threshold that was recommended is a setting that gives back the same counts.
     again = harness("evaluate", "-t", MODEL, *lines, "-u", "-l", "b.log", "--cache", "a.log.scores", "-s",
                     f"threshold={chosen['threshold']}")  # fmt: skip

@@ -64,10 +64,10 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PosixBoard]:
         yield made
 
 
-def ran(runs: Runs, board: PosixBoard, folder: Path, sensitivity: int, told: str) -> tuple[Path, Path]:
+def ran(runs: Runs, board: PosixBoard, folder: Path, sensitivity: int, text: str) -> tuple[Path, Path]:
     """A session on the board, and its bench."""
     scenario, bench = folder / "scenario.yaml", folder / "bench.yaml"
-    scenario.write_text(told, encoding="utf-8")
+    scenario.write_text(text, encoding="utf-8")
     board.reset()  # what it remembers of the test before would decide what it misses
     bench.write_text(BENCH.format(port=board.port), encoding="utf-8")
     driver = SerialDevice("wired", SerialOptions(port=board.port), Around(folder, load_bench(bench).devices[0].profile))
@@ -99,22 +99,22 @@ def test_the_same_spotter_agrees_with_itself_in_every_trial_and_every_event(
 ) -> None:
     session, bench = ran(runs, board, tmp_path, 50, SCENARIO + MATRIX.format(snr_db=10))
     board.reset()  # what a device remembers begins with its boot
-    found = compared(session, bench, continuous=True)
-    wake, commands = found.counts(TrialKind.WAKE), found.counts(TrialKind.COMMAND)
+    comparison = compared(session, bench, continuous=True)
+    wake, commands = comparison.counts(TrialKind.WAKE), comparison.counts(TrialKind.COMMAND)
     assert (wake.total, commands.total) == (18, 6)
     assert wake.both > 0
     assert wake.only_first == wake.only_second == commands.only_first == commands.only_second == 0
     assert wake.p is None
-    assert [one for one in found.trials if one.differs] == []
-    assert found.ambient.segments == 2
-    assert found.ambient.counts.both > 0
-    assert (found.ambient.counts.only_first, found.ambient.counts.only_second) == (0, 0)
-    assert found.ambient.live_s == pytest.approx(108.0, abs=0.01)
-    assert found.delay_differences.total == wake.both
-    for one in (found.delay_differences.p50, found.delay_differences.p99):
-        assert one is not None
-        assert one.value_s == pytest.approx(0.0, abs=1e-6), "the very samples"
-    assert all((session / "clips" / one.clip).is_file() for one in found.trials)
+    assert [trial for trial in comparison.trials if trial.differs] == []
+    assert comparison.ambient.segments == 2
+    assert comparison.ambient.counts.both > 0
+    assert (comparison.ambient.counts.only_first, comparison.ambient.counts.only_second) == (0, 0)
+    assert comparison.ambient.live_s == pytest.approx(108.0, abs=0.01)
+    assert comparison.delay_differences.total == wake.both
+    for quantile in (comparison.delay_differences.p50, comparison.delay_differences.p99):
+        assert quantile is not None
+        assert quantile.value_s == pytest.approx(0.0, abs=1e-6), "the very samples"
+    assert all((session / "clips" / trial.clip).is_file() for trial in comparison.trials)
     an_engine_with_scores_says_how_far_it_was_off(session)
 
 
@@ -131,48 +131,50 @@ def an_engine_with_scores_says_how_far_it_was_off(session: Path) -> None:
     assert failed == failed_too == {}
     assert set(fresh) == set(in_one_go) == {play.row.play_id for play in stimuli.plays(stimuli.devices)}
     assert steps[-1] == (len(fresh), len(fresh))
-    found = compare_device(stimuli.figures, "wired", fresh, clips={}, notes={}, why_not={}, threshold=rule.threshold)
-    wake = [one for one in found.trials if one.kind is TrialKind.WAKE]
-    assert any(one.offline.woke for one in wake)
-    for one in wake:
-        assert one.offline.score is not None
-        assert one.offline.woke is (one.offline.score > rule.threshold)
-    for one in wake:
-        if one.differs:
-            assert "the threshold" in one.notes[-1]
+    comparison = compare_device(
+        stimuli.figures, "wired", fresh, clips={}, notes={}, why_not={}, threshold=rule.threshold
+    )
+    wake = [trial for trial in comparison.trials if trial.kind is TrialKind.WAKE]
+    assert any(trial.offline.woke for trial in wake)
+    for trial in wake:
+        assert trial.offline.score is not None
+        assert trial.offline.woke is (trial.offline.score > rule.threshold)
+    for trial in wake:
+        if trial.differs:
+            assert "the threshold" in trial.notes[-1]
 
 
 def test_a_device_that_hears_less_differs_where_it_misses(runs: Runs, board: PosixBoard, tmp_path: Path) -> None:
     """Live it is at its least sensitive, so that it misses phrases in noise; offline the same board is as it comes."""
     scenario = SCENARIO[: SCENARIO.index("  - id: soak")] + MATRIX.format(snr_db=-3)
     session, bench = ran(runs, board, tmp_path, 0, scenario)
-    found = compared(session, bench)
-    counts = found.counts(TrialKind.WAKE)
+    comparison = compared(session, bench)
+    counts = comparison.counts(TrialKind.WAKE)
     assert counts.total == 18
     assert counts.only_first == 0
     assert counts.only_second > 0
-    assert found.left_out == ()
-    differing = [one for one in found.trials if one.differs]
-    assert all(dict(one.conditions)["noise"] != "none" for one in differing)
-    cells = dict(found.conditions)
+    assert comparison.left_out == ()
+    differing = [trial for trial in comparison.trials if trial.differs]
+    assert all(dict(trial.conditions)["noise"] != "none" for trial in differing)
+    cells = dict(comparison.conditions)
     assert sum(cell.total for name, cell in cells.items() if name.startswith("voice=")) == counts.total
     assert sum(cell.only_second for name, cell in cells.items() if name.startswith("noise=")) == counts.only_second
 
-    text = "\n".join(lines(found, FACTS, "device:bench.yaml#wired", continuous=False))
+    text = "\n".join(lines(comparison, FACTS, "device:bench.yaml#wired", continuous=False))
     assert f"{p_is(counts.p)} (McNemar)" in text
-    assert all(one.trial_id in text and one.clip in text for one in differing)
+    assert all(trial.trial_id in text and trial.clip in text for trial in differing)
 
     runner = CliRunner()
     arguments = ["offline", str(session), "-t", f"device:{bench}#wired"]
-    told = runner.invoke(group, [*arguments, "--json", "--continuous"])
-    assert told.exit_code == 0, told.output
-    (device,) = json.loads(told.stdout)["devices"]
+    result = runner.invoke(group, [*arguments, "--json", "--continuous"])
+    assert result.exit_code == 0, result.output
+    (device,) = json.loads(result.stdout)["devices"]
     table = device["tables"]["wake"]
     live = (table["both"] + table["only_live"], table["only_offline"] + table["neither"])
     assert live == (counts.both + counts.only_first, counts.only_second + counts.neither), "live is live"
     assert table["only_offline"] > 0
-    rows = list(csv.DictReader(io.StringIO(table_of([found]))))
-    assert len(rows) == len(found.trials)
+    rows = list(csv.DictReader(io.StringIO(table_of([comparison]))))
+    assert len(rows) == len(comparison.trials)
     assert sum(row["differs"] == "1" for row in rows) == len(differing)
 
 
@@ -184,6 +186,6 @@ def test_what_cannot_be_compared_is_refused_before_a_device_is_asked(tmp_path: P
         ([str(tmp_path), "-t", "device:vh_board", "-s", "sensitivity=101"], "at most 100"),
         ([str(tmp_path), "-t", "device:vh_board", "--json", "--csv"], "exclude each other"),
     ):
-        told = runner.invoke(group, ["offline", *arguments])
-        assert told.exit_code != 0
-        assert word in str(told.exception), told.output
+        result = runner.invoke(group, ["offline", *arguments])
+        assert result.exit_code != 0
+        assert word in str(result.exception), result.output

@@ -47,14 +47,18 @@ def test_several_engines_are_compared_on_the_same_recordings(here: Path) -> None
     assert done.exit_code == 0, done.output
     assert harness("evaluate", "-t", SCORES, *FOLDERS, "--cache", "k").exit_code == 0
     assert untimed(here / "x.loudness-boom.log") == untimed(here / "loudness-boom.log")
-    told = json.loads((here / "x.det.json").read_text())
-    first, second = told["engines"]
+    summary = json.loads((here / "x.det.json").read_text())
+    first, second = summary["engines"]
     rate = first["as_run"]["fa_per_hour"]
-    assert told["fa_per_hour_at_most"] == rate == pytest.approx(3600 / 6)
-    for one in (first, second):
-        assert (one["as_run"]["false_rejects"], one["at_most"]["false_rejects"], one["at_most"]["files"]) == (1, 1, 4)
-        assert one["peak_memory_mb"] > 10
-        assert one["cpu_s_per_hour"] > 0
+    assert summary["fa_per_hour_at_most"] == rate == pytest.approx(3600 / 6)
+    for engine in (first, second):
+        assert (engine["as_run"]["false_rejects"], engine["at_most"]["false_rejects"], engine["at_most"]["files"]) == (
+            1,
+            1,
+            4,
+        )
+        assert engine["peak_memory_mb"] > 10
+        assert engine["cpu_s_per_hour"] > 0
     apart = share_difference([0, 0, 1, 0], [0, 0, 1, 0])
     assert apart is not None
     assert second["less_the_first"]["difference"] == apart.difference == 0
@@ -72,9 +76,9 @@ def test_a_target_and_talkers_decide_the_comparison(here: Path) -> None:
     command = ("evaluate", "-t", SCORES, "-t", SPOTS, "--in", "m.csv", "--out", "no", "--sweep", "p", "--no-picture")
     done = harness(*command, "--target-fa-per-hour", "0")
     assert done.exit_code == 0, done.output
-    told = json.loads((here / "p.json").read_text())
-    assert (told["fa_per_hour_at_most"], told["clustered_by"], told["delay_from"]) == (0, "talker", "label")
-    first, second = told["engines"]
+    summary = json.loads((here / "p.json").read_text())
+    assert (summary["fa_per_hour_at_most"], summary["clustered_by"], summary["delay_from"]) == (0, "talker", "label")
+    first, second = summary["engines"]
     # No threshold keeps the loud place out and finds the others; the engine without scores has no other point.
     assert (first["at_most"]["false_rejects"], first["at_most"]["false_accepts"]) == (4, 0)
     assert second["at_most"] is None
@@ -122,11 +126,11 @@ def test_one_command_leads_from_two_folders_to_a_page(here: Path, browser: Brows
     assert _untimed(here / "again.html") == _untimed(here / "page.html")
     for width in (1280, 390):
         with browser.new_context(viewport={"width": width, "height": 800}) as context:
-            shown, said = context.new_page(), list[str]()
-            shown.on("console", lambda message, said=said: said.append(message.text))
+            shown, messages = context.new_page(), list[str]()
+            shown.on("console", lambda message, messages=messages: messages.append(message.text))
             shown.goto((here / "page.html").as_uri())
             shown.wait_for_load_state("load")
-            assert (said, barriers(shown)) == ([], [])
+            assert (messages, barriers(shown)) == ([], [])
             assert shown.evaluate("document.documentElement.scrollWidth") == width
             played = "new Audio(document.querySelector('audio').src).play().then(() => 'plays')"
             assert shown.evaluate(played) == "plays"

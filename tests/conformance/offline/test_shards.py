@@ -25,17 +25,17 @@ TIMED_KEYS = (
 def told(*arguments: object, status: int = 0) -> str:
     """What the command line says, with this status."""
     done = harness(*arguments)
-    said = done.output + (f"harness: {done.exception}" if done.exception else "")
-    assert getattr(done.exception, "exit_code", done.exit_code) == status, said
-    return said
+    output = done.output + (f"harness: {done.exception}" if done.exception else "")
+    assert getattr(done.exception, "exit_code", done.exit_code) == status, output
+    return output
 
 
 def test_parts_have_each_file_once_and_about_as_many_hours(tmp_path: Path) -> None:
     files = sized(tmp_path, [1 + 97 * number % 400 for number in range(100)])
     parts, shards = zip(*(part_of(files, Shard(number, 4)) for number in range(1, 5)), strict=True)
-    assert sorted(one.number for part in parts for one in part) == list(range(100))
-    assert all([one.number for one in part] == sorted(one.number for one in part) for part in parts)
-    hours = [sum(Path(one.path).stat().st_size for one in part) for part in parts]
+    assert sorted(file.number for part in parts for file in part) == list(range(100))
+    assert all([file.number for file in part] == sorted(file.number for file in part) for part in parts)
+    hours = [sum(Path(file.path).stat().st_size for file in part) for part in parts]
     assert max(hours) / min(hours) < 1.02
     assert len({shard.cut for shard in shards}) == 1
     assert parts[0][3:5] == [parts[0][3], parts[0][4]]
@@ -65,9 +65,9 @@ def test_parts_merge_to_the_bytes_of_one_run(sounds: Sounds, tmp_path: Path, mon
     told("merge", "3.log", "1.log", "2.log.jsonl", "-l", "all.log")
     assert untimed(Path("all.log")) == untimed(Path("whole.log"))
     both = [json.loads(Path(f"{name}.log.json").read_text()) for name in ("all", "whole")]
-    for one in both:
+    for summary in both:
         for key in TIMED_KEYS:
-            del one[key]
+            del summary[key]
     assert both[0] == both[1]
     assert JournalFile(tmp_path / "all.log.jsonl").complete
     assert "both shard 1/3" in told("merge", "1.log", "2.log", "1.log", "-l", "b.log", status=2)
@@ -89,8 +89,8 @@ def test_parts_of_other_evaluations_and_partial_ones_are_refused(tmp_path: Path)
         Journal.create(tmp_path / f"{name}.log.jsonl", header).close(mark)
         return tmp_path / f"{name}.log"
 
-    one, two = part("1", {}, JournalMark.COMPLETE), part("2", {}, JournalMark.COMPLETE)
+    first, two = part("1", {}, JournalMark.COMPLETE), part("2", {}, JournalMark.COMPLETE)
     other = part("2-other", {"threshold": "0.5"}, JournalMark.COMPLETE)
-    said = told("merge", one, other, "-l", tmp_path / "all.log", status=2)
-    assert "settings are none in 1.log.jsonl, threshold=0.5 in 2-other.log.jsonl" in said
-    assert "is partial: 0 of 4 files" in told("merge", one, two, "-l", tmp_path / "all.log", status=2)
+    output = told("merge", first, other, "-l", tmp_path / "all.log", status=2)
+    assert "settings are none in 1.log.jsonl, threshold=0.5 in 2-other.log.jsonl" in output
+    assert "is partial: 0 of 4 files" in told("merge", first, two, "-l", tmp_path / "all.log", status=2)

@@ -33,12 +33,12 @@ def cuts(sound: np.ndarray) -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def alexas() -> np.ndarray:
     """The phrase by several voices, among other speech and digital silence."""
-    said = [
+    utterances = [
         espeak(text, voice)
         for voice in ("en-gb+f2", "en-us", "en-029")
         for text in ("Alexa", "a computer in the electric car", "computer")
     ]
-    parts = [part for one in said for part in (in_room(one), np.zeros(RATE_HZ // 2, np.int16))]
+    parts = [part for utterance in utterances for part in (in_room(utterance), np.zeros(RATE_HZ // 2, np.int16))]
     return np.concatenate(parts)
 
 
@@ -51,17 +51,17 @@ def test_porcupine_detects_what_the_packages_loop_detects(alexas: np.ndarray, mo
     own = package.create(keywords=names)
     size = own.frame_length
     expected = [
-        ((at + 1) * size, names[found])
+        ((at + 1) * size, names[detection])
         for at in range(len(alexas) // size)
-        if (found := own.process(alexas[at * size : (at + 1) * size].tolist())) >= 0
+        if (detection := own.process(alexas[at * size : (at + 1) * size].tolist())) >= 0
     ]
     own.delete()
     for _ in range(2):  # the second file is heard as the first
         stream = engine.listen()
         for piece in cuts(alexas):
             stream.feed(piece)
-        found = [(spot.end, spot.phrase) for spot in stream.take(flush=True)]
-        assert found == expected
+        detection = [(spot.end, spot.phrase) for spot in stream.take(flush=True)]
+        assert detection == expected
     assert len(expected) >= 3
     engine.close()
 
@@ -143,8 +143,8 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
     texts.append(json.loads(own.FinalResult())["text"])
     expected = " ".join(word for text in texts for word in text.split() if word != "[unk]")
     for _ in range(2):
-        said = engine.understand(sound)
-        assert ("" if said is None else said.text) == expected
+        answer = engine.understand(sound)
+        assert ("" if answer is None else answer.text) == expected
     assert expected
     assert engine.understand(np.zeros(RATE_HZ, np.int16)) is None
 
@@ -160,9 +160,9 @@ def test_vosk_understands_what_the_packages_loop_understands(phrases: str, tmp_p
     ],
 )
 def test_what_is_missing_of_a_model_is_named(tmp_path: Path, task: str, files: tuple[str, ...], said: str) -> None:
-    for one in files:
-        (tmp_path / one).parent.mkdir(exist_ok=True)
-        shutil.copy(__file__, tmp_path / one)
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(__file__, tmp_path / name)
     with pytest.raises(InputError, match=said):
         load_engine(task_of(task.format(tmp_path)))
 

@@ -51,13 +51,13 @@ def test_two_workers_find_what_one_finds(sounds: Sounds, tmp_path: Path) -> None
     for jobs in (1, 2):
         played = Played(evaluation_of(), files, tmp_path / f"{jobs}.jsonl", jobs=jobs)
         assert (played.ran.partial, played.ran.done, played.ran.rejected, played.ran.errors) == (False, 22, 0, 0)
-    one, two = (JournalFile(tmp_path / f"{jobs}.jsonl") for jobs in (1, 2))
-    assert one.complete
+    first, two = (JournalFile(tmp_path / f"{jobs}.jsonl") for jobs in (1, 2))
+    assert first.complete
     assert two.complete
-    assert [comparable(each) for each in one.outcomes()] == [comparable(each) for each in two.outcomes()]
-    assert [len(each.outcome.spots) for each in one.outcomes()] == [1] * 20 + [2, 0]
+    assert [comparable(each) for each in first.outcomes()] == [comparable(each) for each in two.outcomes()]
+    assert [len(each.outcome.spots) for each in first.outcomes()] == [1] * 20 + [2, 0]
     threads = os.environ.get("OMP_NUM_THREADS", "1")
-    assert one.used.host == two.used.host == tuple((dict(host_facts()) | {"threads": threads}).items())
+    assert first.used.host == two.used.host == tuple((dict(host_facts()) | {"threads": threads}).items())
     assert played.outcome(0, ListKind.OOV).spots[0].end == pytest.approx(10 * 16000, abs=320)
 
 
@@ -79,7 +79,7 @@ def test_a_file_that_crashes_the_engine_is_rejected_and_the_rest_is_played(
     assert (played.ran.done, played.ran.rejected, played.ran.errors) == (31, 1, 1)
     assert played.outcome(15).rejected is RejectReason.CRASH
     assert words in played.outcome(15).error
-    assert all(len(one.spots) == 1 for one in played.outcomes if one.number != 15)
+    assert all(len(outcome.spots) == 1 for outcome in played.outcomes if outcome.number != 15)
     assert JournalFile(tmp_path / "a.jsonl").complete
 
 
@@ -116,7 +116,7 @@ def test_a_device_that_is_gone_for_good_ends_the_run_and_what_was_played_stays(s
     assert gone.value.remedy == "Plug it in"
     left = JournalFile(tmp_path / "a.jsonl")
     assert left.ending is JournalMark.PARTIAL
-    assert [one.outcome.number for one in left.outcomes()] == [0]
+    assert [entry.outcome.number for entry in left.outcomes()] == [0]
 
 
 def test_what_an_engine_prints_reaches_neither_of_our_streams(
@@ -184,7 +184,7 @@ def test_a_worker_that_is_killed_from_outside_costs_nothing(sounds: Sounds, tmp_
     assert (played.ran.done, played.ran.rejected) == (40, 0)
     lost = JournalFile(tmp_path / "a.jsonl").lost_workers
     assert len(lost) == len(killed) == 2
-    assert all(one.startswith("a worker was ended by SIGKILL") for one in lost)
+    assert all(message.startswith("a worker was ended by SIGKILL") for message in lost)
 
 
 def test_a_stop_does_not_wait_for_an_engine_that_hangs(sounds: Sounds, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
     assert JournalFile(journal).complete
     assert _outcomes(journal) == 44
     both = [JournalFile(tmp_path / f"{name}.log.jsonl").outcomes() for name in ("a", "whole")]
-    assert [comparable(one) for one in both[0]] == [comparable(one) for one in both[1]]
+    assert [comparable(entry) for entry in both[0]] == [comparable(entry) for entry in both[1]]
 
 
 def _outcomes(journal: Path) -> int:
@@ -286,7 +286,7 @@ def test_an_engine_that_carries_state_plays_all_files_in_list_order(sounds: Soun
     evaluation = evaluation_of(f"process:{sys.executable} {program} --carries-state", hashes=True, cache=str(tmp_path))
     files = listed(inv, oov)
     Played(evaluation, files, tmp_path / "a.jsonl", jobs=2)
-    scores = [spot.score for one in JournalFile(tmp_path / "a.jsonl").outcomes() for spot in one.outcome.spots]
+    scores = [spot.score for entry in JournalFile(tmp_path / "a.jsonl").outcomes() for spot in entry.outcome.spots]
     assert scores == [at / 100 for at in range(1, len(files) + 1)]
     assert not list(tmp_path.rglob("*.scores"))
     for options in (("--shard", "1/2"), ("--continuous",)):
@@ -308,29 +308,29 @@ def test_continuous_goes_on_with_the_engine_having_heard_all(sounds: Sounds, tmp
     assert first.ran.done + second.ran.done == 60
     at_once = Played(evaluation, files, tmp_path / "b.jsonl")
     assert at_once.ran.done == 60
-    both = [[comparable(one) for one in JournalFile(tmp_path / name).outcomes()] for name in ("a.jsonl", "b.jsonl")]
+    both = [[comparable(entry) for entry in JournalFile(tmp_path / name).outcomes()] for name in ("a.jsonl", "b.jsonl")]
     assert both[0] == both[1]
-    assert {len(one.spots) for one in at_once.outcomes} == {1}
+    assert {len(outcome.spots) for outcome in at_once.outcomes} == {1}
 
 
 def heard(engine: Loudness, files: Sequence[ListedFile]) -> list[FileOutcome]:
     listening = ContinuousListening(engine, evaluation_of(continuous=True))
-    found = [outcome for file in files for outcome in listening.hear(file)]
-    return found + listening.finish()
+    outcomes = [outcome for file in files for outcome in listening.hear(file)]
+    return outcomes + listening.finish()
 
 
 def places(outcome: FileOutcome) -> list[tuple[float, float]]:
-    return [(one.start / RATE_HZ, one.end / RATE_HZ) for one in outcome.spots]
+    return [(spot.start / RATE_HZ, spot.end / RATE_HZ) for spot in outcome.spots]
 
 
 def cut(path: Path, at_s: Sequence[float], folder: Path) -> list[Path]:
     """A file cut into several."""
     samples, _ = soundfile.read(path, dtype="int16")
-    found = []
+    paths = []
     for number, part in enumerate(np.split(samples, [round(at * RATE_HZ) for at in at_s])):
-        found.append(folder / f"part{number}.wav")
-        soundfile.write(found[-1], part, RATE_HZ, subtype="PCM_16")
-    return found
+        paths.append(folder / f"part{number}.wav")
+        soundfile.write(paths[-1], part, RATE_HZ, subtype="PCM_16")
+    return paths
 
 
 @pytest.mark.parametrize("kind", [LoudnessScores, LoudnessSpots])
@@ -339,32 +339,32 @@ def test_cut_anywhere_a_sound_has_the_spots_that_it_has_in_one_piece(
 ) -> None:
     whole = sounds("whole.wav", 40, [3.0, 3.9, 9.95, 20.0, 20.7, 31.0, 39.9])
     engine = kind("boom", {})
-    one = FilePlayer(engine, evaluation_of()).play(listed(oov=[whole])[0])
-    assert len(one.spots) > 3
+    reference = FilePlayer(engine, evaluation_of()).play(listed(oov=[whole])[0])
+    assert len(reference.spots) > 3
     for cuts in ([10.0], [3.1], [9.96, 10.1, 10.2], [0.01, 20.003, 20.5001], [30.0, 39.95]):
-        found = heard(engine, listed(oov=cut(whole, cuts, tmp_path)))
-        assert [outcome.number for outcome in found] == list(range(len(cuts) + 1))
-        before = np.cumsum([0, *(outcome.samples for outcome in found)])
+        outcomes = heard(engine, listed(oov=cut(whole, cuts, tmp_path)))
+        assert [outcome.number for outcome in outcomes] == list(range(len(cuts) + 1))
+        before = np.cumsum([0, *(outcome.samples for outcome in outcomes)])
         joined = [
-            spot.end + int(begin) for outcome, begin in zip(found, before, strict=False) for spot in outcome.spots
+            spot.end + int(begin) for outcome, begin in zip(outcomes, before, strict=False) for spot in outcome.spots
         ]
-        assert joined == [spot.end for spot in one.spots]
-        assert all(0 <= spot.start <= spot.end <= outcome.samples for outcome in found for spot in outcome.spots)
+        assert joined == [spot.end for spot in reference.spots]
+        assert all(0 <= spot.start <= spot.end <= outcome.samples for outcome in outcomes for spot in outcome.spots)
 
 
 def test_a_spot_is_of_the_file_in_which_it_ends_and_begins_no_earlier(sounds: Sounds, tmp_path: Path) -> None:
     parts = cut(sounds("whole.wav", 10, [5.0]), [4.9], tmp_path)
-    found = heard(LoudnessScores("boom", {}), listed(oov=parts))
-    assert places(found[0]) == []
-    assert places(found[1]) == [(0.0, pytest.approx(0.11))]
+    outcomes = heard(LoudnessScores("boom", {}), listed(oov=parts))
+    assert places(outcomes[0]) == []
+    assert places(outcomes[1]) == [(0.0, pytest.approx(0.11))]
 
 
 def test_the_refractory_time_goes_on_over_the_border(sounds: Sounds) -> None:
     files = listed(oov=[sounds("a.wav", 5, [4.5]), sounds("b.wav", 5, [0.2]), sounds("c.wav", 5, [2.0])])
     engine = LoudnessScores("boom", {})
-    assert [len(one.spots) for one in heard(engine, files)] == [1, 0, 1]
+    assert [len(outcome.spots) for outcome in heard(engine, files)] == [1, 0, 1]
     afresh = [FilePlayer(engine, evaluation_of()).play(file) for file in files]
-    assert [len(one.spots) for one in afresh] == [1, 1, 1]
+    assert [len(outcome.spots) for outcome in afresh] == [1, 1, 1]
 
 
 def test_files_that_are_no_use_are_passed_over(sounds: Sounds, tmp_path: Path) -> None:
@@ -374,9 +374,9 @@ def test_files_that_are_no_use_are_passed_over(sounds: Sounds, tmp_path: Path) -
         sounds("r.wav", 5, rate_hz=8000),
         sounds("b.wav", 5, [0.2]),
     ]
-    found = heard(LoudnessScores("boom", {}), listed(oov=paths))
-    assert [one.rejected for one in found] == [None, RejectReason.UNREADABLE, RejectReason.RATE, None]
-    assert [len(one.spots) for one in found] == [1, 0, 0, 0]
+    outcomes = heard(LoudnessScores("boom", {}), listed(oov=paths))
+    assert [outcome.rejected for outcome in outcomes] == [None, RejectReason.UNREADABLE, RejectReason.RATE, None]
+    assert [len(outcome.spots) for outcome in outcomes] == [1, 0, 0, 0]
 
 
 def test_a_recogniser_has_no_state_to_carry_on() -> None:

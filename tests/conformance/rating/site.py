@@ -38,9 +38,9 @@ class SiteProcess:
         with self._output.open("wb") as output:
             self._process = subprocess.Popen([*map(str, command), *self._options], stdout=output, stderr=output)
         wait_for(lambda: not self.running or "Ctrl-C" in self.told, 60.0, "the site's start")
-        found = re.search(r"(https?://\S+?:([0-9]+)) ", self.told)
-        assert found is not None, self.told
-        self.url, self._port = found[1], found[2]
+        match = re.search(r"(https?://\S+?:([0-9]+)) ", self.told)
+        assert match is not None, self.told
+        self.url, self._port = match[1], match[2]
 
     @property
     def running(self) -> bool:
@@ -58,16 +58,18 @@ class SiteProcess:
         self._process.kill()
         self._process.wait(20)
 
-    def stop(self, asked: signal.Signals = signal.SIGTERM) -> int:
+    def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
         """Its exit status."""
         assert self._process is not None
         if self._process.poll() is None:
-            self._process.send_signal(asked)
+            self._process.send_signal(signum)
         return self._process.wait(20)
 
     def rows(self, rater: str) -> list[Judgment]:
         """What is on the disk of a rater's, oldest first."""
-        given = [one.record.judgment for one in rating_rows(self.session) if isinstance(one.record, JudgmentGiven)]
+        given = [
+            entry.record.judgment for entry in rating_rows(self.session) if isinstance(entry.record, JudgmentGiven)
+        ]
         return [row for row in given if row.rater == rater]
 
     def standing(self, rater: str) -> tuple[Judgment, ...]:

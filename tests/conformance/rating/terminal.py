@@ -24,8 +24,8 @@ _POSITION = re.compile(r"(?:Judging|Settling) item (\d+) of (\d+)")
 
 def position_of(screen: str) -> int | None:
     """Of the item on a screen; None when there is none."""
-    found = _POSITION.search(screen)
-    return int(found[1]) if found else None
+    match = _POSITION.search(screen)
+    return int(match[1]) if match else None
 
 
 class RatingTerminal:

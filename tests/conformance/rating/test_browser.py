@@ -166,7 +166,9 @@ def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[
     page.keyboard.press("k")
     page.keyboard.press("b")
     # Parts of the draft may have been sent before, where the machine is slow.
-    with page.expect_response(lambda one: one.status == 204 and "too_little" in (one.request.post_data or "")):
+    with page.expect_response(
+        lambda response: response.status == 204 and "too_little" in (response.request.post_data or "")
+    ):
         page.keyboard.press("a")  # too little
     page.keyboard.press("Escape")
     assert site.rows("dora") == []
@@ -194,7 +196,7 @@ def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[
     assert dora.item == item
     assert page.locator("#comment").input_value() == row.comment
     dora.press("1")
-    assert [one.status for one in site.rows("dora")] == [
+    assert [row.status for row in site.rows("dora")] == [
         JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN, JudgmentStatus.SUBMITTED
     ]  # fmt: skip
     page.keyboard.press("f")
@@ -267,7 +269,7 @@ def test_an_old_window_labels_nothing(site: SiteProcess, window: Callable[[str],
     assert [row.category for row in site.rows("finn")] == [Category.CORRECT]
     assert "Nothing was saved" in old.page.get_by_role("alert").inner_text()
     assert old.item == new.item != ""
-    assert all("409" in one for one in old.faults)
+    assert all("409" in fault for fault in old.faults)
 
 
 @pytest.mark.parametrize(("rater", "kills"), [("gil", 2), pytest.param("kim", 12, marks=pytest.mark.soak)])
@@ -297,7 +299,7 @@ def test_kills_after_any_key_lose_no_judgment(
         assert [(row.item_id, row.category) for row in site.rows(rater)] == given
     desk.press("1")
     assert len(site.standing(rater)) == len(given) + 1
-    assert [one for one in desk.faults if not GONE.search(one)] == []
+    assert [fault for fault in desk.faults if not GONE.search(fault)] == []
 
 
 def test_what_is_not_saved_is_told_and_pressed_again(site: SiteProcess, window: Callable[[str], Window]) -> None:

@@ -19,10 +19,11 @@ def test_nothing_but_tables_is_wider_than_the_window(browser: Browser, tmp_path:
         viewport={"width": width, "height": 800}, color_scheme="dark" if scheme == "dark" else "light"
     )
     page = context.new_page()
-    told: list[str] = []
-    page.on("console", lambda message: told.append(message.text))
+    events: list[str] = []
+    page.on("console", lambda message: events.append(message.text))
     page.on(
-        "request", lambda request: told.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+        "request",
+        lambda request: events.append(request.url) if not request.url.startswith(("file:", "data:")) else None,
     )
     page.goto((tmp_path / "page.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -31,5 +32,5 @@ def test_nothing_but_tables_is_wider_than_the_window(browser: Browser, tmp_path:
     ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     red = int(ground.split("(")[1].split(",")[0])
     assert (red < 60) == (scheme == "dark")
-    assert told == []
+    assert events == []
     context.close()

@@ -68,7 +68,7 @@ def test_options_that_do_not_go_together(room: RatingRoom, tmp_path: Path, certi
     cert, key = certificate
     file = tmp_path / "i.json"
     Invitations(file).invite(["ann"], 1)
-    for options, told in (
+    for options, message in (
         (WebOptions(address="0.0.0.0", invitations=file), "without TLS"),
         (WebOptions(address="192.0.2.1", invitations=file), "without TLS"),
         (WebOptions(tls_cert=cert, invitations=file), "certificate and its key"),
@@ -79,7 +79,7 @@ def test_options_that_do_not_go_together(room: RatingRoom, tmp_path: Path, certi
         (WebOptions(invitations=tmp_path / "none.json"), "nobody is invited"),
         (WebOptions(address="192.0.2.1", insecure=True, invitations=file), "cannot listen on port"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             serve(room, options)
 
 
@@ -103,10 +103,10 @@ def test_inviting_listing_and_revoking(tmp_path: Path) -> None:
     base, _, token = links["ann"].partition("/login#")
     assert base == "https://raters.example"
     invitations = Invitations(tmp_path / "invitations.json")
-    found = invitations.by_token(token)
-    assert found is not None
-    assert found.rater == "ann"
-    assert found.expires_s - found.created_s == 2 * 86400
+    invitation = invitations.by_token(token)
+    assert invitation is not None
+    assert invitation.rater == "ann"
+    assert invitation.expires_s - invitation.created_s == 2 * 86400
     assert "ann can no longer log in" in invite("--revoke", "ann").stdout
     assert invitations.by_token(token) is None
     listed = invite("--list").stdout.splitlines()

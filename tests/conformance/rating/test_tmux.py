@@ -30,7 +30,7 @@ def terminal() -> Iterator[RatingTerminal]:
 
 
 def rows(folder: Path) -> list[Judgment]:
-    return [one.record.judgment for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
+    return [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
 
 
 @pytest.mark.parametrize("items", [60, pytest.param(300, marks=pytest.mark.soak)])
@@ -54,7 +54,7 @@ def test_responses_by_keys(tmp_path: Path, terminal: RatingTerminal, items: int)
             hand.press_until(key, lambda now, back=back: now == back)  # type: ignore[misc]
         else:
             stands[at] = key
-            order = [*(one for one in order if one != at), at]
+            order = [*(position for position in order if position != at), at]
             hand.press_until(key, lambda now, at=at: now != at)  # type: ignore[misc]
     terminal.wait(lambda screen: "All is judged" in screen)
     hand.press("q")

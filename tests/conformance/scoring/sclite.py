@@ -44,8 +44,21 @@ class ScliteUtterance:
 
 def output(reference: Path, hypothesis: Path, *options: str) -> str:
     """What sclite prints for two trn files; AssertionError when it fails. options: replace `-o sgml stdout`'s."""
-    told = options if "-o" in options else (*options, "-o", "sgml", "stdout")
-    command = [str(SCLITE), "-r", str(reference), "trn", "-h", str(hypothesis), "trn", "-i", "spu_id", "-f", "0", *told]
+    flags = options if "-o" in options else (*options, "-o", "sgml", "stdout")
+    command = [
+        str(SCLITE),
+        "-r",
+        str(reference),
+        "trn",
+        "-h",
+        str(hypothesis),
+        "trn",
+        "-i",
+        "spu_id",
+        "-f",
+        "0",
+        *flags,
+    ]
     ran = subprocess.run(command, capture_output=True, cwd=hypothesis.parent, timeout=120, check=False)
     assert ran.returncode == 0, (ran.stdout + ran.stderr).decode("latin-1")
     return ran.stdout.decode("utf-8", "surrogateescape")
@@ -55,13 +68,13 @@ def utterances(sgml: str) -> Iterator[ScliteUtterance]:
     """Reads what sclite printed, in its order."""
     speaker = id_ = ""
     for line in sgml.split("\n"):
-        if found := _SPEAKER.fullmatch(line):
-            speaker = found[1]
-        elif found := _UTTERANCE.fullmatch(line):
-            id_ = found[1]
+        if match := _SPEAKER.fullmatch(line):
+            speaker = match[1]
+        elif match := _UTTERANCE.fullmatch(line):
+            id_ = match[1]
         elif not line.startswith(("<SYSTEM", "</")) and id_:
             steps = _STEP.findall(line)
-            yield ScliteUtterance(id_, speaker, tuple(AlignedWord(Edit(step), of, said) for step, of, said in steps))
+            yield ScliteUtterance(id_, speaker, tuple(AlignedWord(Edit(step), of, heard) for step, of, heard in steps))
             id_ = ""
 
 
@@ -78,5 +91,5 @@ def align(
     for path, texts in zip(paths, (references, hypotheses), strict=True):
         lines = (f"{text} ({name})\n" for name, text in zip(names, texts, strict=True))
         path.write_text("".join(lines), encoding="utf-8", errors="surrogateescape", newline="\n")
-    found = {one.id: one for one in utterances(output(*paths, *(options or (CASE_COUNTS,))))}
-    return [found[name] for name in names]
+    by_id = {utterance.id: utterance for utterance in utterances(output(*paths, *(options or (CASE_COUNTS,))))}
+    return [by_id[name] for name in names]

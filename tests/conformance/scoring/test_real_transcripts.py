@@ -24,23 +24,23 @@ by_system = pytest.mark.parametrize("system", SYSTEMS)
 
 
 def scored(system: str, normalisation: Normalisation) -> Scoring:
-    of, said = read_pair(REFERENCE, DATA / f"{system}.trn")
-    return score(of, said, Wording(normalisation))
+    of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
+    return score(of, hypothesis, Wording(normalisation))
 
 
 @by_system
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
 def test_every_path_is_that_of_sclite(system: str, normalisation: Normalisation, tmp_path: Path) -> None:
-    of, said = read_pair(REFERENCE, DATA / f"{system}.trn")
-    assert of.ids == said.ids
-    texts = [[" ".join(normalise(text, normalisation)) for text in each.texts] for each in (of, said)]
+    of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
+    assert of.ids == hypothesis.ids
+    texts = [[" ".join(normalise(text, normalisation)) for text in each.texts] for each in (of, hypothesis)]
     theirs = sclite.align(tmp_path, *texts, ids=of.ids)
     ours = scored(system, normalisation)
     assert len(ours) == len(theirs) >= LEAST_UTTERANCES
     apart = [
-        (one.id, path, other.path)
-        for one, path, other in zip(ours.utterances(), ours.paths(range(len(ours))), theirs, strict=True)
-        if (path, one.words) != (other.path, other.words)
+        (utterance.id, path, other.path)
+        for utterance, path, other in zip(ours.utterances(), ours.paths(range(len(ours))), theirs, strict=True)
+        if (path, utterance.words) != (other.path, other.words)
     ]
     assert apart == []
 
@@ -56,8 +56,11 @@ def test_there_are_errors_of_every_kind_for_the_paths_to_differ_in(system: str) 
 
 @by_system
 def test_without_case_it_is_sclite_as_it_comes(system: str, tmp_path: Path) -> None:
-    of, said = read_pair(REFERENCE, DATA / f"{system}.trn")
+    of, hypothesis = read_pair(REFERENCE, DATA / f"{system}.trn")
     wording = Wording(Normalisation.VERBATIM, fold_case=True)
-    ours = score(of, said, wording, drop_missing=True)
-    theirs = {one.id: one.path for one in sclite.utterances(sclite.output(REFERENCE, DATA / f"{system}.trn"))}
+    ours = score(of, hypothesis, wording, drop_missing=True)
+    theirs = {
+        utterance.id: utterance.path
+        for utterance in sclite.utterances(sclite.output(REFERENCE, DATA / f"{system}.trn"))
+    }
     assert dict(zip(ours.ids, ours.paths(range(len(ours))), strict=True)) == theirs

@@ -37,9 +37,9 @@ def heard(draw: random.Random, words: list[str], rate: float) -> str:
 def both(folder: Path, rates: tuple[float, float]) -> tuple[SystemComparison, dict[str, str]]:
     """Two systems with errors at some rates, compared here, and what sc_stats prints of each test."""
     draw = random.Random(3)
-    said = {f"{SPEAKERS[n % 10]}_{n:03d}": draw.choices(WORDS, k=draw.randint(1, 14)) for n in range(300)}
-    references = {id_: " ".join(words) for id_, words in said.items()}
-    systems = [{id_: heard(draw, words, rate) for id_, words in said.items()} for rate in rates]
+    utterances = {f"{SPEAKERS[n % 10]}_{n:03d}": draw.choices(WORDS, k=draw.randint(1, 14)) for n in range(300)}
+    references = {id_: " ".join(words) for id_, words in utterances.items()}
+    systems = [{id_: heard(draw, words, rate) for id_, words in utterances.items()} for rate in rates]
     sgml = ""
     for name, texts in (("ref", references), ("one", systems[0]), ("two", systems[1])):
         path = folder / f"{name}.trn"
@@ -55,9 +55,9 @@ def both(folder: Path, rates: tuple[float, float]) -> tuple[SystemComparison, di
 
 
 def numbers(pattern: str, text: str) -> list[float]:
-    found = re.search(pattern, text, re.DOTALL)
-    assert found, text
-    return [float(one) for one in found.groups()]
+    match = re.search(pattern, text, re.DOTALL)
+    assert match, text
+    return [float(number) for number in match.groups()]
 
 
 @pytest.mark.parametrize("rates", [(0.15, 0.2), (0.2, 0.15), (0.15, 0.17)])

@@ -42,8 +42,8 @@ def drawn(folder: Path, seed: int) -> tuple[Path, Path]:
         label = draw.choice((label, label, label, "<O> ", ""))
         text = "IGNORE_TIME_SEGMENT_IN_SCORING" if draw.random() < 0.05 else " ".join(draw.choices(WORDS, k=5))
         segments.append(f"f A {draw.choice(('ann', 'bob', 'cy'))} {at} {at + 1} {label}{text}")
-        said = [draw.choice(WORDS) if draw.random() < 0.3 else word for word in text.split() if draw.random() > 0.1]
-        heard += [f"f A {at + 0.1 * number + 0.05:.2f} 0.05 {word}" for number, word in enumerate(said[:8])]
+        words = [draw.choice(WORDS) if draw.random() < 0.3 else word for word in text.split() if draw.random() > 0.1]
+        heard += [f"f A {at + 0.1 * number + 0.05:.2f} 0.05 {word}" for number, word in enumerate(words[:8])]
     stm, ctm = folder / "r.stm", folder / "h.ctm"
     stm.write_text(HEAD + "\n".join(segments) + "\n", encoding="utf-8")
     ctm.write_text("\n".join(heard) + "\n", encoding="utf-8")
@@ -55,8 +55,8 @@ def theirs(stm: Path, ctm: Path) -> dict[str, tuple[int, str]]:
     command = [str(SCLITE), "-r", stm.name, "stm", "-h", ctm.name, "ctm", "-f", "0", "-s", "-o", "lur", "stdout"]
     ran = subprocess.run(command, capture_output=True, cwd=stm.parent, timeout=120, check=True, text=True)
     (line,) = SUMS.findall(ran.stdout)
-    found = [(int(words), wer) for words, wer in FIGURES.findall(line)]
-    return dict(zip(TITLES, found, strict=True))
+    figures = [(int(words), wer) for words, wer in FIGURES.findall(line)]
+    return dict(zip(TITLES, figures, strict=True))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -65,7 +65,7 @@ def test_subsets_have_the_figures_that_sclite_prints(tmp_path: Path, seed: int) 
     done = CliRunner().invoke(group, ["score", "-r", str(stm), "-H", str(ctm), "--json", "-"])
     assert done.exit_code == 0, done.output
     groups = json.loads(done.stdout)["groups"]
-    assert [one["by"] for one in groups] == ["label 1", "Focus", "Sex"]
-    found = {one["value"]: (one["words"], f"{100 * one['wer']:.1f}") for by in groups for one in by["values"]}
-    assert found.pop(None)[0] > 0  # segments without labels, which sclite leaves out
-    assert found == theirs(stm, ctm)
+    assert [grouping["by"] for grouping in groups] == ["label 1", "Focus", "Sex"]
+    figures = {row["value"]: (row["words"], f"{100 * row['wer']:.1f}") for by in groups for row in by["values"]}
+    assert figures.pop(None)[0] > 0  # segments without labels, which sclite leaves out
+    assert figures == theirs(stm, ctm)

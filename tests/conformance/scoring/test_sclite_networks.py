@@ -33,10 +33,10 @@ def ours(reference: str, hypothesis: str, *options: str) -> tuple[AlignedWord, .
 
 def theirs(folder: Path, references: list[str], hypotheses: list[str], *options: str) -> list[tuple[AlignedWord, ...]]:
     """sclite prints a word with its tags, which tell nothing of the alignment."""
-    found = sclite.align(folder, references, hypotheses, sclite.CASE_COUNTS, *options)
+    utterances = sclite.align(folder, references, hypotheses, sclite.CASE_COUNTS, *options)
     return [
-        tuple(AlignedWord(word.edit, _bare(word.reference), _bare(word.hypothesis)) for word in one.words)
-        for one in found
+        tuple(AlignedWord(word.edit, _bare(word.reference), _bare(word.hypothesis)) for word in utterance.words)
+        for utterance in utterances
     ]
 
 
@@ -81,8 +81,8 @@ def test_many_alternatives_and_long_utterances_align_as_in_sclite(tmp_path: Path
         "w39 x x y w3",
         "{ b / a } c { e / d }",
     ]
-    found = theirs(tmp_path, references, hypotheses)
-    assert [ours(*pair) for pair in zip(references, hypotheses, strict=True)] == found
+    expected = theirs(tmp_path, references, hypotheses)
+    assert [ours(*pair) for pair in zip(references, hypotheses, strict=True)] == expected
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_where_sclite_crashes_there_is_an_error(reference: str, tmp_path: Path) 
     ],
 )
 def test_where_sclite_guesses_there_is_an_error(reference: str, path: str, tmp_path: Path) -> None:
-    assert [one.path for one in sclite.align(tmp_path, [reference], ["a b"])] == [path]
+    assert [utterance.path for utterance in sclite.align(tmp_path, [reference], ["a b"])] == [path]
     with pytest.raises(InputError):
         parse(reference, verbatim)
 
@@ -150,6 +150,6 @@ def test_where_sclite_guesses_there_is_an_error(reference: str, path: str, tmp_p
 def test_where_words_are_read_otherwise_than_by_sclite(
     reference: str, hypothesis: str, options: tuple[str, ...], in_sclite: str, in_ours: str, tmp_path: Path
 ) -> None:
-    found = sclite.align(tmp_path, [reference], [hypothesis], sclite.CASE_COUNTS, *options)
-    assert [one.path for one in found] == [in_sclite]
+    utterances = sclite.align(tmp_path, [reference], [hypothesis], sclite.CASE_COUNTS, *options)
+    assert [utterance.path for utterance in utterances] == [in_sclite]
     assert "".join(word.edit.value for word in ours(reference, hypothesis, *options)) == in_ours

@@ -27,13 +27,13 @@ def _pairs(seed: int) -> tuple[list[str], list[str]]:
     for number in range(SHORT_PAIRS):
         words = "abcdef"[: source.randint(2, 6)]
         reference = source.choices(words, k=source.randint(0, 14))
-        said = source.choices(words, k=source.randint(0, 14))
+        hypothesis = source.choices(words, k=source.randint(0, 14))
         if number % 10 == 0:
-            said = [
+            hypothesis = [
                 source.choice(words) if source.random() < 0.2 else word for word in reference if source.random() > 0.1
             ]
         references.append(" ".join(reference))
-        hypotheses.append(" ".join(said))
+        hypotheses.append(" ".join(hypothesis))
     for longest in (62, 63, 64, 80, 200, 400):
         for words in ("ab", "abc", "abcdefghij"):
             references.append(" ".join(source.choices(words, k=longest)))
@@ -45,13 +45,13 @@ def _pairs(seed: int) -> tuple[list[str], list[str]]:
 def aligned(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ...]:
     """References, hypotheses, and sclite's paths."""
     references, hypotheses = _pairs(seed=1)
-    found = sclite.align(tmp_path_factory.mktemp("sclite"), references, hypotheses)
-    return references, hypotheses, [one.path for one in found]
+    utterances = sclite.align(tmp_path_factory.mktemp("sclite"), references, hypotheses)
+    return references, hypotheses, [utterance.path for utterance in utterances]
 
 
 def test_one_by_one(aligned: tuple[list[str], ...]) -> None:
     references, hypotheses, paths = aligned
-    ours = [align(of.split(), said.split()) for of, said in zip(references, hypotheses, strict=True)]
+    ours = [align(of.split(), hypothesis.split()) for of, hypothesis in zip(references, hypotheses, strict=True)]
     assert [pair for pair in zip(*aligned, ours, strict=True) if pair[2] != pair[3]] == []
     assert len(paths) > SHORT_PAIRS
 
@@ -70,13 +70,13 @@ def test_words_of_letters_beyond_ascii_are_bytes_to_sclite(tmp_path: Path) -> No
     words = ("für", "fur", "naïveté", "Überraschungen", "Überraschungem", "日本語", "日本", "œ", "FÜR")
     references = [" ".join(source.choices(words, k=source.randint(0, 9))) for _ in range(2000)]
     hypotheses = [" ".join(source.choices(words, k=source.randint(0, 9))) for _ in range(2000)]
-    found = sclite.align(tmp_path, references, hypotheses)
-    assert Alignments(references, hypotheses).paths(range(2000)) == [one.path for one in found]
+    utterances = sclite.align(tmp_path, references, hypotheses)
+    assert Alignments(references, hypotheses).paths(range(2000)) == [utterance.path for utterance in utterances]
 
 
 def test_an_utterance_without_words_counts_on_either_side(tmp_path: Path) -> None:
-    found = sclite.align(tmp_path, ["", "a", "", "a b"], ["", "", "a b", "a"])
-    assert [one.path for one in found] == ["", "D", "II", "CD"]
+    utterances = sclite.align(tmp_path, ["", "a", "", "a b"], ["", "", "a b", "a"])
+    assert [utterance.path for utterance in utterances] == ["", "D", "II", "CD"]
 
 
 def test_by_character_as_with_sclite_c(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def test_by_character_as_with_sclite_c(tmp_path: Path) -> None:
     words = ("light", "lights", "on", "off", "für", "打开", "客厅", "の", "éa")
     references = {f"s_{n:05d}": " ".join(source.choices(words, k=source.randint(0, 6))) for n in range(1000)}
     hypotheses = {id_: " ".join(source.choices(words, k=source.randint(0, 6))) for id_ in references}
-    found = sclite.align(
+    utterances = sclite.align(
         tmp_path, list(references.values()), list(hypotheses.values()), "-s", "-c", "-e", "utf-8", ids=list(references)
     )
     ours = scored(references, hypotheses, Wording(Normalisation.VERBATIM, unit=TextUnit.CHAR))
-    assert list(ours.paths(range(1000))) == [one.path for one in found]
+    assert list(ours.paths(range(1000))) == [utterance.path for utterance in utterances]

@@ -29,14 +29,14 @@ Words = tuple[tuple[str, ...], tuple[str, ...]]
 
 def ran(folder: Path, first: str, second: str, *options: str) -> subprocess.CompletedProcess[bytes]:
     command = [str(SCLITE), "-r", f"r.{first}", first, "-h", f"h.{second}", second, "-f", "0", *options]
-    told = command if "-o" in options else [*command, "-o", "sgml", "stdout"]
-    return subprocess.run(told, capture_output=True, cwd=folder, timeout=120, check=False)
+    arguments = command if "-o" in options else [*command, "-o", "sgml", "stdout"]
+    return subprocess.run(arguments, capture_output=True, cwd=folder, timeout=120, check=False)
 
 
 def found(folder: Path, first: str, second: str, *options: str) -> dict[str, ScliteUtterance]:
     done = ran(folder, first, second, *options)
     assert done.returncode == 0, done.stderr
-    return {one.id: one for one in utterances(done.stdout.decode())}
+    return {utterance.id: utterance for utterance in utterances(done.stdout.decode())}
 
 
 def differences(folder: Path, first: Format, second: Format, *options: str) -> list[str]:
@@ -47,12 +47,12 @@ def differences(folder: Path, first: Format, second: Format, *options: str) -> l
     assert len(theirs) == len(references)
     wrong: list[str] = []
     for id_, text, speaker in zip(references.ids, references.texts, references.speakers, strict=True):
-        reference, said = text.lower().split(), heard.get(id_, "").lower().split()
+        reference, hypothesis = text.lower().split(), heard.get(id_, "").lower().split()
         their = theirs.get(id_.lower())
         if their is None:
             wrong.append(f"{id_}: sclite has none")
             continue
-        ours = (reference, said, align(reference, said), speaker.lower())
+        ours = (reference, hypothesis, align(reference, hypothesis), speaker.lower())
         of = [word.reference for word in their.words if word.reference]
         spoken = [word.hypothesis for word in their.words if word.hypothesis]
         if ours != (of, spoken, their.path, their.speaker):
@@ -87,8 +87,8 @@ class Drawn:
         for _ in range(self.source.randint(1, 30)):
             duration = self.source.choice((0, 10, 20, 30, 31, -10))
             name = self.source.choice((file, file.upper()))
-            said = self.source.choice(WORDS)
-            self.words.append(f"{name} {channel} {start / 100:.2f} {duration / 100:.2f} {said}")
+            word = self.source.choice(WORDS)
+            self.words.append(f"{name} {channel} {start / 100:.2f} {duration / 100:.2f} {word}")
             start += self.source.choice((0, 5, 10, 20, 35, 50))
 
 
@@ -135,7 +135,7 @@ def test_alternatives_that_were_heard_go_where_the_latest_of_their_words_goes(
     _, hypotheses = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
     assert ["{ b / x y }" in text for text in hypotheses.texts] == [segment == 0, segment == 1]
     theirs = found(tmp_path, "stm", "ctm")
-    heard = ["y" in [word.hypothesis for word in one.words] for one in theirs.values()]
+    heard = ["y" in [word.hypothesis for word in utterance.words] for utterance in theirs.values()]
     assert heard == [segment == 0, segment == 1]
 
 
@@ -165,7 +165,7 @@ def test_ids_pair_without_case_as_in_sclite(tmp_path: Path) -> None:
     references, hypotheses = read_pair(tmp_path / "r.trn", tmp_path / "h.trn")
     assert references.ids == hypotheses.ids == ("Ann_1", "bob_1", "Bob_2")
     theirs = found(tmp_path, "trn", "trn", "-i", "spu_id")
-    assert {id_: one.path for id_, one in theirs.items()} == {"ann_1": "CC", "bob_1": "I", "bob_2": "DD"}
+    assert {id_: utterance.path for id_, utterance in theirs.items()} == {"ann_1": "CC", "bob_1": "I", "bob_2": "DD"}
 
 
 def _ids(seed: int) -> list[str]:
@@ -183,7 +183,9 @@ def test_speakers_are_taken_from_ids_as_in_sclite(tmp_path: Path, scheme: str) -
     theirs = found(tmp_path, "trn", "trn", "-i", scheme)
     ours = speaker_scheme(scheme)([id_.upper() for id_ in ids])
     # With sp, the name of the speaker is the id in its brackets.
-    assert {id_: one.speaker.strip("()") for id_, one in theirs.items()} == dict(zip(ids, ours, strict=True))
+    assert {id_: utterance.speaker.strip("()") for id_, utterance in theirs.items()} == dict(
+        zip(ids, ours, strict=True)
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -192,9 +194,9 @@ def test_the_cross_entropy_of_confidences_is_its(tmp_path: Path, seed: int) -> N
     references, words = [], []
     for number in range(40):
         begins_s = 8.0 * number
-        said = [chance.choice(WORDS) for _ in range(8)]
-        references.append(f"f1 A s{number % 3} {begins_s:.2f} {begins_s + 8:.2f} {' '.join(said)}\n")
-        for at, word in enumerate(said):
+        sentence = [chance.choice(WORDS) for _ in range(8)]
+        references.append(f"f1 A s{number % 3} {begins_s:.2f} {begins_s + 8:.2f} {' '.join(sentence)}\n")
+        for at, word in enumerate(sentence):
             sure = chance.choice([0.0, 1.0]) if chance.random() < 0.01 else chance.betavariate(4, 1.5)
             heard = word if chance.random() < sure else chance.choice(WORDS)
             if chance.random() > 0.1:
@@ -204,5 +206,5 @@ def test_the_cross_entropy_of_confidences_is_its(tmp_path: Path, seed: int) -> N
     done = ran(tmp_path, "stm", "ctm", "-s", "-o", "sum", "stdout")
     (total,) = (line for line in done.stdout.decode().split("\n") if "Sum/Avg" in line)
     reference, hypothesis = read_pair(tmp_path / "r.stm", tmp_path / "h.ctm")
-    found = known(word_confidences(score(reference, hypothesis, Wording(Normalisation.VERBATIM)), hypothesis))
-    assert f"{known(found.nce):.3f}" == total.split("|")[-2].strip()
+    confidences = known(word_confidences(score(reference, hypothesis, Wording(Normalisation.VERBATIM)), hypothesis))
+    assert f"{known(confidences.nce):.3f}" == total.split("|")[-2].strip()

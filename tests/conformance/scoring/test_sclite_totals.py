@@ -53,16 +53,16 @@ def corpus(folder: Path, networks: bool) -> tuple[Path, Path, Path]:
     hypotheses: list[str] = []
     for number in range(UTTERANCES):
         speaker = draw.choice(SPEAKERS)
-        said = draw.choices(WORDS, k=0 if number % 50 == 0 else draw.randint(1, 16))
+        words = draw.choices(WORDS, k=0 if number % 50 == 0 else draw.randint(1, 16))
         heard: list[str] = []
-        for word in said if number % 3 else []:
+        for word in words if number % 3 else []:
             kind = draw.random()
             heard += [draw.choice(WORDS)] if kind < 0.12 else [] if kind < 0.2 else [word]
             heard += [draw.choice(WORDS)] if kind > 0.94 else []
-        heard = heard if number % 3 else [word.upper() for word in said]
+        heard = heard if number % 3 else [word.upper() for word in words]
         id_ = f"{speaker}_{number:05}"
         if number % 41:
-            references.append(f"{written(draw, said, networks)} ({id_})\n")
+            references.append(f"{written(draw, words, networks)} ({id_})\n")
         if number % 37:
             hypotheses.append(f"{' '.join(heard)} ({id_})\n")
     draw.shuffle(hypotheses)
@@ -100,14 +100,14 @@ def test_counts_are_those_of_sclite(tmp_path: Path, networks: bool, flags: dict[
     paths = corpus(tmp_path, networks)
     printed = output(paths[0], paths[2], *flags, "-o", "rsum", "stdout")
     wanted = {name: dict(zip(LABELS, map(int, figures), strict=True)) for name, *figures in ROW.findall(printed)}
-    found = ours(paths, *flags.values(), "--json", "-")
+    report = ours(paths, *flags.values(), "--json", "-")
     assert sorted(wanted) == sorted(["Sum", *SPEAKERS])
-    assert row(found["totals"]) == wanted.pop("Sum")
-    assert {one["speaker"]: row(one) for one in found["speakers"]} == wanted
-    assert found["missing_counted"] == 0
-    assert len(found["missing"]) > 50
-    assert len(found["surplus"]) > 50
-    assert found["empty_references"] > 50
+    assert row(report["totals"]) == wanted.pop("Sum")
+    assert {speaker["speaker"]: row(speaker) for speaker in report["speakers"]} == wanted
+    assert report["missing_counted"] == 0
+    assert len(report["missing"]) > 50
+    assert len(report["surplus"]) > 50
+    assert report["empty_references"] > 50
 
 
 def test_shares_are_printed_as_sclite_rounds_them(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_shares_are_printed_as_sclite_rounds_them(tmp_path: Path) -> None:
     printed = output(paths[0], paths[2], "-o", "sum", "stdout")
     wanted = {name: figures for name, *figures in SHARES.findall(printed)}
     lines = [line.split() for line in ours(paths).splitlines()]
-    found = {line[0]: line[-6:] for line in lines if len(line) >= 9}
+    shares = {line[0]: line[-6:] for line in lines if len(line) >= 9}
     assert set(wanted) == {*SPEAKERS, "Sum/Avg", "Mean", "S.D.", "Median"}
     for theirs, here in [*zip(SPEAKERS, SPEAKERS, strict=True), ("Sum/Avg", "Sum"), ("Median", "Median")]:
-        assert found[here] == wanted[theirs]
-    assert found["Mean"] == wanted["Mean"]
-    assert found["S.D."] == wanted["S.D."]
+        assert shares[here] == wanted[theirs]
+    assert shares["Mean"] == wanted["Mean"]
+    assert shares["S.D."] == wanted["S.D."]

@@ -27,17 +27,18 @@ def test_nothing_but_tables_is_wider_than_the_window(browser: Browser, report: s
         viewport={"width": width, "height": 800}, color_scheme="dark" if scheme == "dark" else "light"
     )
     page = context.new_page()
-    told: list[str] = []
-    page.on("console", lambda message: told.append(message.text))
-    page.on("pageerror", lambda error: told.append(str(error)))
+    events: list[str] = []
+    page.on("console", lambda message: events.append(message.text))
+    page.on("pageerror", lambda error: events.append(str(error)))
     page.on(
-        "request", lambda request: told.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+        "request",
+        lambda request: events.append(request.url) if not request.url.startswith(("file:", "data:")) else None,
     )
     page.goto(report)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert (int(ground.split("(")[1].split(",")[0]) < 60) == (scheme == "dark")
-    assert told == []
+    assert events == []
     context.close()
 
 
@@ -45,15 +46,15 @@ def test_utterances_are_selected_by_what_is_wrong(browser: Browser, report: str)
     page = browser.new_page()
     page.goto(report)
     shown = page.locator("article:visible")
-    told = page.locator("#f-count")
-    expect(told).to_have_text("150 of 150")
+    counter = page.locator("#f-count")
+    expect(counter).to_have_text("150 of 150")
     page.select_option("#f-kind", "N")
-    expect(told).not_to_have_text("150 of 150")
+    expect(counter).not_to_have_text("150 of 150")
     missing = shown.count()
     assert missing == page.get_by_text("no prediction", exact=True).locator("visible=true").count()
     assert 0 < missing < 30
     page.select_option("#f-kind", "0")
-    expect(told).not_to_have_text(f"{missing} of 150")
+    expect(counter).not_to_have_text(f"{missing} of 150")
     assert page.locator("article:visible .ch:is(.M,.X,.C,.B,.V)").count() == 0
     page.select_option("#f-kind", "")
     page.fill("#f-text", "d77#2")

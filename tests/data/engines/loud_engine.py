@@ -45,8 +45,8 @@ class Loudness:
             self.event()
 
     def event(self):
-        found = {"start_s": self.began / RATE_HZ, "end_s": self.position / RATE_HZ, "score": self.files / 100}
-        say({"phrase": PHRASE, **found} if self.options.kind == "wake" else {"text": PHRASE, **found})
+        fields = {"start_s": self.began / RATE_HZ, "end_s": self.position / RATE_HZ, "score": self.files / 100}
+        say({"phrase": PHRASE, **fields} if self.options.kind == "wake" else {"text": PHRASE, **fields})
         self.began = None
 
     def end(self):

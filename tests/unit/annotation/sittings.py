@@ -43,8 +43,8 @@ def utterances(count: int) -> tuple[Utterance, ...]:
 def proposed(given: Mapping[str, str | None], id_: str = "batch") -> Proposed:
     """u1: "play#thank", or None where there was no consensus."""
     each = tuple(
-        LabelProposal(one, None if labels is None else tuple(sorted(labels.split("#"))))
-        for one, labels in given.items()
+        LabelProposal(utterance, None if labels is None else tuple(sorted(labels.split("#"))))
+        for utterance, labels in given.items()
     )
     return Proposed(id_, "test", each)
 
@@ -84,21 +84,21 @@ class Bench:
 
 
 SPOKEN_LABELS = ("ask", "brew", "stop", "well")
-LABEL_SET = LabelSet("t", "T", tuple(Label(one, alone=one == "well") for one in SPOKEN_LABELS))
+LABEL_SET = LabelSet("t", "T", tuple(Label(label, alone=label == "well") for label in SPOKEN_LABELS))
 
 
 def spoken(count: int, seed: int = 1) -> list[Utterance]:
     """Utterances whose words tell their intents; every text is another one, and one in four has two intents."""
     draw = random.Random(seed)
-    found = []
+    utterances = []
     for number in range(count):
         intents = [draw.choice(SPOKEN_LABELS)]
         if intents != ["well"] and draw.random() < 0.3:
             intents = draw.sample(SPOKEN_LABELS[:3], 2)
         # The order of words is that of speaking: the second intent is not the second in the alphabet.
-        words = tuple(word for one in intents for word in (one, f"w{number}"))
-        found.append(Utterance(f"u{number}", words, tuple(sorted(intents))))
-    return found
+        words = tuple(word for intent in intents for word in (intent, f"w{number}"))
+        utterances.append(Utterance(f"u{number}", words, tuple(sorted(intents))))
+    return utterances
 
 
 class Knowing:
@@ -117,7 +117,7 @@ class Knowing:
 
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         given = [self.said([word for word in text.split() if word in SPOKEN_LABELS]) for text in texts]
-        return np.array([[0.9 if label in one else 0.1 for label in SPOKEN_LABELS] for one in given]).reshape(
+        return np.array([[0.9 if label in labels else 0.1 for label in SPOKEN_LABELS] for labels in given]).reshape(
             -1, len(SPOKEN_LABELS)
         )
 
@@ -133,7 +133,7 @@ class SwapsTwo(Knowing):
     """Takes brew for stop and stop for brew."""
 
     def said(self, spoken: list[str]) -> list[str]:
-        return [{"brew": "stop", "stop": "brew"}.get(one, one) for one in spoken]
+        return [{"brew": "stop", "stop": "brew"}.get(label, label) for label in spoken]
 
 
 class AddsWell(Knowing):

@@ -19,7 +19,7 @@ from harness.statistics.agreement import ALL_EQUAL, MISSING, NO_OVERLAP
 from tests.unit.annotation.sittings import Bench, utterances
 
 NONE: frozenset[str] = frozenset()
-A, B, C = (frozenset(one) for one in "abc")
+A, B, C = (frozenset(letter) for letter in "abc")
 SETS = [A, B, C, A | B, B | C, A | B | C, NONE]
 
 
@@ -47,7 +47,7 @@ def test_jaccard_of_nothing_is_agreement() -> None:
 
 def masi_metric(v1: NDArray[np.float64], v2: NDArray[np.float64], **_: object) -> NDArray[np.float64]:
     """The squared distance that the other library wants."""
-    distance = np.vectorize(lambda one, other: masi_distance(SETS[int(one)], SETS[int(other)]))
+    distance = np.vectorize(lambda index, other: masi_distance(SETS[int(index)], SETS[int(other)]))
     return np.asarray(distance(v1, v2), np.float64)
 
 
@@ -70,25 +70,27 @@ def test_alpha_is_that_of_the_other_library(seed: int) -> None:
 def test_kappa_jaccard_and_counts_are_those_of_a_recount(seed: int) -> None:
     random = np.random.default_rng(seed)
     first = [SETS[at] for at in random.integers(0, len(SETS), 80)]
-    second = [one if random.random() < 0.6 else SETS[random.integers(0, len(SETS))] for one in first]
-    found = set_agreement(first, second, ["a", "b", "c"], resamples=50)
-    for one in found.labels:
-        left, right = ([one.label in given for given in side] for side in (first, second))
-        assert one.kappa.value == pytest.approx(cohen_kappa_score(left, right))
-        assert one.both == sum(x and y for x, y in zip(left, right, strict=True))
-        assert one.both + one.first == sum(left)
-        assert one.both + one.second == sum(right)
-        assert one.both + one.first + one.second + one.neither == 80
-    assert found.exact.count == sum(x == y for x, y in zip(first, second, strict=True))
-    assert found.jaccard.value == pytest.approx(np.mean([jaccard(x, y) for x, y in zip(first, second, strict=True)]))
-    assert sum(often for _, _, often in found.confusion) == 80 - found.exact.count
-    assert found.nominal.value == pytest.approx(
+    second = [label_set if random.random() < 0.6 else SETS[random.integers(0, len(SETS))] for label_set in first]
+    agreement = set_agreement(first, second, ["a", "b", "c"], resamples=50)
+    for row in agreement.labels:
+        left, right = ([row.label in given for given in side] for side in (first, second))
+        assert row.kappa.value == pytest.approx(cohen_kappa_score(left, right))
+        assert row.both == sum(x and y for x, y in zip(left, right, strict=True))
+        assert row.both + row.first == sum(left)
+        assert row.both + row.second == sum(right)
+        assert row.both + row.first + row.second + row.neither == 80
+    assert agreement.exact.count == sum(x == y for x, y in zip(first, second, strict=True))
+    assert agreement.jaccard.value == pytest.approx(
+        np.mean([jaccard(x, y) for x, y in zip(first, second, strict=True)])
+    )
+    assert sum(often for _, _, often in agreement.confusion) == 80 - agreement.exact.count
+    assert agreement.nominal.value == pytest.approx(
         krippendorff.alpha(
-            reliability_data=[[SETS.index(one) for one in side] for side in (first, second)],
+            reliability_data=[[SETS.index(label_set) for label_set in side] for side in (first, second)],
             level_of_measurement="nominal",
         )
     )
-    for figure in (found.masi, found.jaccard, found.labels[0].kappa):
+    for figure in (agreement.masi, agreement.jaccard, agreement.labels[0].kappa):
         assert figure.interval is not None
         assert figure.interval[0] < (figure.value or 0.0) < figure.interval[1]
 
@@ -136,8 +138,8 @@ GIVEN = {
 
 def rows(*names: str) -> list[AnnotationRow]:
     return [
-        Labelled(f"{name} {one}", name, one, tuple(labels.split()))
-        for one, by in GIVEN.items()
+        Labelled(f"{name} {utterance}", name, utterance, tuple(labels.split()))
+        for utterance, by in GIVEN.items()
         for name, labels in by.items()
         if name in names
     ]
@@ -148,29 +150,31 @@ def by_hand(*, masi: bool) -> float:
     coincidences: Counter[tuple[frozenset[str], frozenset[str]]] = Counter()
     for by in GIVEN.values():
         sets = [frozenset(labels.split()) for labels in by.values()]
-        for one, other in permutations(sets, 2):
-            coincidences[one, other] += 1 / (len(sets) - 1)  # type: ignore[assignment]
+        for first, other in permutations(sets, 2):
+            coincidences[first, other] += 1 / (len(sets) - 1)  # type: ignore[assignment]
 
-    def distance(one: frozenset[str], other: frozenset[str]) -> float:
-        return masi_distance(one, other) if masi else float(one != other)
+    def distance(first: frozenset[str], other: frozenset[str]) -> float:
+        return masi_distance(first, other) if masi else float(first != other)
 
     margins: Counter[frozenset[str]] = Counter()
-    for (one, _), many in coincidences.items():
-        margins[one] += many
+    for (first, _), many in coincidences.items():
+        margins[first] += many
     total = sum(margins.values())
     observed = sum(many * distance(*pair) for pair, many in coincidences.items()) / total
     chance = sum(
-        margins[one] * (margins[other] - (one == other)) * distance(one, other) for one in margins for other in margins
+        margins[first] * (margins[other] - (first == other)) * distance(first, other)
+        for first in margins
+        for other in margins
     ) / (total * (total - 1))
     return 1 - observed / chance
 
 
 def test_alphas_of_three_are_those_worked_out_pair_by_pair() -> None:
-    found = all_annotators(utterances(6), Bench(rows=rows("ann", "ben", "cem")).ledger)
-    assert found is not None
-    assert (found.annotators, found.shared) == (("ann", "ben", "cem"), 4)
-    assert found.masi.value == pytest.approx(by_hand(masi=True), abs=1e-12)
-    assert found.nominal.value == pytest.approx(by_hand(masi=False), abs=1e-12)
+    agreement = all_annotators(utterances(6), Bench(rows=rows("ann", "ben", "cem")).ledger)
+    assert agreement is not None
+    assert (agreement.annotators, agreement.shared) == (("ann", "ben", "cem"), 4)
+    assert agreement.masi.value == pytest.approx(by_hand(masi=True), abs=1e-12)
+    assert agreement.nominal.value == pytest.approx(by_hand(masi=False), abs=1e-12)
 
 
 def test_two_annotators_are_a_pair() -> None:
@@ -182,7 +186,7 @@ def test_two_annotators_are_a_pair() -> None:
 def test_what_was_accepted_and_labelled_otherwise_later_was_a_wrong_proposal() -> None:
     utterances = [Utterance(id_) for id_ in ("u1", "u2", "u3")]
     rows: list[AnnotationRow] = [
-        Proposed("b", "test", tuple(LabelProposal(one.id, ("play",)) for one in utterances)),
+        Proposed("b", "test", tuple(LabelProposal(utterance.id, ("play",)) for utterance in utterances)),
         Accepted("a", "ann", "b", "page", ("play",), ("u1", "u2", "u3")),
         Labelled("l1", "ann", "u1", ("stop",)),
         Labelled("l2", "ben", "u2", ("stop",)),

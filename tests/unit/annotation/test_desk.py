@@ -31,16 +31,16 @@ from tests.unit.annotation.sittings import LABELS, Bench, imported, proposed, ut
 
 
 def item(desk: AnnotationDesk) -> LabellingItem:
-    found = desk.view.item
-    assert found is not None
-    return found
+    task = desk.view.item
+    assert task is not None
+    return task
 
 
 def label(desk: AnnotationDesk, *labels: str) -> str:
     """Labels what is in sight, and says which utterance that was."""
     utterance = item(desk).utterance
-    for one in labels:
-        assert desk.toggle(one)
+    for name in labels:
+        assert desk.toggle(name)
     assert desk.save(), desk.view.said
     return utterance
 
@@ -56,8 +56,8 @@ def label(desk: AnnotationDesk, *labels: str) -> str:
 def test_rules_are_told_at_once_and_not_broken(labels: tuple[str, ...], refusal: str) -> None:
     bench = Bench()
     desk = bench.desk()
-    for one in labels:
-        desk.toggle(one)
+    for name in labels:
+        desk.toggle(name)
     assert item(desk).refusal == refusal
     assert not desk.save()
     assert desk.view.said == refusal
@@ -201,14 +201,14 @@ def test_who_settles_sees_both_and_no_names() -> None:
     bench = Bench(count=1)
     cem = disputed(bench)
     assert bench.ledger.standing("u1", 2).state is State.DISPUTED
-    assert [one.intents for one in item(cem).inputs] == [("play",), ("stop", "thank")]
+    assert [labelling.intents for labelling in item(cem).inputs] == [("play",), ("stop", "thank")]
     assert not {"'ann'", "'ben'"} & set(repr(cem.view).replace("=", " ").replace(",", " ").split())
     label(cem, "thank")
     standing = bench.ledger.standing("u1", 2)
     assert (standing.state, standing.intents) == (State.ADJUDICATED, ("thank",))
     row = bench.rows[-1]
     assert isinstance(row, Adjudicated)
-    assert set(row.inputs) == {one.id for one in bench.rows[:2]}
+    assert set(row.inputs) == {row.id for row in bench.rows[:2]}
     assert cem.view.phase is AnnotationPhase.FINISHED
     cem.undo()
     assert bench.ledger.standing("u1", 2).state is State.DISPUTED
@@ -387,15 +387,15 @@ SETS = ["play", "thank", "play#thank", "well", "well#play", "stop", None]
 def recount(rows: list[AnnotationRow], annotator: str) -> dict[str, tuple[str, ...]]:
     """What an annotator chose, worked out from the rows alone: first what is taken back, then row by row."""
     gone = {id_ for row in rows if isinstance(row, Withdrawn) for id_ in row.rows}
-    found: dict[str, tuple[str, ...]] = {}
+    choices: dict[str, tuple[str, ...]] = {}
     for row in rows:
         if row.id in gone or isinstance(row, Proposed) or row.annotator != annotator:
             continue
         if isinstance(row, Accepted):
-            found.update(dict.fromkeys(row.utterances, row.intents))
+            choices.update(dict.fromkeys(row.utterances, row.intents))
         elif isinstance(row, Labelled):
-            found[row.utterance] = row.intents
-    return found
+            choices[row.utterance] = row.intents
+    return choices
 
 
 class Sittings(RuleBasedStateMachine):
@@ -422,7 +422,7 @@ class Sittings(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def propose(self, data: st.DataObject) -> None:
-        given = {one.id: data.draw(st.sampled_from(SETS)) for one in utterances(self.bench.count)}
+        given = {utterance.id: data.draw(st.sampled_from(SETS)) for utterance in utterances(self.bench.count)}
         self.batches += 1
         self.bench.rows.append(proposed(given, f"batch {self.batches}"))
 
@@ -441,14 +441,14 @@ class Sittings(RuleBasedStateMachine):
         assert desk.accept_page() is bool(page)
         assert len(self.bench.commits) == before + bool(page), "one commit for a page"
         if page:
-            given = Counter(one for row in self.bench.commits[-1] for one in row.utterances)  # type: ignore[union-attr]
+            given = Counter(utterance for row in self.bench.commits[-1] for utterance in row.utterances)  # type: ignore[union-attr]
             assert given == Counter(line.utterance for line in page), "each of the page, once"
 
     @rule(name=st.sampled_from(NAMES), labels=st.lists(st.sampled_from([*LABELS.ids, "nonsense"]), max_size=4))
     def label(self, name: str, labels: list[str]) -> None:
         desk = self.desks[name]
-        for one in labels:
-            desk.toggle(one)
+        for label in labels:
+            desk.toggle(label)
         desk.save()
 
     @rule(name=st.sampled_from(NAMES))
@@ -468,7 +468,7 @@ class Sittings(RuleBasedStateMachine):
         if could:
             (row,) = self.bench.rows[len(before) :]
             assert isinstance(row, Withdrawn)
-            mine = {one.id: one for one in before if not isinstance(one, Proposed) and one.annotator == name}
+            mine = {row.id: row for row in before if not isinstance(row, Proposed) and row.annotator == name}
             assert set(row.rows) <= set(mine), "nobody takes back what others gave"
 
     @rule(name=st.sampled_from(NAMES))
@@ -503,9 +503,9 @@ class Sittings(RuleBasedStateMachine):
         for name in NAMES[:2]:
             chosen = recount(self.bench.rows, name)
             assert {
-                one.id: row.intents
-                for one in utterances(self.bench.count)
-                if (row := ledger.choices(one.id).get(name)) is not None
+                utterance.id: row.intents
+                for utterance in utterances(self.bench.count)
+                if (row := ledger.choices(utterance.id).get(name)) is not None
             } == chosen
 
     @invariant()
@@ -529,7 +529,7 @@ def test_accepted_slots_are_those_of_their_own_batch() -> None:
     bench = Bench(3)
     city = (Slot("city", None, 0, 1),)
     for id_, slots in (("no slots", None), ("none found", ()), ("found", city)):
-        each = tuple(LabelProposal(one.id, ("play",), slots=slots) for one in utterances(3))
+        each = tuple(LabelProposal(utterance.id, ("play",), slots=slots) for utterance in utterances(3))
         bench.rows.append(Proposed(id_, "test", each))
         desk = bench.desk(page_size=1)
         (line,) = desk.view.page

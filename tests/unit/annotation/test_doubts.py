@@ -31,19 +31,19 @@ def asked(rows: Sequence[AnnotationRow], annotator: str = "ann", **project: obje
 
 def test_what_is_most_doubtful_comes_first_after_each_batch() -> None:
     rows = [labelled(0), labelled(3), labelled(1), labelled(4)]
-    found = asked(rows)
-    assert set(found[:2]) == {"u6", "u7"}  # words of both, and of neither
-    assert set(found) == {"u2", "u5", "u6", "u7"}
+    order = asked(rows)
+    assert set(order[:2]) == {"u6", "u7"}  # words of both, and of neither
+    assert set(order) == {"u2", "u5", "u6", "u7"}
     # Within a batch nothing is learnt, so that the order stays.
-    assert [one for one in asked([*rows, labelled(2)]) if one != "u2"] == [one for one in found if one != "u2"]
+    assert [id_ for id_ in asked([*rows, labelled(2)]) if id_ != "u2"] == [id_ for id_ in order if id_ != "u2"]
 
 
 def test_the_order_is_drawn_until_a_batch_with_two_label_sets_is_labelled() -> None:
     random_order = AnnotationProject("p", len(TEXTS))
     drawn = Queues(random_order, LABELS, UTTERANCES).of("ann", Ledger(LABELS, [])).by_hand
     assert asked([]) == drawn
-    assert asked([labelled(0)]) == tuple(one for one in drawn if one != "u0")
-    assert asked([labelled(0), labelled(1)]) == tuple(one for one in drawn if one not in ("u0", "u1"))
+    assert asked([labelled(0)]) == tuple(id_ for id_ in drawn if id_ != "u0")
+    assert asked([labelled(0), labelled(1)]) == tuple(id_ for id_ in drawn if id_ not in ("u0", "u1"))
 
 
 def test_the_order_of_one_annotator_does_not_depend_on_another() -> None:
@@ -64,9 +64,9 @@ def test_skipped_ones_are_still_last_and_undo_returns() -> None:
 
 def test_guesses_are_the_same_each_time_and_of_nothing_there_is_no_error() -> None:
     learned = [(UTTERANCES[at], labelled(at).intents) for at in (0, 1, 3, 4)]
-    found = guesses(learned, UTTERANCES[5:], LABELS, 1)
-    assert found == guesses(learned, UTTERANCES[5:], LABELS, 1)
-    assert found["u5"].intents == ("stop",)
+    answers = guesses(learned, UTTERANCES[5:], LABELS, 1)
+    assert answers == guesses(learned, UTTERANCES[5:], LABELS, 1)
+    assert answers["u5"].intents == ("stop",)
     assert guesses(learned[:2], UTTERANCES[5:], LABELS, 1) == guesses(learned, [], LABELS, 1) == {}
     assert estimated_error({}) is None
     assert estimated_error({"a": Guess((), 0.75), "b": Guess((), 1.0)}) == pytest.approx(0.125)

@@ -49,8 +49,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
-    one, other = AnnotationRoom(folder), AnnotationRoom(folder)
-    ann, ben = one.desk("ann"), other.desk("ben")
+    room, other = AnnotationRoom(folder), AnnotationRoom(folder)
+    ann, ben = room.desk("ann"), other.desk("ben")
     assert ann.view.item is not None
     utterance = ann.view.item.utterance
     ann.toggle("a")
@@ -60,22 +60,22 @@ def test_rows_of_another_room_are_seen_after_a_refresh(folder: Path) -> None:
     assert not ben.refresh(other.refresh()), "nothing new"
     assert other.ledger.choices(utterance)["ann"].intents == ("a",)
     assert other.ledger.standing(utterance, other.shares.wanted(utterance)).state is State.WAITING
-    one.close()
+    room.close()
     other.close()
 
 
 def test_a_batch_is_proposed_to_whoever_sits_there(folder: Path) -> None:
-    one, other = AnnotationRoom(folder), AnnotationRoom(folder)
-    desk = one.desk("ann")
+    room, other = AnnotationRoom(folder), AnnotationRoom(folder)
+    desk = room.desk("ann")
     other.keep([Proposed("b", "t", tuple(LabelProposal(f"u{number}", ("a",)) for number in range(5)))])
     other.keep([Proposed("b", "t", ())])
-    assert len(one.refresh()) == 1, "sent twice, there once"
-    desk.refresh(one.rows)
+    assert len(room.refresh()) == 1, "sent twice, there once"
+    desk.refresh(room.rows)
     ben = other.desk("ben")
     assert desk.view.count.to_review + ben.view.count.to_review == 5, (
         "each is reviewed by one, and labelled by the other"
     )
-    one.close()
+    room.close()
     other.close()
 
 
@@ -133,27 +133,27 @@ def stored(empty: Path) -> list[AnnotationRow]:
 
 def pages(rows: list[AnnotationRow]) -> dict[str, list[str]]:
     """Page → utterances of its rows."""
-    found: dict[str, list[str]] = {}
+    by_page: dict[str, list[str]] = {}
     for row in rows:
         assert isinstance(row, Accepted | Struck)
-        found.setdefault(row.page, []).extend(row.utterances)
-    return found
+        by_page.setdefault(row.page, []).extend(row.utterances)
+    return by_page
 
 
 def test_processes_at_once_lose_nothing(empty: Path) -> None:
     acknowledged = together(empty, SAVES, WRITERS, ROWS)
     assert len(acknowledged) == WRITERS * ROWS
-    found = pages(stored(empty))
-    assert sorted(found) == sorted(acknowledged)
-    assert all(len(utterances) == PAGE for utterances in found.values())
+    by_page = pages(stored(empty))
+    assert sorted(by_page) == sorted(acknowledged)
+    assert all(len(utterances) == PAGE for utterances in by_page.values())
 
 
 def test_kills_lose_no_acknowledged_page_and_leave_no_half_one(empty: Path) -> None:
     acknowledged = killed(empty, SAVES)
     assert len({name.split("-")[0] for name in acknowledged}) > KILLS * 0.9
-    found = pages(stored(empty))
-    assert set(acknowledged) <= set(found)
-    assert {len(utterances) for utterances in found.values()} == {PAGE}
+    by_page = pages(stored(empty))
+    assert set(acknowledged) <= set(by_page)
+    assert {len(utterances) for utterances in by_page.values()} == {PAGE}
     with sqlite3.connect(empty / "annotation.sqlite") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
@@ -182,13 +182,13 @@ def test_every_row_comes_back_as_it_was_given(empty: Path) -> None:
 
 
 def test_rows_that_are_sent_again_are_written_once_also_by_another_process(empty: Path) -> None:
-    one, other = AnnotationLog(empty), AnnotationLog(empty)
+    log, other = AnnotationLog(empty), AnnotationLog(empty)
     first = Labelled("a", "ann", "u1", ("x",))
-    one.add([first, first])
+    log.add([first, first])
     other.add([first, Labelled("b", "ann", "u2", ("x",))])
     assert [(seq, row.id) for seq, row in annotation_rows(empty)] == [(1, "a"), (2, "b")]
     assert [seq for seq, _ in annotation_rows(empty, 1)] == [2]
-    one.close()
+    log.close()
     other.close()
 
 

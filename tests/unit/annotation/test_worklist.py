@@ -118,8 +118,8 @@ def test_whose_they_are() -> None:
     bench = Bench(count=2, rows=[by("ann", "u1", "play")])
     shares = Shares(bench.project, utterances(2))
     of = [
-        may_label_again(bench.ledger, shares, name, one, adjudicating=settles)
-        for name, one, settles in [
+        may_label_again(bench.ledger, shares, name, utterance, adjudicating=settles)
+        for name, utterance, settles in [
             ("ann", "u1", False),
             ("ben", "u1", False),
             ("ben", "u2", False),
@@ -144,8 +144,8 @@ def test_words_are_a_piece_of_the_text_in_any_case() -> None:
 def test_ones_own_are_found_by_words_or_id_in_the_order_of_the_data() -> None:
     rows = [Labelled("a", "ann", "u3", ("play",)), Labelled("b", "ben", "u2", ("stop",))]
     bench = Bench(count=12, rows=[*rows])
-    assert [one.utterance for one in found(bench, "SAY 0")] == ["u1", "u3", "u4", "u5", "u6", "u7", "u8", "u9"]
-    assert [one.utterance for one in found(bench, "u1")] == ["u1"], "an id is meant as a whole"
+    assert [hit.utterance for hit in found(bench, "SAY 0")] == ["u1", "u3", "u4", "u5", "u6", "u7", "u8", "u9"]
+    assert [hit.utterance for hit in found(bench, "u1")] == ["u1"], "an id is meant as a whole"
     assert found(bench, "u2") == (), "ben has labelled it"
     assert found(bench, "03") == (FoundUtterance("u3", "say 03", ("play",)),)
     assert found(bench, "u1")[0].intents is None
@@ -155,7 +155,7 @@ def test_ones_own_are_found_by_words_or_id_in_the_order_of_the_data() -> None:
 def test_who_settles_finds_what_anybody_labelled_with_the_final_labels() -> None:
     bench = Bench(count=4, rows=[imported("u1", "play"), imported("u2", "stop"), imported("u4", "play")])
     bench.rows += [Labelled("b", "ben", "u4", ("stop",)), Adjudicated("c", "cem", "u2", ("thank",), ("imported u2",))]
-    assert {one.utterance: one.intents for one in found(bench, "say", "dan", settles=True)} == {
+    assert {hit.utterance: hit.intents for hit in found(bench, "say", "dan", settles=True)} == {
         "u1": ("play",),
         "u2": ("thank",),
         "u4": None,

@@ -245,9 +245,9 @@ def test_a_table_that_is_not_ours_is_found(folder: Path, name: str, statement: s
     with closing(sqlite3.connect(folder / f"{name}.sqlite")) as connection:
         connection.execute(statement)
     shown = CliRunner().invoke(group, ["show", "--check", str(folder)])
-    said = shown.output if name == "judgments" else str(shown.exception)
-    assert f"{name}.sqlite holds the" in said
-    assert "which the harness does not write" in said
+    message = shown.output if name == "judgments" else str(shown.exception)
+    assert f"{name}.sqlite holds the" in message
+    assert "which the harness does not write" in message
 
 
 def test_a_file_that_the_session_began_with_is_checked(folder: Path) -> None:

@@ -155,8 +155,8 @@ def test_a_process_is_known_again_and_ended(tmp_path: Path) -> None:
 
 def test_a_pid_that_somebody_else_has_now_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(SLEEPER) as stranger:
-        found = known(describe(stranger.pid))
-        for stale in (replace(found, start_ticks=found.start_ticks - 1), replace(found, boot_id="another boot")):
+        process = known(describe(stranger.pid))
+        for stale in (replace(process, start_ticks=process.start_ticks - 1), replace(process, boot_id="another boot")):
             assert not stale.alive()
             assert stale.end()
         assert stranger.poll() is None
@@ -164,14 +164,14 @@ def test_a_pid_that_somebody_else_has_now_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_one_that_ignores_the_request_is_made_to_end(tmp_path: Path) -> None:
-    told = tmp_path / "ready"
+    ready = tmp_path / "ready"
     stubborn = (
         "import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         "pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
     )
-    child = start_detached([sys.executable, "-c", stubborn, str(told)], os.environ, tmp_path / "log")
+    child = start_detached([sys.executable, "-c", stubborn, str(ready)], os.environ, tmp_path / "log")
     deadline = time.monotonic() + 60
-    while not told.exists():
+    while not ready.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
     started = known(describe(child))

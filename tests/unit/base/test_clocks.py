@@ -18,11 +18,11 @@ def test_the_host_clock_is_the_hosts() -> None:
 
 
 def test_a_scaled_clock_is_on_one_time_line_with_every_other_of_its_speed() -> None:
-    one, other = ScaledClock(50.0, HostClock()), ScaledClock(10.0, ScaledClock(5.0, HostClock()))
-    assert one.speed == other.speed == 50.0
-    before_s = one.now_s()
+    clock, other = ScaledClock(50.0, HostClock()), ScaledClock(10.0, ScaledClock(5.0, HostClock()))
+    assert clock.speed == other.speed == 50.0
+    before_s = clock.now_s()
     assert other.now_s() >= before_s
-    assert one.real_s(100.0) == other.real_s(100.0) == 2.0
+    assert clock.real_s(100.0) == other.real_s(100.0) == 2.0
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan")])

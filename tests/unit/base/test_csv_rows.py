@@ -9,9 +9,9 @@ from harness.base.text_file import CsvRows, Problems, safe_csv, unmarked
 
 def rows_of(text: str, separator: str = ",") -> list[tuple[int, list[str]]]:
     problems = Problems("x.csv")
-    found = list(CsvRows.of(text, problems, separator))
+    rows = list(CsvRows.of(text, problems, separator))
     problems.refuse()
-    return found
+    return rows
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_a_decimal_comma_is_read_where_commas_do_not_separate_cells() -> None:
 )
 def test_what_is_written_is_read(cell: str) -> None:
     (_, header), (_, row) = rows_of(safe_csv([["a", "b"], [cell, "1"]]))
-    assert (header, [unmarked(one) for one in row]) == (["a", "b"], [cell, "1"])
+    assert (header, [unmarked(field) for field in row]) == (["a", "b"], [cell, "1"])

@@ -36,9 +36,9 @@ def test_a_processor_is_named_with_its_vector_instructions(
     described: str, processor: str, vectors: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    found = dict(host_facts(described))
-    assert (found["processor"], found["threads"]) == (processor, "3")
-    assert found["instruction set"].split(", ")[1:] == vectors
+    facts = dict(host_facts(described))
+    assert (facts["processor"], facts["threads"]) == (processor, "3")
+    assert facts["instruction set"].split(", ")[1:] == vectors
 
 
 def test_this_host_is_described() -> None:

@@ -15,12 +15,12 @@ from harness.base.simulated_threads import SimulatedThreads
 
 def play(world: SimulatedThreads) -> list[tuple[float, str]]:
     """Two that pass things on, one that looks now and then, and a pool."""
-    told: list[tuple[float, str]] = []
+    events: list[tuple[float, str]] = []
     letters, changed, over = threads.simple_queue(), threads.condition(), threads.event()
     count = [0]
 
-    def say(what: str) -> None:
-        told.append((round(world.monotonic() - 1000, 6), what))
+    def say(message: str) -> None:
+        events.append((round(world.monotonic() - 1000, 6), message))
 
     def sends() -> None:
         for number in range(3):
@@ -44,7 +44,7 @@ def play(world: SimulatedThreads) -> list[tuple[float, str]]:
             say(f"nine: {changed.wait_for(lambda: count[0] == 9, 5.0)}")
         over.set()
 
-    running = [threads.thread(what) for what in (sends, takes, looks)]
+    running = [threads.thread(task) for task in (sends, takes, looks)]
     for each in running:
         each.start()
     with threads.pool("work") as pool:
@@ -56,14 +56,14 @@ def play(world: SimulatedThreads) -> list[tuple[float, str]]:
     for each in running:
         each.join()
         assert not each.is_alive()
-    return told
+    return events
 
 
 def test_waits_end_in_the_order_of_their_times_and_nothing_sleeps(simulated_time: SimulatedThreads) -> None:
     began_s = time.process_time()
-    told = play(simulated_time)
+    events = play(simulated_time)
     assert time.process_time() - began_s < 1
-    assert told == [
+    assert events == [
         (0.25, "worked"),
         (1.0, "got 0"),
         (2.0, "got 1"),
@@ -74,7 +74,7 @@ def test_waits_end_in_the_order_of_their_times_and_nothing_sleeps(simulated_time
     ]
     for _ in range(20):
         with SimulatedThreads() as again, threads.using(again):
-            assert play(again) == told
+            assert play(again) == events
 
 
 def test_a_lock_is_held_over_a_wait_and_may_be_given_up(simulated_time: SimulatedThreads) -> None:

@@ -47,10 +47,10 @@ def plain(text: str) -> object:
     ],
 )
 def test_only_a_few_plain_words_are_more_than_text(written: str, value: object) -> None:
-    found = plain(f"key: {written}")
-    assert found == {"key": value}
-    assert isinstance(found, dict)
-    assert type(found["key"]) is type(value)
+    document = plain(f"key: {written}")
+    assert document == {"key": value}
+    assert isinstance(document, dict)
+    assert type(document["key"]) is type(value)
 
 
 def test_values_and_keys_keep_their_places() -> None:

@@ -65,17 +65,17 @@ def test_lines_fit_a_terminal_and_are_harmless(folder: Path) -> None:
 
 
 def test_json_and_csv_say_the_same(folder: Path) -> None:
-    found = json.loads(harness(folder, "--json").output)
+    report = json.loads(harness(folder, "--json").output)
     rows = list(csv.DictReader(io.StringIO(harness(folder, "--csv").output)))
-    assert len(rows) == len(found["items"]) == found["judged"]
-    assert [row["disputed"] == "true" for row in rows] == [item["disputed"] for item in found["items"]]
-    for row, item in zip(rows, found["items"], strict=True):
+    assert len(rows) == len(report["items"]) == report["judged"]
+    assert [row["disputed"] == "true" for row in rows] == [item["disputed"] for item in report["items"]]
+    for row, item in zip(rows, report["items"], strict=True):
         assert {name: row[f"label.{name}"] for name in item["labels"]} == item["labels"]
         assert row["consensus"] == (item["consensus"] or "")
-    assert sum(one["count"] for one in found["agreement"]["confusion"]) == sum(
-        one["agreed"]["of"] for one in found["pairs"]
+    assert sum(cell["count"] for cell in report["agreement"]["confusion"]) == sum(
+        pair["agreed"]["of"] for pair in report["pairs"]
     )
-    assert f"{found['agreement']['alpha']['value']:.3f}" in harness(folder).output
+    assert f"{report['agreement']['alpha']['value']:.3f}" in harness(folder).output
 
 
 def test_a_consensus_is_printed_as_votes_and_with_what_known_answers_say(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_consensus_is_printed_as_votes_and_with_what_known_answers_say(tmp_pat
     assert re.search(r"2 of 3 raters +1 +\d +4/4 100 % +51\.0–100 %", known.output), known.output
     shown = harness(tmp_path / "round.yaml", "--disagreements").output
     assert "consensus Partially correct, 2 of 3 raters\n    2 of 3 raters are right on 4/4 100 %, 51.0–100 %" in shown
-    found = json.loads(harness(tmp_path / "round.yaml", "--json").output)
-    (votes,) = found["consensus"]["votes"]
+    report = json.loads(harness(tmp_path / "round.yaml", "--json").output)
+    (votes,) = report["consensus"]["votes"]
     assert (votes["votes"], votes["raters"], votes["items"], votes["gold"]["count"]) == (2, 3, 1, 4)
     row = list(csv.DictReader(io.StringIO(harness(tmp_path / "round.yaml", "--csv").output)))[4]
     assert (row["consensus_raters"], row["gold_right"], row["gold_right_low"]) == ("2", "1.0000", "0.5101")

@@ -34,20 +34,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(1, 13):
         for device, right in (("kitchen", 11), ("den", 8)):
             trial = f"q{number}-{device}"
-            said = C if number <= right else W
-            rows += [judged(trial, clips[trial][1], rater, said, round="first") for rater in ("ann", "bo")]
+            category = C if number <= right else W
+            rows += [judged(trial, clips[trial][1], rater, category, round="first") for rater in ("ann", "bo")]
     give(path, rows)
     return path
 
 
 def test_the_counts_are_those_given(folder: Path) -> None:
-    found: dict[str, Any] = json.loads(harness(folder, "--json").output)
-    assert found["categories"]["correct"]["a"]["count"] == 19
-    assert found["categories"]["wrong"]["a"] == found["categories"]["wrong"]["b"]
-    assert found["funnel"]["judged"] == found["total"] == 24
-    by_device = {one["label"]: one["categories"]["correct"]["a"]["count"] for one in found["groups"]["device"]}
+    report: dict[str, Any] = json.loads(harness(folder, "--json").output)
+    assert report["categories"]["correct"]["a"]["count"] == 19
+    assert report["categories"]["wrong"]["a"] == report["categories"]["wrong"]["b"]
+    assert report["funnel"]["judged"] == report["total"] == 24
+    by_device = {group["label"]: group["categories"]["correct"]["a"]["count"] for group in report["groups"]["device"]}
     assert by_device == {"den": 8, "kitchen": 11}
-    assert found["interval_method"] == "clustered"
+    assert report["interval_method"] == "clustered"
 
 
 def test_it_fits_80_columns_and_has_no_colour_without_a_terminal(folder: Path) -> None:
@@ -58,18 +58,18 @@ def test_it_fits_80_columns_and_has_no_colour_without_a_terminal(folder: Path) -
 
 
 def test_devices_are_compared_pair_by_pair(folder: Path) -> None:
-    (found,) = json.loads(harness(folder, "--compare", "kitchen", "den", "--json").output)["comparisons"]
-    assert found["pairs"] == {"both": 8, "only_first": 3, "only_second": 0, "neither": 1}
-    assert found["swap"] == {"p": 0.25, "exact": True, "queries": 3}
-    assert found["difference"] == pytest.approx(0.25)
+    (comparison,) = json.loads(harness(folder, "--compare", "kitchen", "den", "--json").output)["comparisons"]
+    assert comparison["pairs"] == {"both": 8, "only_first": 3, "only_second": 0, "neither": 1}
+    assert comparison["swap"] == {"p": 0.25, "exact": True, "queries": 3}
+    assert comparison["difference"] == pytest.approx(0.25)
 
 
 def test_sessions_are_taken_together_and_one_may_be_compared_with_another(folder: Path, tmp_path: Path) -> None:
     other = store_session(tmp_path / "two", answers(12, ("kitchen",)), "two")
     clips = clips_of(other)
     give(other, [judged(trial, clip, "ann", W) for trial, (_, clip) in clips.items()])
-    (found,) = json.loads(harness(folder, other, "--compare", "one", "two", "--json").output)["comparisons"]
-    assert (found["queries"], found["responses"]) == (12, [24, 12])
+    (comparison,) = json.loads(harness(folder, other, "--compare", "one", "two", "--json").output)["comparisons"]
+    assert (comparison["queries"], comparison["responses"]) == (12, [24, 12])
     assert json.loads(harness(folder, other, "--by", "session", "--json").output)["total"] == 36
 
 
@@ -98,9 +98,9 @@ def test_the_csv_has_a_row_for_each_category_of_each_group(folder: Path) -> None
 def test_limits_hold_for_every_device(folder: Path, options: list[str], status: int) -> None:
     result = harness(folder, *options)
     assert result.exit_code == status, result.output
-    told = [line for line in result.stderr.splitlines() if line.startswith("harness: ")]
-    assert bool(told) == bool(status)
-    assert all(" of den" in line or " of kitchen" in line for line in told)
+    messages = [line for line in result.stderr.splitlines() if line.startswith("harness: ")]
+    assert bool(messages) == bool(status)
+    assert all(" of den" in line or " of kitchen" in line for line in messages)
 
 
 def test_the_reading_decides_what_is_wrong(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_one_rater_or_one_round_can_be_looked_at(folder: Path, tmp_path: Path) -
     )
 
     def fates(*options: str) -> dict[str, int]:
-        found: dict[str, int] = json.loads(harness(path, "--json", *options).output)["funnel"]["fates"]
-        return {name: count for name, count in found.items() if count}
+        counts: dict[str, int] = json.loads(harness(path, "--json", *options).output)["funnel"]["fates"]
+        return {name: count for name, count in counts.items() if count}
 
     assert fates() == {"disputed": 1, "held": 1}
     assert fates("--rater", "ann") == fates("--round", "one") == {"category": 1, "unjudged": 1}
@@ -162,13 +162,13 @@ def test_a_session_cannot_be_named_twice_or_be_none(folder: Path, tmp_path: Path
 
 
 def test_the_docs_name_every_key_of_the_json(folder: Path) -> None:
-    def keys(found: Any) -> list[str]:
-        if isinstance(found, dict):
-            return [key for name, value in found.items() for key in (name, *keys(value))]
-        return [key for one in found for key in keys(one)] if isinstance(found, list) else []
+    def keys(node: Any) -> list[str]:
+        if isinstance(node, dict):
+            return [key for name, value in node.items() for key in (name, *keys(value))]
+        return [key for child in node for key in keys(child)] if isinstance(node, list) else []
 
-    values = {one.value for one in Category} | {"kitchen", "den", "1"}
-    found = json.loads(harness(folder, "--compare", "kitchen", "den", "--json").output)
+    values = {category.value for category in Category} | {"kitchen", "den", "1"}
+    report = json.loads(harness(folder, "--compare", "kitchen", "den", "--json").output)
     text = PAGE.read_text(encoding="utf-8")
-    missing = [key for key in dict.fromkeys(keys(found)) if key not in values and not re.search(rf"`{key}`", text)]
+    missing = [key for key in dict.fromkeys(keys(report)) if key not in values and not re.search(rf"`{key}`", text)]
     assert missing == []

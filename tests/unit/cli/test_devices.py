@@ -40,7 +40,7 @@ samples:
 
 
 def harness(*arguments: str | Path, stdin: bytes = b"") -> Result:
-    return CliRunner().invoke(group, [str(one) for one in arguments], input=stdin)
+    return CliRunner().invoke(group, [str(argument) for argument in arguments], input=stdin)
 
 
 @contextmanager
@@ -137,8 +137,8 @@ def test_the_monitor_in_a_pipe_shows_what_was_made(tmp_path: Path) -> None:
     assert "\\e]0;owned\\x07[/red]" in shown.stdout
     assert "\x1b" not in shown.stdout
     assert "*** 3 lines: 1 mapped, 2 not" in shown.stdout
-    told = harness("devices", "monitor", lamp(tmp_path), "--from", lines, "--json", "--unmapped").stdout
-    rows = [json.loads(row) for row in told.splitlines()]
+    output = harness("devices", "monitor", lamp(tmp_path), "--from", lines, "--json", "--unmapped").stdout
+    rows = [json.loads(row) for row in output.splitlines()]
     assert [row["said"] for row in rows if "said" in row] == ["\\e]0;owned\\x07[/red]", "half a line"]
 
 
@@ -188,7 +188,7 @@ def test_a_port_that_is_lost_is_told_and_the_queue_is_bounded() -> None:
     queue = HeardQueue()
     for _ in range(300):
         queue.put(now_heard(b"x" * 10_000))
-    assert sum(len(one.data) for one in queue.take(10**9)) + queue.lost_bytes == 3_000_000
+    assert sum(len(chunk.data) for chunk in queue.take(10**9)) + queue.lost_bytes == 3_000_000
     assert queue.lost_bytes >= 2_000_000
 
 
@@ -261,8 +261,8 @@ def test_times_and_retained_messages_are_shown_as_such(tmp_path: Path) -> None:
     (row,) = monitor.take(now_heard(b"[1500] WAKE\n"))
     assert row.times.startswith("device 1.5 s, ± ")
     assert 0.008 < known(row.error_s) < 0.02
-    (kept,) = DeviceMonitor("reference_assistant", Path()).take(now_heard(b"{}", "x/y", retained=True))
-    assert kept.times == "retained, not a current event"
+    (retained_row,) = DeviceMonitor("reference_assistant", Path()).take(now_heard(b"{}", "x/y", retained=True))
+    assert retained_row.times == "retained, not a current event"
 
 
 def test_a_frame_is_shown_by_its_fields() -> None:
@@ -299,8 +299,8 @@ class Stored:
 
     def __init__(self, *retained: bool, trouble: str = "") -> None:
         self.queue, self.trouble = HeardQueue(), trouble
-        for one in retained:
-            self.queue.put(now_heard(b"hey radio", "radio/wake", retained=one))
+        for is_retained in retained:
+            self.queue.put(now_heard(b"hey radio", "radio/wake", retained=is_retained))
 
     def open(self) -> None:
         """Is open."""
@@ -319,9 +319,9 @@ def test_a_retained_wake_is_no_current_event(tmp_path: Path, monkeypatch: pytest
     stored = watched(tmp_path, monkeypatch, Stored(True))
     assert stored.exit_code == 1
     assert "0 lines: 0 mapped, 0 not; 1 retained message, not current" in stored.stdout
-    told, _, kept = stored.stdout.partition("retained: the broker stored these earlier")
-    assert "kind: wake" in kept
-    assert "kind: wake" not in told
+    current, _, earlier = stored.stdout.partition("retained: the broker stored these earlier")
+    assert "kind: wake" in earlier
+    assert "kind: wake" not in current
     both = watched(tmp_path, monkeypatch, Stored(True, False))
     assert both.exit_code == 0
     assert "1 line: 1 mapped, 0 not; 1 retained message, not current" in both.stdout

@@ -47,7 +47,7 @@ def test_an_empty_network_says_what_to_check_and_has_its_own_exit_status() -> No
     search = f'ip link set lo up && exec "{sys.executable}" -c "{PROGRAM}" devices discover --seconds 0.5 --json'
     done = subprocess.run(["unshare", "-rn", "sh", "-c", search], capture_output=True, text=True, timeout=60)
     serial = json.loads(done.stdout)
-    assert all(one["kind"] == "serial" for one in serial)
+    assert all(device["kind"] == "serial" for device in serial)
     assert done.returncode == (0 if serial else 1), done.stderr
     for advice in ("no device announced itself within 0.5 s", "same network", "firewall", "multicast", "--ovos HOST"):
         assert advice in done.stderr
@@ -61,7 +61,7 @@ def test_hostile_words_are_escaped_in_the_table_and_whole_in_json() -> None:
 
         def listed() -> bool:
             done = harness("devices", "discover", "--seconds", "2", "--json")
-            rows[:] = [one for one in json.loads(done.stdout) if mark in one["name"]]
+            rows[:] = [row for row in json.loads(done.stdout) if mark in row["name"]]
             return bool(rows)
 
         until(listed, 20)

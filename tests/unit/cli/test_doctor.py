@@ -32,17 +32,17 @@ def bench(folder: Path, devices: str) -> Path:
 
 
 def named(checks: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [one for one in checks if one["name"] == name]
+    return [check for check in checks if check["name"] == name]
 
 
 def test_everything_is_looked_at_and_every_complaint_has_a_remedy(tmp_path: Path) -> None:
     status, checks = doctor("--sessions", tmp_path)
     wanted = {"port", "sound", "disk room", "disk sync", "clock", "wake-ups", "time service", "processor", "drivers"}
-    assert wanted | {"real time", "extras", "voices"} <= {one["name"] for one in checks}
+    assert wanted | {"real time", "extras", "voices"} <= {check["name"] for check in checks}
     (libraries,) = named(checks, "libraries")
     assert f"paho-mqtt {metadata.version('paho-mqtt')}, " in libraries["says"]
-    assert all(one["remedy"] for one in checks if one["level"] != "ok")
-    worst = {one["level"] for one in checks}
+    assert all(check["remedy"] for check in checks if check["level"] != "ok")
+    worst = {check["level"] for check in checks}
     assert status == (3 if "fail" in worst else 1 if "warn" in worst else 0)
     assert list(tmp_path.iterdir()) == []
 
@@ -51,19 +51,19 @@ def test_a_board_that_is_not_there_fails(tmp_path: Path) -> None:
     file = bench(tmp_path, "  one: {profile: vh_board, connection: {driver: serial, port: /dev/ttyNONE}}\n")
     status, checks = doctor("--bench", file)
     assert status == 3
-    (port,) = [one for one in named(checks, "port") if "/dev/ttyNONE" in one["says"]]
+    (port,) = [check for check in named(checks, "port") if "/dev/ttyNONE" in check["says"]]
     assert port["level"] == "fail"
     assert named(checks, "sound")[0]["says"] == "the bench needs no sound device"
 
 
 def test_the_ways_of_messages_are_checked_and_tried_on_request(tmp_path: Path) -> None:
     file = bench(tmp_path, "  one: {profile: vh_board}\nnotify:\n  - command: [no-such-program]\n")
-    assert [one["level"] for one in named(doctor("--bench", file)[1], "notify")] == ["fail"]
+    assert [check["level"] for check in named(doctor("--bench", file)[1], "notify")] == ["fail"]
     tell = tmp_path / "tell.sh"
     tell.write_text(f"#!/bin/sh\ncat > {tmp_path}/said\n", encoding="utf-8")
     tell.chmod(0o755)
     file = bench(tmp_path, "  one: {profile: vh_board}\nnotify:\n  - command: [./tell.sh]\n")
-    assert [one["level"] for one in named(doctor("--bench", file)[1], "notify")] == ["ok"]
+    assert [check["level"] for check in named(doctor("--bench", file)[1], "notify")] == ["ok"]
     assert not (tmp_path / "said").exists()
     (tried,) = named(doctor("--bench", file, "--send-test")[1], "notify")
     assert tried["says"] == "the program tell.sh took a message"
@@ -78,13 +78,13 @@ def test_a_port_that_another_program_has_open_is_named(tmp_path: Path) -> None:
     )
     try:
         file = bench(tmp_path, f"  one: {{profile: vh_board, connection: {{driver: serial, port: {name}}}}}\n")
-        found: list[dict[str, Any]] = []
+        checks: list[dict[str, Any]] = []
         for _ in range(5):
-            found = [one for one in named(doctor("--bench", file)[1], "port") if name in one["says"]]
-            if str(reader.pid) in found[0]["says"]:
+            checks = [check for check in named(doctor("--bench", file)[1], "port") if name in check["says"]]
+            if str(reader.pid) in checks[0]["says"]:
                 break
-        assert found[0]["level"] == "fail"
-        assert str(reader.pid) in found[0]["says"]
+        assert checks[0]["level"] == "fail"
+        assert str(reader.pid) in checks[0]["says"]
     finally:
         reader.kill()
         reader.wait()

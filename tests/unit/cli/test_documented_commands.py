@@ -61,8 +61,8 @@ def test_no_page_uses_an_option_that_no_command_has_any_more() -> None:
     gone = {name for each in options if not each.hidden for name in each.former if name[:2] == "--"} - today
     assert "--silent" in gone
     pages = [page for page in PAGES if page.suffix == ".md" and not page.name.startswith("command")]
-    found = [(page.name, name) for page in pages for name in re.findall(r"--[a-z][\w-]*", page.read_text("utf-8"))]
-    assert [(page, name) for page, name in found if name in gone] == []
+    mentions = [(page.name, name) for page in pages for name in re.findall(r"--[a-z][\w-]*", page.read_text("utf-8"))]
+    assert [(page, name) for page, name in mentions if name in gone] == []
 
 
 def fault_of(line: str) -> str:
@@ -77,6 +77,6 @@ def fault_of(line: str) -> str:
             return "" if command.params and command is not group else f"no command {words[0]}"
         command = below
         words.pop(0)
-    known = {name for one in command.get_params(context) for name in (*one.opts, *one.secondary_opts)}
+    known = {name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)}
     options = [word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
-    return ", ".join(one for one in options if one not in known | {"-h", "--help", "-V", "--version"})
+    return ", ".join(option for option in options if option not in known | {"-h", "--help", "-V", "--version"})

@@ -87,11 +87,11 @@ def test_what_the_device_said_can_be_overruled(tmp_path: Path) -> None:
 
 def test_as_json(tmp_path: Path) -> None:
     folder = written(tmp_path / "s", asked_session(), wall_s=1_700_000_000.0)
-    found = harness("effects", "--json", folder)
-    assert found.exit_code == 1
-    (one,) = json.loads(found.stdout)["effects"]
-    assert (one["trial"], one["attempt"], one["open"], one["question"]) == ("t1", 1, True, "does it?")
-    assert one["due_wall_s"] == 1_700_000_006.0
+    result = harness("effects", "--json", folder)
+    assert result.exit_code == 1
+    (effect,) = json.loads(result.stdout)["effects"]
+    assert (effect["trial"], effect["attempt"], effect["open"], effect["question"]) == ("t1", 1, True, "does it?")
+    assert effect["due_wall_s"] == 1_700_000_006.0
 
 
 def test_a_response_that_a_rater_holds_is_asked_about(tmp_path: Path) -> None:
@@ -123,29 +123,29 @@ def test_who_holds_although_it_cannot_be_told_is_waited_for(tmp_path: Path) -> N
     ],
 )
 def test_wrong_use_is_answered_with_a_remedy(tmp_path: Path, arguments: list[str], part: str) -> None:
-    found = harness("effects", written(tmp_path / "s", asked_session()), *arguments)
-    assert isinstance(found.exception, InputError)
-    assert part in found.exception.remedy
+    result = harness("effects", written(tmp_path / "s", asked_session()), *arguments)
+    assert isinstance(result.exception, InputError)
+    assert part in result.exception.remedy
 
 
 def test_a_trial_of_two_sessions_wants_one_of_them(tmp_path: Path) -> None:
-    one, other = (written(tmp_path / name, asked_session()) for name in ("a", "b"))
-    found = harness("effects", one, other, "--answer", "t1", "right")
-    assert isinstance(found.exception, InputError)
-    assert "Name one session only" in found.exception.remedy
-    assert harness("effects", one, other, "--list").output.count("\nt1 of ") == 2
-    assert "\nt1  due now" in harness("effects", one, "--list").output
-    assert answers(one) == answers(other) == []
+    folder, other = (written(tmp_path / name, asked_session()) for name in ("a", "b"))
+    result = harness("effects", folder, other, "--answer", "t1", "right")
+    assert isinstance(result.exception, InputError)
+    assert "Name one session only" in result.exception.remedy
+    assert harness("effects", folder, other, "--list").output.count("\nt1 of ") == 2
+    assert "\nt1  due now" in harness("effects", folder, "--list").output
+    assert answers(folder) == answers(other) == []
 
 
 def test_a_watch_names_what_comes_and_tells_when_one_can_look(tmp_path: Path) -> None:
     soon = replace(ASKED, after_s=1.0)
     begun_s = time.time() - 4.0  # it is due 7 s after that
     folder = written(tmp_path / "s", asked_session(soon), wall_s=begun_s)
-    found = harness("effects", "--watch", folder)
-    assert found.exit_code == 1
-    assert found.stdout.startswith("next: t1 at ")
-    assert "t1  due now" in found.stdout
+    result = harness("effects", "--watch", folder)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("next: t1 at ")
+    assert "t1  due now" in result.stdout
     assert time.time() >= begun_s + 7.0
 
 
@@ -195,6 +195,6 @@ def test_when_one_can_look_is_said_by_the_clock(tmp_path: Path) -> None:
 def test_counts_of_a_session(tmp_path: Path) -> None:
     (item,) = effects_of(written(tmp_path / "s", asked_session())).items
     looked = EffectEvidence(ASKED, EffectWord.UNKNOWN, EffectSource.OPERATOR, "ann looked: unknown")
-    found = effect_lines([item, replace(item, evidence=looked)])
-    assert found[0] == "effects              2: 1 cannot tell, 1 open"
+    lines = effect_lines([item, replace(item, evidence=looked)])
+    assert lines[0] == "effects              2: 1 cannot tell, 1 open"
     assert effect_lines([]) == []

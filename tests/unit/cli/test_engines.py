@@ -18,9 +18,9 @@ LOUD = f"process:{sys.executable} {Path(__file__).parents[2] / 'data' / 'engines
 
 
 def shown(*arguments: str) -> str:
-    found = CliRunner().invoke(command, arguments, catch_exceptions=False)
-    assert found.exit_code == 0
-    return found.output
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_json_says_the_same(broken: str) -> None:
     phrase = entries["pocketsphinx"]
     assert phrase["kind"] == "wake"
     assert phrase["operating_points"][9] == {"number": 10, "threshold": 1e-30}
-    threshold = next(one for one in phrase["settings"] if one["name"] == "kws-threshold")
+    threshold = next(setting for setting in phrase["settings"] if setting["name"] == "kws-threshold")
     assert (threshold["low"], threshold["high"], threshold["default"]) == (-300, 1, "1e-30")
 
 
@@ -87,7 +87,7 @@ def test_a_model_is_loaded_with_settings_and_says_what_it_is() -> None:
     for line in ("loaded       loud_engine 1.0", "threshold    0.1 (operating point 10)", "refractory   500 ms"):
         assert line in text.splitlines()
     loaded = json.loads(shown(f"{LOUD} --kind command", "--json"))["loaded"]
-    assert [(one["kind"], one["rate_hz"]) for one in loaded] == [("command", 16000)]
+    assert [(engine["kind"], engine["rate_hz"]) for engine in loaded] == [("command", 16000)]
 
 
 @pytest.mark.parametrize(

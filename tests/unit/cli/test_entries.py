@@ -83,7 +83,7 @@ def test_a_mistyped_verb_is_suggested_by_its_name_below_an_entry() -> None:
 
 def test_the_shell_completes_the_entries_and_the_verbs_below_them() -> None:
     def completed(*words: str) -> list[str]:
-        return [one.value for one in items(*words) if one.type == "plain"]
+        return [completion.value for completion in items(*words) if completion.type == "plain"]
 
     assert completed() == list(ENTRIES)
     assert completed("admin")[:3] == ["lab", "voices", "devices"]
@@ -100,7 +100,7 @@ def items(*words: str, incomplete: str = "") -> list[CompletionItem]:
 
 @pytest.mark.parametrize("entry", [name for name, (module, _) in ENTRIES.items() if module])
 def test_bash_keeps_the_verbs_beside_files(entry: str) -> None:
-    kinds = [one.type for one in items(entry)]
+    kinds = [completion.type for completion in items(entry)]
     assert "plain" in kinds
     assert not {"file", "dir"} & set(kinds[kinds.index("plain") :]), "bash would drop the verbs"
 
@@ -108,17 +108,20 @@ def test_bash_keeps_the_verbs_beside_files(entry: str) -> None:
 def test_the_shell_completes_files_that_begin_like_a_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sound.yaml").touch()
-    assert [one.value for one in items("check", incomplete="so") if one.type == "plain"] == ["sound", "sound.yaml"]
+    assert [completion.value for completion in items("check", incomplete="so") if completion.type == "plain"] == [
+        "sound",
+        "sound.yaml",
+    ]
 
 
 def test_help_names_the_command_that_answers_a_question() -> None:
     lines = harness("help").output.splitlines()
-    asked = {question: words for rows in QUESTIONS.values() for question, words in rows.items()}
-    for question, words in asked.items():
+    words_by_question = {question: words for rows in QUESTIONS.values() for question, words in rows.items()}
+    for question, words in words_by_question.items():
         assert f"harness {words}" in ALL
         assert any(line.startswith(f"  {question}  ") and line.endswith(f"  harness {words}") for line in lines)
     below = {f"{entry} {name}" for entry, verbs in VERBS.items() if entry != "understand" for name in verbs}
-    assert below - {"check validate"} <= set(asked.values())
+    assert below - {"check validate"} <= set(words_by_question.values())
     assert max(map(len, lines)) <= 80
 
 

@@ -66,10 +66,10 @@ def test_the_status_survives_a_reader_that_has_gone(tmp_path: Path) -> None:
     command = [*HARNESS, "validate", "--json", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         known(child.stdout).close()
-        said = known(child.stderr).read()
-        assert child.wait(60) == 2, said
-    assert b"Traceback" not in said
-    assert b"Exception" not in said
+        stderr = known(child.stderr).read()
+        assert child.wait(60) == 2, stderr
+    assert b"Traceback" not in stderr
+    assert b"Exception" not in stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

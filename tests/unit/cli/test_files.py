@@ -177,9 +177,9 @@ def test_a_device_that_cannot_be_there_is_refused_and_nothing_is_written(
 
 def test_the_log_of_a_program_is_followed_as_written(tmp_path: Path) -> None:
     assert harness("init", tmp_path, "--command", "sh -c 'echo wake word hey computer 87%; sleep 9'").exit_code == 0
-    (line,) = [one for one in (tmp_path / "device.yaml").read_text("utf-8").splitlines() if "devices monitor" in one]
+    (line,) = [line for line in (tmp_path / "device.yaml").read_text("utf-8").splitlines() if "devices monitor" in line]
     words = shlex.split(line.removeprefix("#").replace("devices monitor", "devices test"))[1:]
-    watched = harness(*(str(tmp_path / one) if one == "device.yaml" else one for one in words), "--seconds", "5")
+    watched = harness(*(str(tmp_path / word) if word == "device.yaml" else word for word in words), "--seconds", "5")
     assert watched.exit_code == 0, watched.output
     assert "1 line: 1 mapped" in watched.stdout
 
@@ -211,7 +211,9 @@ def test_on_a_terminal_init_asks_and_every_answer_is_an_option(
         assert not group.main(["init", str(tmp_path / "asked")], "harness", standalone_mode=False)
     os.close(ours)
     assert harness("init", tmp_path / "given", *options).exit_code == 0
-    written = [{path.name: path.read_bytes() for path in (tmp_path / one).iterdir()} for one in ("asked", "given")]
+    written = [
+        {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("asked", "given")
+    ]
     assert written[0] == written[1]
 
 
@@ -257,13 +259,13 @@ def test_json_says_what_was_planned_and_what_was_left_alone(tmp_path: Path) -> N
     (tmp_path / "typo.yaml").write_text("scenaro: s\n", encoding="utf-8")
     done = harness("validate", "--json", tmp_path)
     assert done.exit_code == 2
-    told = json.loads(done.stdout)
-    assert told["files"] == [
+    report = json.loads(done.stdout)
+    assert report["files"] == [
         {"file": str(tmp_path / "s.yaml"), "kind": "scenario", "id": "s", "trials": 3, "cells": 1, "planned": 3}
     ]
-    assert told["left_alone"] == [str(tmp_path / "compose.yml")]
-    assert [(p["file"], p["line"], p["column"]) for p in told["problems"]] == [(str(tmp_path / "typo.yaml"), 1, 1)]
-    assert "'scenario'" in told["problems"][0]["remedy"]
+    assert report["left_alone"] == [str(tmp_path / "compose.yml")]
+    assert [(p["file"], p["line"], p["column"]) for p in report["problems"]] == [(str(tmp_path / "typo.yaml"), 1, 1)]
+    assert "'scenario'" in report["problems"][0]["remedy"]
 
 
 def test_an_empty_folder_and_a_missing_file_are_problems(tmp_path: Path) -> None:
@@ -282,15 +284,15 @@ def test_what_a_file_says_cannot_reach_the_terminal_raw(tmp_path: Path) -> None:
 
 
 def _objects(schema: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     if isinstance(schema, dict):
-        found += [schema] if "properties" in schema else []
+        objects += [schema] if "properties" in schema else []
         for value in schema.values():
-            found += _objects(value)
+            objects += _objects(value)
     elif isinstance(schema, list):
         for value in schema:
-            found += _objects(value)
-    return found
+            objects += _objects(value)
+    return objects
 
 
 @pytest.mark.parametrize("kind", FileKind)
@@ -298,14 +300,14 @@ def test_every_key_of_a_schema_is_described_and_none_else_is_allowed(kind: FileK
     schema = json_schema(kind)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert next(iter(schema["properties"])) == kind.value
-    for one in _objects(schema):
-        assert one["additionalProperties"] is False
-        for key, value in one["properties"].items():
+    for node in _objects(schema):
+        assert node["additionalProperties"] is False
+        for key, value in node["properties"].items():
             assert value.get("description"), key
 
 
 def test_a_bench_schema_knows_the_options_of_installed_drivers() -> None:
-    branches = {one["title"]: one for one in json_schema(FileKind.BENCH)["$defs"]["EquipmentKeys"]["anyOf"]}
+    branches = {branch["title"]: branch for branch in json_schema(FileKind.BENCH)["$defs"]["EquipmentKeys"]["anyOf"]}
     assert branches["driver in_process"]["properties"]["driver"]["const"] == "in_process"
     assert "speed" in branches["driver in_process"]["properties"]
     assert branches["driver loudspeaker"]["required"] == ["driver", "sound_device"]

@@ -40,7 +40,7 @@ def rows_in(folder: Path) -> list[Judgment]:
 
 def said(folder: Path) -> list[Judgment]:
     """Without the name of a file that they came from."""
-    return [replace(one, imported_from="") for one in rows_in(folder)]
+    return [replace(judgment, imported_from="") for judgment in rows_in(folder)]
 
 
 def bare(session: Path, target: Path) -> Path:
@@ -104,7 +104,7 @@ def test_there_and_back(folder: Path, tmp_path: Path, kind: str) -> None:
     copy = bare(folder, tmp_path / "copy")
     assert harness("import", copy, file).output == "10 new judgments, 0 already there\n"
     assert said(copy) == said(folder)
-    assert {one.imported_from for one in rows_in(copy)} == {file.name}
+    assert {judgment.imported_from for judgment in rows_in(copy)} == {file.name}
     assert judged_responses(copy)[0].settled is not None
     for session in (folder, copy):
         assert harness("import", session, file).output == "0 new judgments, 10 already there\n"
@@ -112,16 +112,16 @@ def test_there_and_back(folder: Path, tmp_path: Path, kind: str) -> None:
 
 
 def test_a_row_tells_what_is_known_of_its_response(folder: Path, tmp_path: Path) -> None:
-    found = list(csv.DictReader(io.StringIO(harness("export", folder, "--csv", "-").stdout)))
-    first = found[0]
+    rows = list(csv.DictReader(io.StringIO(harness("export", folder, "--csv", "-").stdout)))
+    first = rows[0]
     assert (first["device"], first["query"], first["query_class"], first["condition.voice"]) == (
         "kitchen", "q1", "weather", "bob"
     )  # fmt: skip
     assert (first["reference"], first["response"], first["outcome"]) == (
         "question 1", "answer 1 of kitchen", "responded"
     )  # fmt: skip
-    assert [row["in_force"] for row in found].count("false") == 3
-    assert (first["final"], first["final_by"], found[1]["final"]) == ("wrong", "adjudicated", "")
+    assert [row["in_force"] for row in rows].count("false") == 3
+    assert (first["final"], first["final_by"], rows[1]["final"]) == ("wrong", "adjudicated", "")
     typed = tmp_path / "t.parquet"
     harness("export", folder, "--parquet", typed)
     schema = pyarrow.parquet.read_schema(typed)
@@ -139,7 +139,7 @@ def test_a_blind_file_names_no_device_and_is_still_of_its_responses(folder: Path
     assert not {"trial", "device", "condition.voice"} & rows[0].keys()
     copy = bare(folder, tmp_path / "copy")
     assert harness("import", copy, file).output == "7 new judgments, 0 already there\n"
-    assert [one.trial_id for one in rows_in(copy)][:2] == ["q2-kitchen", "q2-den"]
+    assert [judgment.trial_id for judgment in rows_in(copy)][:2] == ["q2-kitchen", "q2-den"]
     assert harness("import", folder, file).output == "0 new judgments, 7 already there\n"
 
 
@@ -148,7 +148,7 @@ def test_a_spreadsheet_calculates_nothing(folder: Path) -> None:
         row["id"]: row["comment"] for row in csv.DictReader(io.StringIO(harness("export", folder, "--csv", "-").stdout))
     }
     assert (comments["id-0"], comments["id-1"], comments["id-2"]) == ("'=SUM(A1)", "''tis; \"so\"", "-5")
-    assert [safe_cell(one) for one in ("+1", "1e-5", "-2.5e3", "+A", "\tx", "@x", "a=b", "")] == [
+    assert [safe_cell(cell) for cell in ("+1", "1e-5", "-2.5e3", "+A", "\tx", "@x", "a=b", "")] == [
         "+1", "1e-5", "-2.5e3", "'+A", "'\tx", "'@x", "a=b", ""
     ]  # fmt: skip
     assert safe_csv([["a,b", '"']]) == '"a,b",""""\n'
@@ -217,9 +217,9 @@ def test_what_cannot_be_placed_is_refused_with_its_line(
     folder: Path, tmp_path: Path, row: str, head: str, what: str
 ) -> None:
     before = rows_in(folder)
-    told = refused(wanted(folder, tmp_path, row, head=head))
-    assert f"in.csv:2: {what}" in told or what in told
-    assert "in.csv:2" in told
+    refusal = refused(wanted(folder, tmp_path, row, head=head))
+    assert f"in.csv:2: {what}" in refusal or what in refusal
+    assert "in.csv:2" in refusal
     assert rows_in(folder) == before
 
 
@@ -237,15 +237,15 @@ def test_identical_rows_of_a_file_count_once_with_a_note(folder: Path, tmp_path:
     again = harness("import", copy, file)
     assert again.stdout == "0 new judgments, 2 already there, 2 repeated rows counted once\n"
     other = f"q1-kitchen,eve,wrong,another comment,{id_}"
-    told = refused(wanted(bare(folder, tmp_path / "other"), tmp_path, row, other, head=head))
-    assert "in line 2" in told
+    refusal = refused(wanted(bare(folder, tmp_path / "other"), tmp_path, row, other, head=head))
+    assert "in line 2" in refusal
 
 
 def test_all_or_none_unless_bad_rows_are_skipped(folder: Path, tmp_path: Path) -> None:
     copy = bare(folder, tmp_path / "copy")
     rows = ("q1-kitchen,eve,wrong", "q1-den,eve,wrnog", "q7-den,eve,wrong", "q1-kitchen,eve,correct")
-    told = refused(wanted(copy, tmp_path, *rows))
-    assert [part in told for part in (":3:", ":4:", ":5:", "already judged this response, in line 2")] == [True] * 4
+    refusal = refused(wanted(copy, tmp_path, *rows))
+    assert [part in refusal for part in (":3:", ":4:", ":5:", "already judged this response, in line 2")] == [True] * 4
     assert rows_in(copy) == []
     file = tmp_path / "in.csv"
     assert "nothing was written" in harness("import", copy, file, "--skip-bad", "--dry-run").stdout
@@ -270,7 +270,7 @@ def test_a_control_character_costs_its_row_alone(folder: Path, tmp_path: Path) -
         {"session": "s1", "trial": trial, "rater": "eve", "category": "wrong", "comment": trial + "X"}
         for trial in ("q1-kitchen", "q1-den", "q3-den")
     ]
-    lines = [json.dumps(one).encode().replace(b"q1-denX", b"q1-den\x07") for one in of_json]
+    lines = [json.dumps(row).encode().replace(b"q1-denX", b"q1-den\x07") for row in of_json]
     for name, content, bad in (("in.csv", csv_rows, [":3:23", ":5:6", ":6:28"]), ("in.jsonl", lines, [":2:"])):
         file = tmp_path / name
         file.write_bytes(b"\n".join(content) + b"\n")
@@ -302,30 +302,30 @@ def test_a_rater_is_one_in_any_spelling(folder: Path, tmp_path: Path) -> None:
     assert rows_in(folder)[-1].rater == "Jörg"
     two = [judged("q2-den", clips_of(folder)["q2-den"][1], name, id=name) for name in ("Eve", "eve")]
     give(folder, two)
-    (found,) = read_sessions([folder])
-    (response,) = (one for one in found.responses if one.trial.trial.id == "q2-den")
+    (session,) = read_sessions([folder])
+    (response,) = (response for response in session.responses if response.trial.trial.id == "q2-den")
     assert [(row.id, row.rater) for row in response.judgments if name_key(row.rater) == "eve"] == [("eve", "Eve")]
 
 
 def test_a_comment_that_is_too_long_is_refused_with_the_limit(folder: Path, tmp_path: Path) -> None:
     head = "trial,rater,category,comment"
-    told = refused(wanted(folder, tmp_path, f"q1-kitchen,eve,wrong,{'x' * 10_001}", head=head))
-    assert "the comment has 10,001 characters; the limit is 10,000" in told
+    refusal = refused(wanted(folder, tmp_path, f"q1-kitchen,eve,wrong,{'x' * 10_001}", head=head))
+    assert "the comment has 10,001 characters; the limit is 10,000" in refusal
 
 
 def test_several_sessions(tmp_path: Path) -> None:
-    one = store_session(tmp_path / "s1", answers(2), "s1")
+    first = store_session(tmp_path / "s1", answers(2), "s1")
     two = store_session(tmp_path / "s2", [*answers(1), *answers(1, ("den",), "x")], "s2")
     file = tmp_path / "in.csv"
     file.write_text("trial,rater,category\nq1-kitchen,eve,wrong\nx1-den,eve,wrong\nq2-kitchen,eve,wrong\n")
-    told = refused(harness("import", one, two, file))
-    assert "in.csv:2: the response occurs in several sessions" in told
-    assert told.count("in.csv:") == 1
+    refusal = refused(harness("import", first, two, file))
+    assert "in.csv:2: the response occurs in several sessions" in refusal
+    assert refusal.count("in.csv:") == 1
     file.write_text(
         "session,trial,rater,category\ns1,q1-kitchen,eve,wrong\ns2,q1-kitchen,eve,wrong\n,x1-den,eve,wrong\n"
     )
-    assert harness("import", one, two, file).output.startswith("3 new judgments")
-    assert [len(rows_in(folder)) for folder in (one, two)] == [1, 2]
+    assert harness("import", first, two, file).output.startswith("3 new judgments")
+    assert [len(rows_in(folder)) for folder in (first, two)] == [1, 2]
 
 
 def test_columns_are_mapped_and_strange_ones_told(folder: Path, tmp_path: Path) -> None:

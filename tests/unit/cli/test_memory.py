@@ -31,17 +31,17 @@ def store(folder: Path, rows: Rows) -> str:
 
 
 def run(*arguments: str) -> str:
-    found = CliRunner().invoke(memory.command, arguments, catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    return found.output
+    result = CliRunner().invoke(memory.command, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def test_a_plot_the_length_and_a_line_for_the_profile(tmp_path: Path) -> None:
-    told = [
+    pairs = [
         *clear_cut(5.0, WAITS)[:-1],
         Told(16.0, text="\x1b[31m what", recognition=clear_cut(5.0, WAITS)[0].recognition),
     ]
-    lines = run(store(tmp_path / "one", session(*told))).splitlines()
+    lines = run(store(tmp_path / "one", session(*pairs))).splitlines()
     assert lines[0] == "device kitchen: 11 of 12 pairs count"
     assert lines[2] == f"     2.0 s  {'█' * 30}  3 of 3 (29–100 %)"
     assert lines[4] == f"     8.0 s  {'·' * 21}{' ' * 9}  0 of 3 (0–71 %)"
@@ -58,14 +58,14 @@ def test_the_line_can_be_pasted_into_a_profile(tmp_path: Path) -> None:
     from harness.base.strict_yaml import parse
 
     lines = run(store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))).splitlines()
-    line = next(one for one in lines if "context_wait_s" in one).split(maxsplit=1)[1]
+    line = next(line for line in lines if "context_wait_s" in line).split(maxsplit=1)[1]
     assert parse(line.encode(), "profile").plain() == {"context_wait_s": 8}
 
 
 def test_sessions_are_taken_together_and_axes_apart(tmp_path: Path) -> None:
-    near = [replace(one, conditions=(("position", "near"),)) for one in clear_cut(5.0, WAITS)]
-    far = [replace(one, conditions=(("position", "far"),)) for one in clear_cut(3.0, WAITS)]
-    both = [store(tmp_path / name, session(*told)) for name, told in (("one", near), ("two", far))]
+    near = [replace(pair, conditions=(("position", "near"),)) for pair in clear_cut(5.0, WAITS)]
+    far = [replace(pair, conditions=(("position", "far"),)) for pair in clear_cut(3.0, WAITS)]
+    both = [store(tmp_path / name, session(*pairs)) for name, pairs in (("one", near), ("two", far))]
     assert "24 of 24 pairs count" in run(*both)
     apart = run("--by", "position", *both)
     assert "device kitchen, position near: 12 of 12 pairs count" in apart
@@ -74,11 +74,11 @@ def test_sessions_are_taken_together_and_axes_apart(tmp_path: Path) -> None:
 
 def test_json_and_csv_have_every_pair(tmp_path: Path) -> None:
     folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)[:-1], Told(16.0)))
-    found = json.loads(run("--json", folder))
-    (device,) = found["devices"]
+    report = json.loads(run("--json", folder))
+    (device,) = report["devices"]
     assert (device["counted"], device["left_out"], device["context_wait_s"]) == (11, {"no_text": 1}, 8.0)
     assert device["length"]["interval"] == [4.0, 8.0]
-    assert [one["shown"] for one in device["points"]] == [1] * 6 + [0] * 5 + [None]
+    assert [point["shown"] for point in device["points"]] == [1] * 6 + [0] * 5 + [None]
     rows = list(csv.DictReader(io.StringIO(run("--csv", folder))))
     assert len(rows) == 12
     assert (rows[-2]["planned_s"], rows[-2]["shown"], rows[-2]["answer"], rows[-2]["answer_by"]) == (
@@ -103,7 +103,7 @@ def test_a_session_without_a_memory_trial_is_refused(tmp_path: Path) -> None:
 def test_show_ends_with_a_line_on_memory(tmp_path: Path) -> None:
     folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))
     text = CliRunner().invoke(show.command, [folder], catch_exceptions=False).output
-    line = next(one for one in text.splitlines() if one.startswith("memory "))
+    line = next(line for line in text.splitlines() if line.startswith("memory "))
     assert line.startswith(
         "memory               kitchen: between 4 and 8 s (95 % interval 4 to 8 s); context_wait_s: 8 "
     )

@@ -115,18 +115,18 @@ def test_every_command_says_what_it_does(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_options_keep_the_rules(name: str) -> None:
     """A short name has a long one, each is explained, and those that print or write do both in one way."""
-    for one in ALL[name].params:
-        if not isinstance(one, click.Option):
+    for parameter in ALL[name].params:
+        if not isinstance(parameter, click.Option):
             continue
-        assert any(name.startswith("--") for name in one.opts), one.opts
-        assert one.help, one.opts
-        if isinstance(one, Option):
+        assert any(name.startswith("--") for name in parameter.opts), parameter.opts
+        assert parameter.help, parameter.opts
+        if isinstance(parameter, Option):
             assert isinstance(ALL[name], Command), "nothing would read the former names and the FILE of its options"
-        if {"--json", "--csv"} & set(one.opts) and not name.endswith(" judgments import"):
-            assert isinstance(one, Option)
-            assert (bool(one.suffixes), one.metavar) == (True, "[FILE]")
+        if {"--json", "--csv"} & set(parameter.opts) and not name.endswith(" judgments import"):
+            assert isinstance(parameter, Option)
+            assert (bool(parameter.suffixes), parameter.metavar) == (True, "[FILE]")
         former = {"--quiet-progress", "--bound"} | ({"--out"} if name != "harness evaluate" else set())
-        assert not former & set(one.opts)  # there, --in and --out are recordings with and without the phrase
+        assert not former & set(parameter.opts)  # there, --in and --out are recordings with and without the phrase
 
 
 @verb("example")
@@ -181,13 +181,13 @@ def test_each_former_option_is_accepted() -> None:
         for old, value in each.former.items()
     }
     for name, given, now in NAMED:
-        known = {one for each in ALL[name].params for one in (*each.opts, *each.secondary_opts)}
+        known = {flag for each in ALL[name].params for flag in (*each.opts, *each.secondary_opts)}
         assert (name, given, now) in former if now else given in known, f"{name} {given}"
 
 
 @pytest.mark.parametrize(("name", "former", "now"), [row for row in NAMED if row[2]])
 def test_a_former_name_still_works_and_is_hidden(name: str, former: str, now: str) -> None:
-    option = next(one for one in ALL[name].params if now.split()[0] in one.opts)
+    option = next(parameter for parameter in ALL[name].params if now.split()[0] in parameter.opts)
     assert isinstance(option, Option)
     assert former in option.former
     value = [] if option.is_flag or " " in now else ["1"]
@@ -225,7 +225,9 @@ def renamed(
 def test_a_former_short_name_works_in_each_form(line: str, told: object, notes: list[str]) -> None:
     done = CliRunner().invoke(renamed, line.split())
     assert (json.loads(done.stdout) if done.stdout else None) == told
-    assert [one for one in done.stderr.splitlines() if "is now" in one] == [f"harness: {one}" for one in notes]
+    assert [message for message in done.stderr.splitlines() if "is now" in message] == [
+        f"harness: {note}" for note in notes
+    ]
 
 
 def test_h_is_the_help_where_it_was_an_option() -> None:
@@ -263,12 +265,12 @@ def test_a_help_says_the_default_in_one_style() -> None:
         record = each.get_help_record(click.Context(ALL[name]))
         assert record is not None
         text = record[1]
-        told = isinstance(each, Option) and bool(each.written_default)
-        assert text.lower().count("default") == told + ("(default when " in text), f"{name}: {text}"
-        assert text.count("(default: ") == told, f"{name}: {text}"
+        has_default = isinstance(each, Option) and bool(each.written_default)
+        assert text.lower().count("default") == has_default + ("(default when " in text), f"{name}: {text}"
+        assert text.count("(default: ") == has_default, f"{name}: {text}"
         assert ") (" not in text, f"{name}: {text}"
         if isinstance(each.default, (str, int, float, tuple, Path)) and not (each.is_flag or each.count):
-            assert told or each.default in ("", ()), f"{name} {each.opts}"
+            assert has_default or each.default in ("", ()), f"{name} {each.opts}"
 
 
 def test_a_default_ends_the_first_sentence() -> None:
@@ -326,8 +328,8 @@ def test_help_and_version(line: str, status: int, told: str) -> None:
 
 
 def test_completion_knows_verbs_and_options() -> None:
-    asked = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness score --norm", "COMP_CWORD": "2"}
-    done = CliRunner().invoke(group, [], prog_name="harness", env=asked)
+    environment = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness score --norm", "COMP_CWORD": "2"}
+    done = CliRunner().invoke(group, [], prog_name="harness", env=environment)
     assert done.output.split() == ["plain,--normalise"]
 
 

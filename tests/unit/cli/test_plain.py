@@ -132,8 +132,8 @@ def test_json_lines() -> None:
     printer = JsonPrinter(stream)
     for entry in session(HOSTILE):
         printer.take(Logged(entry))
-    found = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert [message["entry"]["seq"] for message in found] == [entry.seq for entry in session()]
+    messages = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [message["entry"]["seq"] for message in messages] == [entry.seq for entry in session()]
 
 
 @pytest.mark.parametrize("width", [60, 80, 105, 120, 200])
@@ -152,14 +152,14 @@ def test_what_was_not_played_is_said_and_nothing_over_nothing_is_a_number() -> N
 
 def test_csv_has_one_row_a_trial_and_no_control_characters() -> None:
     text = trials_csv(progress_of(session(HOSTILE)), WakeFigures()).decode()
-    found = list(csv.DictReader(io.StringIO(text)))
-    assert [(row["trial"], row["outcome"], row["attempts"]) for row in found][:2] == [
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["trial"], row["outcome"], row["attempts"]) for row in rows][:2] == [
         ("time-1", "responded", "2"),
         ("time-2", "no_wake", "1"),
     ]
-    assert found[0]["latency_ms"] == "800.0"
-    assert found[2]["outcome"] == ""
-    assert all(value.isprintable() for row in found for value in row.values())
+    assert rows[0]["latency_ms"] == "800.0"
+    assert rows[2]["outcome"] == ""
+    assert all(value.isprintable() for row in rows for value in row.values())
 
 
 @pytest.mark.parametrize(

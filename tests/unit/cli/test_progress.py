@@ -99,7 +99,7 @@ def test_nothing_is_drawn_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_commands_mark_work_that_takes_long(words: str, marked: set[str], tmp_path: Path) -> None:
     session = stored(tmp_path / "session")
     seen: list[str] = []
-    with drawn(lambda what, done, total: seen.append(what)):
+    with drawn(lambda label, done, total: seen.append(label)):
         given = words.replace("SESSION", str(session)).replace("FOLDER", str(tmp_path)).split()
         result = harness(*given)
     assert result.exit_code in (0, 1), result.output

@@ -48,7 +48,7 @@ def rate(session: Path, lines: str, *options: str) -> Result:
 
 
 def given(session: Path) -> list[Judgment]:
-    return [one.record.judgment for one in rating_rows(session) if isinstance(one.record, JudgmentGiven)]
+    return [entry.record.judgment for entry in rating_rows(session) if isinstance(entry.record, JudgmentGiven)]
 
 
 def categories(session: Path) -> list[Category | None]:
@@ -70,7 +70,7 @@ def test_a_script_labels_and_every_answer_says_what_was_saved(session: Path) -> 
     assert [line for line in result.output.splitlines() if line.startswith("saved as Partially correct (response ")]
     assert "ended: 5 of 12 done" in result.output
     for hidden in ("kitchen", "den-", "moons"):
-        assert not [one for one in result.output.splitlines() if hidden in one and not one.startswith("query: ")]
+        assert not [line for line in result.output.splitlines() if hidden in line and not line.startswith("query: ")]
 
 
 def test_a_comment_that_is_too_long_ends_a_script_before_it_labels(session: Path) -> None:
@@ -410,10 +410,10 @@ def test_a_response_that_is_known_now_is_shown_before_it_can_be_labelled(
     long_session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = sit(long_session, "1\n" * 11 + "status\n", {11: lambda: looked(long_session)})
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert status == 0
-    assert "nothing is left to judge: 11 of 12 done, 1 held" in told
-    after = told.partition("nothing is left")[2]
+    assert "nothing is left to judge: 11 of 12 done, 1 held" in output
+    after = output.partition("nothing is left")[2]
     assert "query: set a timer for ten minutes" in after
     assert "1 left" in after
 
@@ -422,6 +422,6 @@ def test_a_session_that_is_gone_is_told_and_nothing_is_taken_for_saved(
     long_session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = sit(long_session, "1\nstatus\n1\n", {1: lambda: shutil.rmtree(long_session)})
-    told = capsys.readouterr()
-    assert "cannot read the sessions again" in told.err
-    assert (status, told.out.count("saved as")) == (3, 1)
+    output = capsys.readouterr()
+    assert "cannot read the sessions again" in output.err
+    assert (status, output.out.count("saved as")) == (3, 1)

@@ -79,11 +79,11 @@ def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
     done = report(tmp_path / "odd.log")
     assert done.exit_code == 3
     assert done.stdout.splitlines()[-1] == "Does not agree: TACOUNT is 3, but its lines add up to 2."
-    told = json.loads(report(tmp_path / "odd.log", "--json").stdout)
-    assert told["totals"]["TACOUNT"] == 2
-    assert told["stated_totals"]["TACOUNT"] == 3
-    assert told["totals"]["WER"] is None
-    assert told["differences"] == ["TACOUNT is 3, but its lines add up to 2"]
+    summary = json.loads(report(tmp_path / "odd.log", "--json").stdout)
+    assert summary["totals"]["TACOUNT"] == 2
+    assert summary["stated_totals"]["TACOUNT"] == 3
+    assert summary["totals"]["WER"] is None
+    assert summary["differences"] == ["TACOUNT is 3, but its lines add up to 2"]
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,10 @@ def reasons(report: Path) -> list[tuple[str, str]]:
     """Element and type of each verdict that is none of a pass."""
     assert problems(report.read_bytes()) == []
     return [
-        (found.tag, found.get("type", ""))
+        (verdict.tag, verdict.get("type", ""))
         for case in ElementTree.parse(report).iter("testcase")
-        for found in case
-        if found.tag in ("failure", "error", "skipped")
+        for verdict in case
+        if verdict.tag in ("failure", "error", "skipped")
     ]
 
 
@@ -66,10 +66,10 @@ def test_a_complete_session_is_answered_by_its_limits(
     tmp_path: Path, outcome: Outcome, status: int, said: list[tuple[str, str]]
 ) -> None:
     folder = ended(tmp_path, outcome)
-    found = harness("resume", folder, "--plain", "--junit", tmp_path / "out" / "junit.xml")
-    assert found.exit_code == status, found.output
-    assert "nothing is left to play" in found.output
-    assert ("failed: min_recognised_share" in found.output) is bool(status)
+    result = harness("resume", folder, "--plain", "--junit", tmp_path / "out" / "junit.xml")
+    assert result.exit_code == status, result.output
+    assert "nothing is left to play" in result.output
+    assert ("failed: min_recognised_share" in result.output) is bool(status)
     assert reasons(tmp_path / "out" / "junit.xml") == said
 
 
@@ -86,16 +86,16 @@ def test_what_cannot_be_watched_leaves_its_reason_instead_of_an_old_report(
 ) -> None:
     report = tmp_path / "junit.xml"
     report.write_text("<testsuites/>")
-    found = harness(verb, make(tmp_path), "--plain", "--junit", report)
-    assert words in str(found.exception)
+    result = harness(verb, make(tmp_path), "--plain", "--junit", report)
+    assert words in str(result.exception)
     assert reasons(report) == [("error", "not_begun")]
     assert words in report.read_text(encoding="utf-8")
 
 
 def test_a_report_of_what_is_not_waited_for_is_refused(tmp_path: Path) -> None:
     report = tmp_path / "junit.xml"
-    found = harness("resume", tmp_path, "--no-watch", "--junit", report)
-    assert isinstance(found.exception, InputError)
+    result = harness("resume", tmp_path, "--no-watch", "--junit", report)
+    assert isinstance(result.exception, InputError)
     assert not report.exists()
 
 
@@ -109,15 +109,15 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str | None]:
     """The rooms of the labs that were started; nothing is started in truth."""
-    found: list[str | None] = []
+    rooms: list[str | None] = []
 
     def up(lab: Lab, settings_path: Path | None = None, room: str | None = None) -> bool:
-        found.append(room)
+        rooms.append(room)
         return True
 
     monkeypatch.setattr(Lab, "up", up)
     monkeypatch.setenv("HARNESS_LAB", str(tmp_path / "lab"))
-    return found
+    return rooms
 
 
 def session(root: Path, sound_server: str = "virtual_lab") -> Path:
@@ -155,13 +155,13 @@ def test_a_bench_with_sound_cards_needs_no_lab(tmp_path: Path, starts: list[str 
 
 def test_without_a_terminal_the_error_names_both_remedies(tmp_path: Path, starts: list[str | None]) -> None:
     session(tmp_path)
-    found = harness(
+    result = harness(
         "run", INPUTS / "deaf.yaml", "--bench", tmp_path / "bench.yaml", "--sessions", tmp_path / "s", "--plain"
     )
-    assert isinstance(found.exception, LabError), found.output
-    assert found.exception.exit_code == 3
-    assert "harness admin lab up" in found.exception.remedy
-    assert "--yes" in found.exception.remedy
+    assert isinstance(result.exception, LabError), result.output
+    assert result.exception.exit_code == 3
+    assert "harness admin lab up" in result.exception.remedy
+    assert "--yes" in result.exception.remedy
     assert starts == []
 
 
@@ -175,29 +175,29 @@ def test_the_figures_of_the_specification() -> None:
     text = said()
     for figure in ("30.0 h", "47.4 h", "63.0 h", "173 utterances if exactly", "passes after 7.4 h"):
         assert figure in text, text
-    told = json.loads(said("--json"))
-    assert [round(row["hours"], 1) for row in told["false_accepts"]["claims"][:3]] == [30.0, 47.4, 63.0]
-    assert told["false_rejects"]["utterances_as_expected"] == 173
-    assert told["sequential"]["hours_to_pass"] == pytest.approx(7.4, abs=0.05)
+    plan = json.loads(said("--json"))
+    assert [round(row["hours"], 1) for row in plan["false_accepts"]["claims"][:3]] == [30.0, 47.4, 63.0]
+    assert plan["false_rejects"]["utterances_as_expected"] == 173
+    assert plan["sequential"]["hours_to_pass"] == pytest.approx(7.4, abs=0.05)
 
 
 def test_power_and_talkers() -> None:
-    told = json.loads(said("--fa-below", "0.1", "--fa-expected", "0.02", "--json"))
-    assert round(told["false_accepts"]["hours"], 1) == 63.0
-    assert told["false_accepts"]["power"] >= 0.8
-    assert "false_rejects" not in told
-    told = json.loads(said("--fr-below", "5%", "--fr-expected", "0.02", "--per-talker", "20", "--json"))
-    assert told["design_effect"] == pytest.approx(2.9)
-    rejects = told["false_rejects"]
+    plan = json.loads(said("--fa-below", "0.1", "--fa-expected", "0.02", "--json"))
+    assert round(plan["false_accepts"]["hours"], 1) == 63.0
+    assert plan["false_accepts"]["power"] >= 0.8
+    assert "false_rejects" not in plan
+    plan = json.loads(said("--fr-below", "5%", "--fr-expected", "0.02", "--per-talker", "20", "--json"))
+    assert plan["design_effect"] == pytest.approx(2.9)
+    rejects = plan["false_rejects"]
     assert rejects["utterances_clustered"] == pytest.approx(rejects["utterances"] * 2.9, abs=1)
 
 
 def test_two_systems() -> None:
-    told = json.loads(said("--difference", "5%", "3%", "--json"))["difference"]
+    plan = json.loads(said("--difference", "5%", "3%", "--json"))["difference"]
     fewer = json.loads(said("--difference", "5%", "3%", "--discordant", "2.5%", "--json"))["difference"]
-    assert fewer["files"] < told["files"]
-    assert told["power"] >= 0.8
-    assert f"{told['files']:,} files" in said("--difference", "5%", "3%")
+    assert fewer["files"] < plan["files"]
+    assert plan["power"] >= 0.8
+    assert f"{plan['files']:,} files" in said("--difference", "5%", "3%")
 
 
 @pytest.mark.parametrize(

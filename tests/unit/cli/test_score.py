@@ -29,10 +29,10 @@ HYPOTHESIS = "show me flights (amy_1)\nto boston (amy_2)\nuh (bob_1)\nwoof (dog_
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    of, said = tmp_path / "ref.trn", tmp_path / "hyp.trn"
+    of, hypothesis = tmp_path / "ref.trn", tmp_path / "hyp.trn"
     of.write_text(REFERENCE, encoding="utf-8")
-    said.write_text(HYPOTHESIS, encoding="utf-8")
-    return of, said
+    hypothesis.write_text(HYPOTHESIS, encoding="utf-8")
+    return of, hypothesis
 
 
 def harness(*arguments: str | Path, stdin: str | bytes = "") -> Result:
@@ -52,8 +52,8 @@ def test_files_of_other_utterances_are_told(files: tuple[Path, Path], tmp_path: 
     done = harness("-r", files[0], "-H", other)
     assert done.exit_code == 0
     assert "8 of 8" in done.stdout
-    told = f"{other} has amy-1\\u202e, {files[0]} has amy_1"
-    assert done.stderr == f"harness: no hypothesis matches a reference: {told}\n"
+    problem = f"{other} has amy-1\\u202e, {files[0]} has amy_1"
+    assert done.stderr == f"harness: no hypothesis matches a reference: {problem}\n"
     assert harness("-r", files[0], "-H", files[1]).stderr == ""
 
 
@@ -79,17 +79,17 @@ def test_json_says_what_was_read(files: tuple[Path, Path], tmp_path: Path) -> No
     target = tmp_path / "out.json"
     target.write_text("old", encoding="utf-8")
     done = harness("-r", files[0], "-H", files[1], "--json", target)
-    found = json.loads(target.read_text(encoding="ascii"))
+    report = json.loads(target.read_text(encoding="ascii"))
     assert "Sum / avg" in done.stdout
-    assert [one["path"] for one in found["utterances"]] == ["CCDC", "CS", "I", "DD"]
-    assert found["hypothesis"] == {
+    assert [utterance["path"] for utterance in report["utterances"]] == ["CCDC", "CS", "I", "DD"]
+    assert report["hypothesis"] == {
         "file": str(files[1]),
         "format": "trn",
         "encoding": "utf-8",
         "sha256": hashlib.sha256(HYPOTHESIS.encode()).hexdigest(),
     }
     alone = harness("-r", files[0], "-H", files[1], "--json", "-")
-    assert json.loads(alone.stdout) == found
+    assert json.loads(alone.stdout) == report
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hyp.trn", "out.json", "ref.trn"]
 
 
@@ -111,11 +111,11 @@ def test_a_limit_decides_the_status(files: tuple[Path, Path], limit: str, status
 
 def test_a_percentage_is_the_decimal_that_it_says(tmp_path: Path) -> None:
     """The float 0.7 / 100 is below 0.007."""
-    said, heard = tmp_path / "r.trn", tmp_path / "h.trn"
-    said.write_text("a " * 1000 + "(s_1)\n", encoding="utf-8")
+    reference, heard = tmp_path / "r.trn", tmp_path / "h.trn"
+    reference.write_text("a " * 1000 + "(s_1)\n", encoding="utf-8")
     heard.write_text("b " * 7 + "a " * 993 + "(s_1)\n", encoding="utf-8")
-    assert harness("-r", said, "-H", heard, "--max-wer", "0.7%").exit_code == 0
-    assert harness("-r", said, "-H", heard, "--max-wer", "0.69%").exit_code == 1
+    assert harness("-r", reference, "-H", heard, "--max-wer", "0.7%").exit_code == 0
+    assert harness("-r", reference, "-H", heard, "--max-wer", "0.69%").exit_code == 1
 
 
 def test_no_limit_allows_a_rate_over_nothing(tmp_path: Path) -> None:
@@ -241,10 +241,10 @@ def test_normalisations_speakers_and_formats(files: tuple[Path, Path], tmp_path:
 def test_what_made_words_correct_stands_beside_the_figures(
     asked: tuple[str, ...], named: str, wer: str, tmp_path: Path
 ) -> None:
-    of, said = tmp_path / "ref.trn", tmp_path / "hyp.trn"
+    of, hypothesis = tmp_path / "ref.trn", tmp_path / "hyp.trn"
     of.write_text("turn (uh) kitch- (a_1)\n", encoding="utf-8")
-    said.write_text("turn kitchen (a_1)\n", encoding="utf-8")
-    done = harness("-r", of, "-H", said, *asked)
+    hypothesis.write_text("turn kitchen (a_1)\n", encoding="utf-8")
+    done = harness("-r", of, "-H", hypothesis, *asked)
     assert f"normalisation        {named}\n" in done.stdout
     assert f" {wer} = " in done.stdout
 
@@ -338,14 +338,18 @@ def grouped(tmp_path: Path) -> list[str]:
 
 def test_json_says_which_list_it_was(grouped: list[str]) -> None:
     done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
-    found = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     digest = hashlib.sha256(LIST.encode()).hexdigest()
-    assert found["groups_file"] == {"file": grouped[2], "format": "csv", "encoding": "utf-8", "sha256": digest}
-    assert [(one["value"], one["words"]) for one in found["groups"][0]["values"]] == [("amy", 6), ("bob", 2), (None, 1)]
-    assert (found["without_group"], found["groups_of_no_utterance"]) == (["bob_2"], ["zed_1"])
+    assert report["groups_file"] == {"file": grouped[2], "format": "csv", "encoding": "utf-8", "sha256": digest}
+    assert [(row["value"], row["words"]) for row in report["groups"][0]["values"]] == [
+        ("amy", 6),
+        ("bob", 2),
+        (None, 1),
+    ]
+    assert (report["without_group"], report["groups_of_no_utterance"]) == (["bob_2"], ["zed_1"])
     piped = json.loads(harness("-r", grouped[0], "-H", grouped[1], "--groups", "-", "--json", "-", stdin=LIST).stdout)
     assert piped["groups_file"]["file"] == "<stdin>"
-    assert piped["groups"] == found["groups"]
+    assert piped["groups"] == report["groups"]
 
 
 def test_labels_of_segments_are_groups_beside_those_of_a_list(tmp_path: Path) -> None:
@@ -360,7 +364,7 @@ def test_labels_of_segments_are_groups_beside_those_of_a_list(tmp_path: Path) ->
     assert [line.split("  ")[0] for line in lines if line.startswith("by ")] == ["by room", "by Sex"]
     assert any(line.startswith("Male") and line.endswith("0.0") for line in lines)
     alone = harness("-r", str(stm), "-H", str(ctm), "--json", "-")
-    assert [one["by"] for one in json.loads(alone.stdout)["groups"]] == ["Sex"]
+    assert [grouping["by"] for grouping in json.loads(alone.stdout)["groups"]] == ["Sex"]
 
 
 def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
@@ -370,7 +374,7 @@ def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
     grouped = [str(tmp_path / name) for name in ("r.csv", "h.csv", "g.csv")]
     done = harness("-r", grouped[0], "-H", grouped[1], "--groups", grouped[2], "--json", "-")
     values = json.loads(done.stdout)["groups"][0]["values"]
-    assert [(one["value"], one["substitutions"]) for one in values] == [("hall", 1), ("lab", 0)]
+    assert [(row["value"], row["substitutions"]) for row in values] == [("hall", 1), ("lab", 0)]
 
 
 @pytest.mark.parametrize(
@@ -457,28 +461,28 @@ def test_what_the_page_shows_is_what_is_printed(folder: Path, command: str, expe
     assert printed(folder, command).splitlines() == expected.splitlines()
 
 
-def keys(found: Any) -> Iterator[str]:
-    if isinstance(found, dict):
-        for key, value in found.items():
+def keys(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
             yield key
             yield from keys(value)
-    elif isinstance(found, list):
-        for one in found:
-            yield from keys(one)
+    elif isinstance(node, list):
+        for child in node:
+            yield from keys(child)
 
 
 def test_every_key_of_the_json_is_named(folder: Path) -> None:
     options = "--groups conditions.csv --cross noise,level_dbfs --json -"
-    found = json.loads(printed(folder, f"harness score -r ref.trn -H hyp.trn -H hyp2.trn {options}"))
-    assert [key for key in dict.fromkeys(keys(found)) if f"`{key}`" not in SCORING] == []
+    report = json.loads(printed(folder, f"harness score -r ref.trn -H hyp.trn -H hyp2.trn {options}"))
+    assert [key for key in dict.fromkeys(keys(report)) if f"`{key}`" not in SCORING] == []
 
 
 def test_speakers_are_paired_and_options_that_contradict_are_refused(tmp_path: Path) -> None:
     (tmp_path / "r.stm").write_text("m 1 ann 0 2 turn it on\nm 1 bob 1 3 what time is it\n", "utf-8")
     (tmp_path / "h.stm").write_text("m 1 s2 1 3 what time it is\nm 1 s1 0 2 turn it on\n", "utf-8")
     files = ("-r", tmp_path / "r.stm", "-H", tmp_path / "h.stm")
-    found = harness(*files, "--speakers", "tcp", "--collar", "2", "--json")
-    assert json.loads(found.stdout)["talkers"] == [
+    result = harness(*files, "--speakers", "tcp", "--collar", "2", "--json")
+    assert json.loads(result.stdout)["talkers"] == [
         {"recording": "m", "reference": "ann", "hypothesis": "s1"},
         {"recording": "m", "reference": "bob", "hypothesis": "s2"},
     ]
@@ -486,13 +490,13 @@ def test_speakers_are_paired_and_options_that_contradict_are_refused(tmp_path: P
         "verbatim, no marks, tcpWER with a collar of 2 s"
         in harness(*files, "--speakers", "tcp", "--collar", "2").stdout
     )
-    for options, said in (
+    for options, message in (
         (("--collar", "2"), "--collar needs --speakers tcp"),
         (("--by-time",), "--by-time needs the times of words"),
         (("--speakers", "cp", "-H", tmp_path / "r.stm"), "--speakers takes one hypothesis"),
         (("--speakers", "cp", "--optional-words"), "--optional-words does not go with --speakers"),
         ((), "with --speakers, stm and seglst go with each other"),
     ):
-        assert said in str(refused(harness(*files, *options)))
+        assert message in str(refused(harness(*files, *options)))
     (tmp_path / "h.stm").write_text("", "utf-8")
     assert "7 of 7 = 100.00 %" in harness(*files, "--speakers", "cp").stdout  # as a recogniser that crashed leaves it

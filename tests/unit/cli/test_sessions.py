@@ -41,8 +41,8 @@ C, W = Category.CORRECT, Category.WRONG
 def figures(verb: str, *arguments: str | Path) -> dict[str, Any]:
     done = harness(verb, "--json", *arguments)
     assert done.exit_code == 0, done.exception
-    found: dict[str, Any] = json.loads(done.output)
-    return found
+    report: dict[str, Any] = json.loads(done.output)
+    return report
 
 
 @pytest.fixture
@@ -70,20 +70,20 @@ def round_file(folder: Path) -> Path:
 
 
 def test_a_round_file_says_which_sessions_answers_and_judgments(folder: Path, round_file: Path) -> None:
-    asked = rated_sessions(RatedAsked((str(round_file),), None))
-    assert [one.resolve() for one in asked.folders] == [folder.resolve()]
-    assert asked.round_id == "spring"
-    assert asked.round is not None
-    assert [one.trial for one in asked.round.gold] == ["q2-kitchen"]
-    assert asked.round.exercises != BUILT_IN_EXERCISES
+    request = rated_sessions(RatedAsked((str(round_file),), None))
+    assert [path.resolve() for path in request.folders] == [folder.resolve()]
+    assert request.round_id == "spring"
+    assert request.round is not None
+    assert [answer.trial for answer in request.round.gold] == ["q2-kitchen"]
+    assert request.round.exercises != BUILT_IN_EXERCISES
     assert rated_sessions(RatedAsked((str(round_file),), "other")).round_id == "other"
     assert rated_sessions(RatedAsked((str(folder),), None)).round_id is None
 
 
 def test_agreement_of_a_round_file_leaves_out_gold_and_judgments_of_elsewhere(folder: Path, round_file: Path) -> None:
     of_round, of_all = figures("agreement", round_file), figures("agreement", folder)
-    assert [one["rater"] for one in of_round["raters"]] == ["ann", "bob"]
-    assert [one["rater"] for one in of_all["raters"]] == ["ann", "bob", "cem"]
+    assert [rater["rater"] for rater in of_round["raters"]] == ["ann", "bob"]
+    assert [rater["rater"] for rater in of_all["raters"]] == ["ann", "bob", "cem"]
     assert (of_round["agreement"]["items"], of_all["agreement"]["items"]) == (3, 4)
     assert of_round["raters"][0]["gold"]["of"] == 1
     assert figures("agreement", folder, "--round", "other")["judged"] == 1
@@ -218,12 +218,12 @@ def test_wer_by_group(queried: Path) -> None:
     every = harness("show", queried, "--wer").output
     assert "words compared as spoken" in every
     assert [line.split()[1] for line in every.splitlines() if line.startswith("by ")] == ["voice"]
-    one = harness("show", queried, "--wer", "--by", "voice").output.splitlines()
-    at = next(number for number, line in enumerate(one) if line.startswith("ann"))
-    cells = one[at].split()
+    lines = harness("show", queried, "--wer", "--by", "voice").output.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("ann"))
+    cells = lines[at].split()
     assert cells[:3] == ["ann", "first", "25.0"]
     assert cells[-7:] == ["1", "1", "0", "8", "2", "of", "2"]
-    assert one[at + 1].split()[:2] == ["final", "0.00"]
+    assert lines[at + 1].split()[:2] == ["final", "0.00"]
     none = harness("show", queried, "--wer", "--by", "position", "--by", "query_class").output
     assert none.count("(none)") == 2
 
@@ -271,10 +271,10 @@ def test_options_that_exclude_each_other(queried: Path) -> None:
 def test_csv_has_the_edits_of_the_attempt_that_decided(tmp_path: Path) -> None:
     rows = queries()
     rows.start()
-    found = list(csv.DictReader(io.StringIO(harness("show", stored(queries(), tmp_path / "s"), "--csv").output)))
-    edits = [(row["substitutions"], row["deletions"], row["insertions"], row["normalisation"]) for row in found]
+    table = list(csv.DictReader(io.StringIO(harness("show", stored(queries(), tmp_path / "s"), "--csv").output)))
+    edits = [(row["substitutions"], row["deletions"], row["insertions"], row["normalisation"]) for row in table]
     assert edits == [*[("0", "0", "0", "spoken")] * 4, ("0", "4", "0", "spoken")]
-    header = list(found[0])
+    header = list(table[0])
     # What comes later is added after them, so that whoever reads columns by place goes on doing so.
     assert header[-11:] == [
         "unproven_s", "substitutions", "deletions", "insertions", "normalisation",
@@ -293,8 +293,8 @@ def commands() -> WakeRows:
 
 
 def test_csv_of_commands(commands: WakeRows, tmp_path: Path) -> None:
-    found = list(csv.DictReader(io.StringIO(harness("show", stored(commands, tmp_path / "s"), "--csv").output)))
-    edits = {(row["trial"], row["device"]): (row["errors"], row["words"], row["substitutions"]) for row in found}
+    table = list(csv.DictReader(io.StringIO(harness("show", stored(commands, tmp_path / "s"), "--csv").output)))
+    edits = {(row["trial"], row["device"]): (row["errors"], row["words"], row["substitutions"]) for row in table}
     assert edits == {
         ("command-1", "kitchen"): ("0", "4", "0"),
         ("command-1", "den"): ("2", "4", "1"),
@@ -307,8 +307,8 @@ def scored(queried: Path, name: str) -> dict[str, int]:
     target = queried / f"{name}.json"
     done = harness("score", "-r", queried / f"{name}.ref.trn", "-H", queried / f"{name}.trn", "--json", target)
     assert done.exit_code == 0, (done.output, done.exception)
-    found = json.loads(target.read_text(encoding="utf-8"))
-    totals = (found if "totals" in found else found["systems"][0])["totals"]
+    report = json.loads(target.read_text(encoding="utf-8"))
+    totals = (report if "totals" in report else report["systems"][0])["totals"]
     return {name: totals[name] for name in ("correct", "substitutions", "deletions", "insertions")}
 
 
@@ -351,8 +351,8 @@ def test_commands_as_trn_have_their_device(commands: WakeRows, tmp_path: Path) -
     assert len((tmp_path / "den" / "first.trn").read_text("utf-8").splitlines()) == 2
     figures = wake_of(commands.entries)
     counts = words_of(heard_in((), figures)).final.counts
-    found = scored(tmp_path / "trn", "final")
-    assert (found["substitutions"], found["deletions"], found["insertions"]) == (
+    totals = scored(tmp_path / "trn", "final")
+    assert (totals["substitutions"], totals["deletions"], totals["insertions"]) == (
         counts.substitutions, counts.deletions, counts.insertions
     )  # fmt: skip
 
@@ -375,7 +375,7 @@ def test_json_of_a_session_of_queries(queried: Path) -> None:
     assert (heard["totals"]["final"]["deletions"], heard["totals"]["final"]["wer"]) == (4, 0.2)
     assert (heard["totals"]["first"]["attempts"], heard["totals"]["first"]["sentences"]) == (5, 4)
     assert heard["attempts_to_recognition"][1] == {"attempts": 2, "trials": 4, "of": 5}
-    assert [one["label"] for one in heard["by"]["voice"]] == ["ann", "bob"]
+    assert [row["label"] for row in heard["by"]["voice"]] == ["ann", "bob"]
     assert heard["by"]["position"][0]["label"] is None
 
 
@@ -397,7 +397,7 @@ def test_an_option_without_what_it_is_of_is_refused(
     refused = harness("export", stored(commands, tmp_path / "s"), *options)
     assert isinstance(refused.exception, InputError)
     assert refused.exception.what.startswith(without)
-    assert [one.name for one in tmp_path.iterdir()] == ["s"]
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
     assert harness("export", "s", "--json", "--reviewed").exit_code == 0
     both = ("--trn", "there", "--wake-log", "den.log")
     assert harness("export", "s", *both, "--words", "--reviewed", "--device", "den").exit_code == 0
@@ -408,10 +408,10 @@ def test_what_an_operator_typed_is_told_apart(tmp_path: Path) -> None:
     for number, heard, evidence in ((1, "what lime is it", EvidenceSource.OPERATOR), (2, ASKED, EvidenceSource.DEVICE)):
         rows.trial(f"time-{number}", heard=heard, evidence=evidence)
     session = stored(rows, tmp_path / "s")
-    told = "by the operator, mostly of what was misheard: 1 first, 1 final"
-    assert f"typed                {told}" in harness("show", session).output.splitlines()
-    assert f"transcripts typed {told}" in harness("show", session, "--wer").output.splitlines()
-    found = list(csv.DictReader(io.StringIO(harness("show", session, "--csv").output)))
-    assert [one["evidence"] for one in found] == ["operator", "device"]
+    note = "by the operator, mostly of what was misheard: 1 first, 1 final"
+    assert f"typed                {note}" in harness("show", session).output.splitlines()
+    assert f"transcripts typed {note}" in harness("show", session, "--wer").output.splitlines()
+    table = list(csv.DictReader(io.StringIO(harness("show", session, "--csv").output)))
+    assert [row["evidence"] for row in table] == ["operator", "device"]
     heard = json.loads(harness("export", session, "--json").stdout)["heard"]
     assert [heard["totals"][which]["typed"] for which in ("first", "final")] == [1, 1]

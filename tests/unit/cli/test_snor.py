@@ -24,7 +24,7 @@ FAULTY = b"one (ab1)\ntwo <three (ab2)\nfour caf\xe9 (ab3)\nfive (AB1)\nsix\0 (a
 
 
 def snor(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(group, ["snor", *(str(one) for one in arguments)], input=stdin)
+    return CliRunner().invoke(group, ["snor", *(str(argument) for argument in arguments)], input=stdin)
 
 
 @pytest.fixture
@@ -79,14 +79,14 @@ def test_every_faulty_line_is_told_and_the_others_are_converted(faulty: Path) ->
     result = snor("--output-format", "lsn", faulty)
     assert result.exit_code == 2
     assert result.stdout == "ONE (AB1)\nSEVEN (AB5)\n"
-    told = result.stderr.splitlines()
-    assert [line.partition(": ")[0] for line in told[:-1]] == [
+    messages = result.stderr.splitlines()
+    assert [line.partition(": ")[0] for line in messages[:-1]] == [
         f"{faulty}:{place}" for place in ("2:5", "3:9", "4:6", "5:4")
     ]
-    assert "byte 0xe9 is not UTF-8" in told[1]
-    assert "--encoding latin-1" in told[1]
-    assert f"the id AB1 is there already, at {faulty}:1" in told[2]
-    assert told[-1] == "4 problems in 1 file"
+    assert "byte 0xe9 is not UTF-8" in messages[1]
+    assert "--encoding latin-1" in messages[1]
+    assert f"the id AB1 is there already, at {faulty}:1" in messages[2]
+    assert messages[-1] == "4 problems in 1 file"
     latin = snor("--output-format", "lsn", "--encoding", "latin-1", faulty)
     assert latin.stdout == "ONE (AB1)\nFOUR CAFÉ (AB3)\nSEVEN (AB5)\n"
     assert latin.exit_code == 2
@@ -153,10 +153,10 @@ def test_many_problems_are_counted_behind_the_fiftieth(tmp_path: Path) -> None:
     result = snor("--output-format", "lsn", stdin="<a\n" * 73 + "b\n")
     assert result.exit_code == 2
     assert result.stdout == "B\n"
-    told = result.stderr.splitlines()
-    assert len(told) == 52
-    assert told[49].startswith("<stdin>:50:1: ")
-    assert told[50:] == ["<stdin>: and 23 more", "73 problems in 1 file"]
+    messages = result.stderr.splitlines()
+    assert len(messages) == 52
+    assert messages[49].startswith("<stdin>:50:1: ")
+    assert messages[50:] == ["<stdin>: and 23 more", "73 problems in 1 file"]
 
 
 def test_files_that_cannot_be_read_are_told_and_the_others_converted(good: Path, tmp_path: Path) -> None:

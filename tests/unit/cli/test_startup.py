@@ -129,7 +129,7 @@ def test_a_terminal_is_offered_what_to_do_first() -> None:
         os.close(theirs)
         os.write(ours, b"help\n")
         assert running.wait(60) == 0
-    said = os.read(ours, 65536).decode()
+    output = os.read(ours, 65536).decode()
     os.close(ours)
-    assert "three-minute tour" in said
-    assert "harness admin devices" in said
+    assert "three-minute tour" in output
+    assert "harness admin devices" in output

@@ -72,16 +72,16 @@ class SimulatedBoard:
             case messages.Ping(token):
                 return [self.received(messages.Pong(token, at_us, at_us, True))]
             case messages.Audio(_, first, data):
-                found = []
+                replies = []
                 if first == self.heard and self.hears:
                     self.heard += len(data) // 2
-                    for sample in [one for one in self.wakes_at if one <= self.heard]:
+                    for sample in [sample for sample in self.wakes_at if sample <= self.heard]:
                         self.wakes_at.remove(sample)
-                        found.append(self.event(messages.WakeMessage(at_us, sample, 0.5, "alexa")))
+                        replies.append(self.event(messages.WakeMessage(at_us, sample, 0.5, "alexa")))
                 if self.hears or first == PROBE_SAMPLE:
                     command = None if self.wire.loses else self.command
-                    found.append(self.received(messages.AudioAck(self.heard, self.seq, command)))
-                return found
+                    replies.append(self.received(messages.AudioAck(self.heard, self.seq, command)))
+                return replies
             case messages.TextCommand() | messages.Set():
                 if number > self.command:
                     self.command = number
@@ -114,9 +114,9 @@ class Simulation(Seen):
         assert self.session.ready
 
     def hear(self, *received: Received) -> None:
-        for one in received:
-            if type(one.message) not in self.lost:
-                self.session.take(one, Stamp(self.now_s, 0.001))
+        for packet in received:
+            if type(packet.message) not in self.lost:
+                self.session.take(packet, Stamp(self.now_s, 0.001))
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds / STEP_S)):
@@ -133,7 +133,7 @@ class Simulation(Seen):
         self.session.play(play_id, known(sound), self.now_s)
 
     def ended(self, play_id: str = "p") -> list[bool]:
-        return [one.complete for one in self.of(StimulusEnded) if one.play_id == play_id]
+        return [observation.complete for observation in self.of(StimulusEnded) if observation.play_id == play_id]
 
     def plays_whole(self, play_id: str) -> None:
         self.play(play_id)
@@ -150,10 +150,10 @@ def test_a_sound_ends_when_it_was_heard_and_its_events_were_told(simulation: Sim
     simulation.board.wakes_at = [4_000, 16_000]
     simulation.play()
     simulation.run(1.0)
-    kinds = [type(one) for one in simulation.of(StimulusStarted, Wake, StimulusEnded)]
+    kinds = [type(observation) for observation in simulation.of(StimulusStarted, Wake, StimulusEnded)]
     assert kinds == [StimulusStarted, Wake, Wake, StimulusEnded]
     began_s = known(simulation.of(StimulusStarted)[0].audio_s)
-    assert [one.audio_s for one in simulation.of(Wake)] == pytest.approx([began_s + 0.25, began_s + 1.0])
+    assert [wake.audio_s for wake in simulation.of(Wake)] == pytest.approx([began_s + 0.25, began_s + 1.0])
     assert simulation.ended() == [True]
     assert simulation.of(ListeningProved, ClockFitted)
 
@@ -171,10 +171,10 @@ def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(sim
     before_s = simulation.session.link.line_s(simulation.session.link.sent)
     simulation.session.reset()
     simulation.run(0.05)
-    asked = Received(messages.BoardHello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
-    simulation.hear(asked)
+    hello = Received(messages.BoardHello(1, simulation.board.boot, 5, RATE_HZ, 8000, "sim 1", ("alexa",)))
+    simulation.hear(hello)
     simulation.run(1.0)
-    assert [type(one) for one in simulation.of(Status, StimulusEnded)] == [Status, StimulusEnded]
+    assert [type(observation) for observation in simulation.of(Status, StimulusEnded)] == [Status, StimulusEnded]
     assert simulation.of(Status)[0].state is DeviceState.STARTED
     simulation.plays_whole("two")
     assert known(simulation.of(StimulusStarted)[-1].audio_s) >= before_s
@@ -183,12 +183,12 @@ def test_a_restart_is_told_before_what_it_cut_off_and_the_audio_line_goes_on(sim
 def test_commands_are_carried_out_once_in_their_order(simulation: Simulation) -> None:
     simulation.lost = {messages.CommandAck, messages.AudioAck}
     words, setting = messages.TextCommand("lights on"), messages.Set(messages.SetKey.OPERATING_POINT, 40)
-    one, two = simulation.session.command(words), simulation.session.command(setting)
+    first, two = simulation.session.command(words), simulation.session.command(setting)
     simulation.run(1.5)
-    assert not one.acknowledged
+    assert not first.acknowledged
     simulation.lost = set()
     simulation.run(2.0)
-    assert one.acknowledged
+    assert first.acknowledged
     assert two.acknowledged
     assert simulation.board.said == [
         str(messages.TextCommand("lights on")),
@@ -234,9 +234,9 @@ def test_a_gap_is_told_with_what_came_behind_it(simulation: Simulation) -> None:
     simulation.now_s += STEP_S
     simulation.hear(first, third, third)
     simulation.run(2.5)
-    assert [one.phrase for one in simulation.of(Wake)] == ["1", "3"]
+    assert [wake.phrase for wake in simulation.of(Wake)] == ["1", "3"]
     assert simulation.session.lost_events == 1
-    assert any(one.text.startswith("events missing") for one in simulation.of(LogLine))
+    assert any(line.text.startswith("events missing") for line in simulation.of(LogLine))
     assert simulation.session.counted_repeats > 0
 
 
@@ -256,15 +256,15 @@ def test_that_it_understood_nothing_is_evidence(simulation: Simulation) -> None:
     for code in messages.ErrorCode:
         simulation.hear(simulation.board.event(messages.ErrorEvent(now_us, code, "eh?")))
     simulation.run(0.1)
-    assert f"error {messages.ErrorCode.BAD_COMMAND}: eh?" in [one.text for one in simulation.of(LogLine)]
-    assert [one.name for one in simulation.of(Intent)] == [""]
+    assert f"error {messages.ErrorCode.BAD_COMMAND}: eh?" in [line.text for line in simulation.of(LogLine)]
+    assert [intent.name for intent in simulation.of(Intent)] == [""]
 
 
 def test_a_board_that_somebody_else_uses_is_lost_until_they_are_quiet(simulation: Simulation) -> None:
     simulation.play(seconds=30.0)
     simulation.session.used_by_another("it is used by two", simulation.now_s)
     assert simulation.ended() == [False]
-    assert [one.what for one in simulation.of(LinkLost)] == ["it is used by two"]
+    assert [loss.what for loss in simulation.of(LinkLost)] == ["it is used by two"]
     simulation.run(USED_QUIET_S + 1.0)
     assert simulation.session.ready
     simulation.plays_whole("two")

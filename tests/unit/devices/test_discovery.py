@@ -46,7 +46,7 @@ def found(names: set[str]) -> dict[str, FoundDevice]:
     rows: dict[str, FoundDevice] = {}
 
     def all_here() -> bool:
-        rows.update((one.name, one) for one in announced(LOOK_S, [LOOPBACK]) if one.name in names)
+        rows.update((device.name, device) for device in announced(LOOK_S, [LOOPBACK]) if device.name in names)
         return rows.keys() == names
 
     until(all_here, 20)
@@ -57,7 +57,7 @@ def test_each_kind_is_found_with_its_address_model_version_and_command(network: 
     mark = uuid.uuid4().hex[:8]
     names = [f"{kind}-{mark}" for kind in ("pe", "sat", "ha", "hive", "broker")]
     pe, sat, ha, hive, broker = names
-    for one in (
+    for service in (
         announcement(
             "esphomelib", pe, 6053, friendly_name=f"Kitchen {mark}", version="2025.9.1", api_encryption=NOISE,
             project_name="Nabu Casa.Home Assistant Voice PE", project_version="25.9.1",
@@ -67,7 +67,7 @@ def test_each_kind_is_found_with_its_address_model_version_and_command(network: 
         announcement("hivemind", hive, 5678),
         announcement("mqtt", broker, 1883),
     ):  # fmt: skip
-        network.register_service(one, cooperating_responders=True)
+        network.register_service(service, cooperating_responders=True)
     rows = found({f"Kitchen {mark}", sat, ha, hive, broker})
     kitchen = FoundDevice(
         "esphome", f"Kitchen {mark}", "127.0.0.1:6053", "Nabu Casa.Home Assistant Voice PE", "25.9.1", encrypted=True
@@ -85,10 +85,10 @@ def test_each_kind_is_found_with_its_address_model_version_and_command(network: 
 
 def test_a_device_that_left_is_not_found(network: Zeroconf) -> None:
     name = f"gone-{uuid.uuid4().hex[:8]}"
-    one = announcement("wyoming", name, 10700)
-    network.register_service(one, cooperating_responders=True)
+    service = announcement("wyoming", name, 10700)
+    network.register_service(service, cooperating_responders=True)
     found({name})
-    network.unregister_service(one)
+    network.unregister_service(service)
     until(lambda: name not in {row.name for row in announced(LOOK_S, [LOOPBACK])}, 20)
 
 
@@ -101,7 +101,7 @@ def test_a_name_that_the_standard_forbids_is_a_row_without_an_address(network: Z
         out.add_answer_at_time(DNSPointer(kind, _TYPE_PTR, _CLASS_IN, 4500, f"{name}.{kind}"), 0)
         sending = threading.Timer(0.3, network.send, (out,))
         sending.start()
-        rows = [one for one in announced(0.9, [LOOPBACK]) if one.name == name]
+        rows = [row for row in announced(0.9, [LOOPBACK]) if row.name == name]
         sending.join()
         return rows
 
@@ -136,7 +136,10 @@ def test_ipv4_goes_before_ipv6_and_link_local_goes_last() -> None:
     kind = "_wyoming._tcp.local."
     ranked = ["192.0.2.9", "2001:db8::9", "169.254.0.9", "fe80::1"]
     for best in range(len(ranked)):
-        packed = [socket.inet_pton(socket.AF_INET6 if ":" in one else socket.AF_INET, one) for one in ranked[best:]]
+        packed = [
+            socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+            for address in ranked[best:]
+        ]
         row = row_of(ServiceInfo(kind, f"x.{kind}", addresses=packed[::-1], port=10700))
         assert row.address in (f"{ranked[best]}:10700", f"[{ranked[best]}]:10700")
 

@@ -70,7 +70,9 @@ class Rig:
 def opened(profile: DeviceProfile = PROFILE, speed: float = 20.0) -> Iterator[Rig]:
     clock, seen = ScaledClock(speed, HostClock()), Seen()
     profiles = {"speaker": None, "mic": None, "dut": profile}
-    drivers = [InProcess(id, InProcessOptions(), Here(clock, profile=one)) for id, one in profiles.items()]
+    drivers = [
+        InProcess(id, InProcessOptions(), Here(clock, profile=own_profile)) for id, own_profile in profiles.items()
+    ]
     with ExitStack() as stack:
         for driver in drivers:
             driver.open(seen)
@@ -80,8 +82,8 @@ def opened(profile: DeviceProfile = PROFILE, speed: float = 20.0) -> Iterator[Ri
 
 @pytest.fixture
 def rig(simulated_time: SimulatedThreads) -> Iterator[Rig]:
-    with opened() as one:
-        yield one
+    with opened() as rig:
+        yield rig
 
 
 def test_a_query_is_heard_reported_and_answered(rig: Rig) -> None:
@@ -168,11 +170,11 @@ def test_shares_come_out_as_asked_and_a_seed_gives_the_same_again() -> None:
         taken = [device.take("x") for _ in range(2000)]
         return [(each.transcript, each.answers_after_s) for each in taken if each is not None]
 
-    found = doings(1)
-    assert found == doings(1)
-    assert found != doings(2)
-    missed = sum(text is None for text, _ in found) / 2000
-    misheard = sum(text not in (None, "what time is it") for text, _ in found) / 2000
+    reactions = doings(1)
+    assert reactions == doings(1)
+    assert reactions != doings(2)
+    missed = sum(text is None for text, _ in reactions) / 2000
+    misheard = sum(text not in (None, "what time is it") for text, _ in reactions) / 2000
     assert missed == pytest.approx(0.1, abs=0.03)
     assert misheard == pytest.approx(0.2, abs=0.04)
     assert SimpleDevice(behaviour, 1).take("unknown") is None
@@ -212,10 +214,10 @@ def test_what_is_heard_right_is_understood_and_what_is_heard_wrong_is_not() -> N
 
 
 def test_a_share_of_it_is_understood_otherwise() -> None:
-    found = understands(InProcessOptions(misunderstand_share=0.3))
+    frames = understands(InProcessOptions(misunderstand_share=0.3))
     lost = Expected(("set_timer",), (Slot("duration", "10 minutes"),))
-    assert set(found) == {FRAME, lost}
-    assert 40 <= found.count(lost) <= 80
+    assert set(frames) == {FRAME, lost}
+    assert 40 <= frames.count(lost) <= 80
     bare = understands(InProcessOptions(misunderstand_share=1.0), frame=Expected(("get_time",), ()))
     assert set(bare) == {Expected((), ())}
 
@@ -242,80 +244,80 @@ def opened_bench(
 ) -> Iterator[tuple[dict[str, InProcess], list[Observation]]]:
     """A speaker and devices in one air; what they all told, in the order of arrival."""
     clock = ScaledClock(speed, HostClock())
-    told: list[Observation] = []
+    observations: list[Observation] = []
     drivers = {"speaker": InProcess("speaker", InProcessOptions(), Here(clock))}
-    drivers |= {name: InProcess(name, one, Here(clock, profile=PROFILE)) for name, one in options.items()}
+    drivers |= {name: InProcess(name, behaviour, Here(clock, profile=PROFILE)) for name, behaviour in options.items()}
     for driver in drivers.values():
-        driver.open(told.append)
+        driver.open(observations.append)
     drivers["speaker"].expect(waveform_sha256(LONG_SOUND), PHRASE)
     try:
-        yield drivers, told
+        yield drivers, observations
     finally:
         for driver in drivers.values():
             driver.close()
 
 
-def of(told: list[Observation], kind: type[O], source: str) -> list[O]:
-    return [each for each in told if isinstance(each, kind) and each.source == source]
+def of(observations: list[Observation], kind: type[O], source: str) -> list[O]:
+    return [each for each in observations if isinstance(each, kind) and each.source == source]
 
 
 @pytest.mark.usefixtures("simulated_time")
 def test_every_device_in_the_air_wakes_to_the_phrase_by_itself() -> None:
     with opened_bench(a=InProcessOptions(), b=InProcessOptions(), deaf=InProcessOptions(wake_miss_share=1.0)) as (
         all_,
-        told,
+        observations,
     ):
         all_["speaker"].play("p1", LONG_SOUND)
-        until(lambda: of(told, StimulusEnded, "speaker"))
-    (started,) = of(told, StimulusStarted, "speaker")
+        until(lambda: of(observations, StimulusEnded, "speaker"))
+    (started,) = of(observations, StimulusStarted, "speaker")
     for name in ("a", "b"):
-        (wake,) = of(told, Wake, name)
+        (wake,) = of(observations, Wake, name)
         assert wake.at.at_s - started.at.at_s == pytest.approx(PHRASE.ends_s + WAKES_AFTER_S)
         assert wake.audio_s is None
-    assert not of(told, Wake, "deaf")
-    assert of(told, ListeningProved, "deaf"), "it listens all the same"
+    assert not of(observations, Wake, "deaf")
+    assert of(observations, ListeningProved, "deaf"), "it listens all the same"
 
 
 @pytest.mark.usefixtures("simulated_time")
 def test_an_injecting_connection_has_an_audio_line_that_goes_on() -> None:
     with opened_bench(wired=InProcessOptions(injection=True, injection_speed=20.0), other=InProcessOptions()) as (
         all_,
-        told,
+        observations,
     ):
         took_s = []
         for play_id in ("p1", "p2", "p3", "p4", "p5"):
             before_s = threads.monotonic()
             all_["wired"].play(play_id, LONG_SOUND)
-            until(lambda play_id=play_id: any(e.play_id == play_id for e in of(told, StimulusEnded, "wired")))  # type: ignore[misc]
+            until(lambda play_id=play_id: any(e.play_id == play_id for e in of(observations, StimulusEnded, "wired")))  # type: ignore[misc]
             took_s.append(threads.monotonic() - before_s)
         assert min(took_s) < 6.0 / SPEED, "faster than the clock"
-    starts = [each.audio_s for each in of(told, StimulusStarted, "wired")]
-    ends = [(each.audio_s, each.complete) for each in of(told, StimulusEnded, "wired")]
-    wakes = [each.audio_s for each in of(told, Wake, "wired")]
+    starts = [each.audio_s for each in of(observations, StimulusStarted, "wired")]
+    ends = [(each.audio_s, each.complete) for each in of(observations, StimulusEnded, "wired")]
+    wakes = [each.audio_s for each in of(observations, Wake, "wired")]
     assert starts == [0.0, 6.0, 12.0, 18.0, 24.0]
     assert ends == [(start + 6.0, True) for start in starts]
     assert wakes == pytest.approx([start + 1.75 for start in starts])
-    proofs = [each.audio_s for each in of(told, ListeningProved, "wired")]
+    proofs = [each.audio_s for each in of(observations, ListeningProved, "wired")]
     assert proofs[:6] == pytest.approx([0.0, 5.0, 6.0, 6.0, 11.0, 12.0])
-    assert not of(told, Wake, "other"), "it goes past the air"
+    assert not of(observations, Wake, "other"), "it goes past the air"
 
 
 @pytest.mark.usefixtures("simulated_time")
 def test_a_restart_cuts_an_injection_and_the_line_does_not_go_back() -> None:
     sound = Waveform(np.full(16_000 * 120, 0.1, dtype=np.float32), 16_000)  # lasts 12 s here
-    with opened_bench(10.0, wired=InProcessOptions(injection=True)) as (all_, told):
+    with opened_bench(10.0, wired=InProcessOptions(injection=True)) as (all_, observations):
         all_["speaker"].expect(waveform_sha256(sound), PHRASE)
         all_["wired"].play("p1", sound)
-        until(lambda: of(told, Wake, "wired"))
+        until(lambda: of(observations, Wake, "wired"))
         all_["wired"].restart()
-        (ended,) = of(told, StimulusEnded, "wired")
+        (ended,) = of(observations, StimulusEnded, "wired")
         assert not ended.complete
         assert 1.7 < known(ended.audio_s) < 120.0
-        (status,) = of(told, Status, "wired")
+        (status,) = of(observations, Status, "wired")
         assert status.state is DeviceState.STARTED
         all_["wired"].play("p2", sound)
-        until(lambda: len(of(told, StimulusStarted, "wired")) == 2)
-        assert [e.audio_s for e in of(told, StimulusStarted, "wired")] == [0.0, ended.audio_s]
+        until(lambda: len(of(observations, StimulusStarted, "wired")) == 2)
+        assert [e.audio_s for e in of(observations, StimulusStarted, "wired")] == [0.0, ended.audio_s]
         with pytest.raises(DeviceError, match="already playing p2"):
             all_["wired"].play("p3", sound)
         all_["wired"].stop()
@@ -323,19 +325,19 @@ def test_a_restart_cuts_an_injection_and_the_line_does_not_go_back() -> None:
 
 @pytest.mark.usefixtures("simulated_time")
 def test_a_command_is_told_as_a_transcript() -> None:
-    with opened_bench(wired=InProcessOptions(injection=True, injection_speed=20.0)) as (all_, told):
+    with opened_bench(wired=InProcessOptions(injection=True, injection_speed=20.0)) as (all_, observations):
         all_["speaker"].expect(waveform_sha256(LONG_SOUND), ScriptedPhrase("alexa", 1.6, "what time is it", 3.0))
         all_["wired"].play("p1", LONG_SOUND)
-        until(lambda: of(told, StimulusEnded, "wired"))
-    assert [each.text for each in of(told, Transcript, "wired")] == ["what time is it"]
+        until(lambda: of(observations, StimulusEnded, "wired"))
+    assert [each.text for each in of(observations, Transcript, "wired")] == ["what time is it"]
 
 
 def test_false_accepts_come_as_often_as_declared() -> None:
     hours = 200.0
-    found = sum(
+    accepts = sum(
         len(wakes_in(60.0, None, miss_share=0.0, false_per_hour=5.0, seed=f"s:{n}")) for n in range(round(hours * 60))
     )
-    assert abs(found - 5.0 * hours) < 4 * (5.0 * hours) ** 0.5, "a Poisson number of mean 1000"
+    assert abs(accepts - 5.0 * hours) < 4 * (5.0 * hours) ** 0.5, "a Poisson number of mean 1000"
     missed = sum(not wakes_in(3.0, PHRASE, miss_share=0.2, false_per_hour=0.0, seed=f"m:{n}") for n in range(2000))
     assert abs(missed - 400) < 4 * (2000 * 0.2 * 0.8) ** 0.5
 

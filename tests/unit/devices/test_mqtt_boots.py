@@ -81,10 +81,10 @@ class Bench(Seen):
                 self.say("ack", boot, next=self.expected, events=0, command=0)
 
     def lost(self) -> list[str]:
-        return [one.what for one in self.of(LinkLost)]
+        return [loss.what for loss in self.of(LinkLost)]
 
     def starts(self) -> list[str]:
-        return [one.detail for one in self.of(Status) if one.state is DeviceState.STARTED]
+        return [status.detail for status in self.of(Status) if status.state is DeviceState.STARTED]
 
 
 def met() -> Bench:
@@ -101,7 +101,7 @@ def plays(bench: Bench, play_id: str, seconds: float = 1.0) -> None:
 
 
 def ended(bench: Bench, play_id: str) -> list[bool]:
-    return [one.complete for one in bench.of(StimulusEnded) if one.play_id == play_id]
+    return [observation.complete for observation in bench.of(StimulusEnded) if observation.play_id == play_id]
 
 
 def test_a_message_of_an_unknown_boot_changes_nothing() -> None:
@@ -113,7 +113,7 @@ def test_a_message_of_an_unknown_boot_changes_nothing() -> None:
     plays(bench, "two")
     assert ended(bench, "two") == [True]
     assert not bench.of(LinkLost, Wake, Status)
-    assert any("deadbeef" in one.text for one in bench.of(LogLine))
+    assert any("deadbeef" in line.text for line in bench.of(LogLine))
 
 
 @pytest.mark.parametrize(("boot", "error"), [("aaaa", ""), ("bbbb", "the board is not connected")])
@@ -168,7 +168,9 @@ def test_two_boards_under_one_name_are_named_and_the_true_one_is_found_again() -
     bench.on = ["aaaa", "bbbb"]
     bench.say("hello", "bbbb", **HELLO)
     bench.run(8.0)
-    assert [("two boards use this name" in one, "aaaa" in one, "bbbb" in one) for one in bench.lost()] == [(True,) * 3]
+    assert [("two boards use this name" in loss, "aaaa" in loss, "bbbb" in loss) for loss in bench.lost()] == [
+        (True,) * 3
+    ]
     assert ended(bench, "one") == [False]
     assert not bench.of(LinkBack)
     bench.on = ["aaaa"]
@@ -184,7 +186,7 @@ def test_sound_that_somebody_else_gave_ends_what_plays_and_is_a_lost_link_until_
     bench.board.take_given("in/audio", b"\0\0" + (320).to_bytes(8, "little") + b"\7" * 640)
     assert ended(bench, "one") == [False]
     bench.run(4.0)
-    assert ["another program sends this board sound" in one for one in bench.lost()] == [True]
+    assert ["another program sends this board sound" in loss for loss in bench.lost()] == [True]
     assert not bench.outlet.linked
     bench.run(3.0)
     assert bench.outlet.linked
@@ -208,7 +210,7 @@ def test_words_of_others_are_seen_and_questions_are_not() -> None:
     bench.board.take_given("in/ping", b"7")
     assert not bench.lost()
     bench.board.take_given("in/text", b'{"number": 1, "text": "lights on"}')
-    assert ["words" in one for one in bench.lost()] == [True]
+    assert ["words" in loss for loss in bench.lost()] == [True]
 
 
 def test_a_known_boot_that_says_hello_after_another_is_a_second_board() -> None:
@@ -228,8 +230,8 @@ def test_who_the_board_is_is_told_once_and_again_when_it_changes() -> None:
     bench = met()
     bench.say("hello", "aaaa", **HELLO)
     bench.say("hello", "bbbb", **{**HELLO, "firmware": "t2", "serial": "A1"})
-    found = [(one.firmware, one.serial) for one in bench.of(DeviceDescribed)]
-    assert found == [("t", ""), ("t2", "A1")]
+    descriptions = [(description.firmware, description.serial) for description in bench.of(DeviceDescribed)]
+    assert descriptions == [("t", ""), ("t2", "A1")]
 
 
 def test_two_boards_that_push_each_other_off_the_broker_are_named_too() -> None:
@@ -240,7 +242,7 @@ def test_two_boards_that_push_each_other_off_the_broker_are_named_too() -> None:
     bench.say("status", "bbbb", state="gone")
     bench.say("hello", "aaaa", **HELLO)
     bench.run(QUIET_S - 0.5)
-    assert ["last will" in one for one in bench.lost()] == [True, True, False]
+    assert ["last will" in loss for loss in bench.lost()] == [True, True, False]
     assert "two boards use this name" in bench.lost()[-1]
     assert not bench.outlet.linked
     bench.run(3.0)
@@ -322,7 +324,7 @@ def test_a_flood_is_told_of_every_ten_seconds_and_at_its_end() -> None:
         now[0] = step / 1000
         outlet.tell(LogLine("board", Stamp(now[0]), "x"))
     outlet.close()
-    texts = [one.text for one in seen.of(LogLine)]
+    texts = [line.text for line in seen.of(LogLine)]
     counts = [int(text.split()[0]) for text in texts if "left out" in text]
     assert len(counts) == 3
     assert sum(counts) == 30_000 - texts.count("x")
@@ -355,13 +357,13 @@ class Broker:
 
     def publish(self, payload: bytes) -> None:
         self.kept = payload
-        self._coming += [(self.now_s + self.late_s, one, payload, False) for one in self.there]
+        self._coming += [(self.now_s + self.late_s, lease, payload, False) for lease in self.there]
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds / 0.01)):
             self.now_s += 0.01
-            due = [one for one in self._coming if one[0] <= self.now_s]
-            self._coming = [one for one in self._coming if one[0] > self.now_s]
+            due = [delivery for delivery in self._coming if delivery[0] <= self.now_s]
+            self._coming = [delivery for delivery in self._coming if delivery[0] > self.now_s]
             for _, lease, payload, retained in due:
                 if lease.owner not in self.deaf and lease in self.there:
                     lease.take(payload, self.now_s, WALL_S + self.now_s, retained=retained)

@@ -27,7 +27,7 @@ def test_events_come_in_their_order_each_once_whatever_is_lost(seed: int, loss: 
     """A board that keeps 32 events and sends again those that were not acknowledged."""
     chance, order = random.Random(seed), ResentEvents()
     order.begin(0)
-    told: list[int] = []
+    events: list[int] = []
     waiting: list[int] = []
     made = 0
     while made < count or waiting:
@@ -38,10 +38,10 @@ def test_events_come_in_their_order_each_once_whatever_is_lost(seed: int, loss: 
             if chance.random() < loss:
                 continue
             assert offer(order, number, 0.0) is Offered.TAKEN
-            told += numbers(order.due())
+            events += numbers(order.due())
             if chance.random() >= loss:
                 waiting.remove(number)
-    assert told == list(range(1, count + 1))
+    assert events == list(range(1, count + 1))
     assert order.up_to(count)
     assert not order.up_to(count + 1)
 
@@ -118,16 +118,16 @@ def test_what_the_board_did_not_keep_is_not_waited_for() -> None:
 
 def test_commands_are_sent_one_at_a_time_and_again_until_acknowledged() -> None:
     commands = BoardCommands(AGAIN_S, 100)
-    one, two = commands.add(TextCommand("one")), commands.add(TextCommand("two"))
+    command, two = commands.add(TextCommand("one")), commands.add(TextCommand("two"))
     first = commands.due(5.0)
     assert first == ((TextCommand("one"), 101),)
     assert commands.due(5.0 + AGAIN_S / 2) == ()
     assert commands.due(5.0 + AGAIN_S) == first
     commands.acknowledge(99)
-    assert not one.done.is_set()
+    assert not command.done.is_set()
     commands.acknowledge(101)
-    assert one.done.is_set()
-    assert one.acknowledged
+    assert command.done.is_set()
+    assert command.acknowledged
     assert commands.due(5.3) == ((TextCommand("two"), 102),)
     commands.carried_out(102)
     assert two.acknowledged

@@ -56,9 +56,9 @@ def test_the_profile_says_what_the_bench_does_not() -> None:
 
 
 def adapter(path: str, serial_number: str, vid: int = 0x10C4, pid: int = 0xEA60) -> ListPortInfo:
-    one = ListPortInfo(path)
-    one.vid, one.pid, one.serial_number = vid, pid, serial_number
-    return one
+    port = ListPortInfo(path)
+    port.vid, port.pid, port.serial_number = vid, pid, serial_number
+    return port
 
 
 def test_ports_are_found_by_path_serial_number_and_ids(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

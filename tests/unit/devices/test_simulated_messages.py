@@ -164,8 +164,8 @@ def test_two_clients_of_one_id_are_named(broker: SimulatedBroker, client_id: str
         first, *others = [lost.what for lost in seen.of(LinkLost)]
     assert "the connection to the broker is gone" in first
     assert len(others) == 2
-    for what in others:
-        assert (f"another client uses the same id. Write another client_id than {client_id!r}" in what) is rival
+    for problem in others:
+        assert (f"another client uses the same id. Write another client_id than {client_id!r}" in problem) is rival
 
 
 def test_losses_far_apart_are_no_rival(broker: SimulatedBroker) -> None:
@@ -242,10 +242,10 @@ def test_a_service_that_falls_silent_is_lost_until_it_answers(broker: SimulatedB
     profile = load_profile("hermes_rhasspy", beside=Path())
     service = broker.peer("rhasspy")
     service.subscribe("rhasspy/hotword/getHotwords")
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     def answers(topic: str, payload: bytes) -> None:
-        asked.append(payload)
+        requests.append(payload)
         if lives:
             service.say("rhasspy/hotword/hotwords", b'{"siteId": "default", "models": []}')
 
@@ -265,4 +265,4 @@ def test_a_service_that_falls_silent_is_lost_until_it_answers(broker: SimulatedB
         broker.kill()
         threads.sleep(30.0)
         assert len(seen.of(LinkLost)) == 2
-    assert len(asked) >= 40
+    assert len(requests) >= 40

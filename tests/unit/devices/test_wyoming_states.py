@@ -37,8 +37,12 @@ def states(events: list[tuple[str, dict[str, object]]], profile: str, until_s: f
             if end.ends(event, at_s):
                 lines += PIPELINE_ENDED
         seen += console.feed(lines, Stamp(at_s))
-    changes = [f"{one.at.at_s:.1f} {one.state.value}" for one in seen if isinstance(one, Status)]
-    return changes, sum(isinstance(one, Wake) for one in seen)
+    changes = [
+        f"{observation.at.at_s:.1f} {observation.state.value}"
+        for observation in seen
+        if isinstance(observation, Status)
+    ]
+    return changes, sum(isinstance(observation, Wake) for observation in seen)
 
 
 ANSWERED = ["0.1 listening", "0.2 listening", "0.3 thinking", "0.5 speaking"]

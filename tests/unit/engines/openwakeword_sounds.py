@@ -85,5 +85,5 @@ def scored(engine: ScoresSound, sound: Sound, pieces: tuple[int, ...] = ()) -> S
         assert track.first_end == due
         due += len(track.scores) * track.step
     return ScoreTrack(
-        tracks[0].phrase, np.concatenate([one.scores for one in tracks]), tracks[0].first_end, tracks[0].step
+        tracks[0].phrase, np.concatenate([track.scores for track in tracks]), tracks[0].first_end, tracks[0].step
     )

@@ -77,9 +77,9 @@ def test_every_form_of_the_kernel_computes_the_same(model: str, sound: np.ndarra
 def test_spots_are_the_live_engines_hits(sound: np.ndarray) -> None:
     live = MicroWakeWord("alexa").feed(sound)
     engine = MicroWakeWordOffline("alexa", {})
-    found = spots(scored(engine, sound), known(engine.facts.rule))
+    offline_spots = spots(scored(engine, sound), known(engine.facts.rule))
     assert len(live) >= 2
-    assert [(spot.end, np.float32(spot.score)) for spot in found] == [
+    assert [(spot.end, np.float32(spot.score)) for spot in offline_spots] == [
         (hit.sample, np.float32(hit.score)) for hit in live
     ]
 
@@ -146,9 +146,9 @@ def test_a_model_file_with_and_without_its_manifest(tmp_path: Path, sound: np.nd
     assert engine.facts.phrases == ("my word",)
     assert known(engine.facts.rule).threshold == 0.5
     given = {"wake-word": "alexa", "probability-cutoff": "0.9", "sliding-window": "5"}
-    told = MicroWakeWordOffline(str(bare), given)
-    assert told.facts.rule == MicroWakeWordOffline("alexa", {}).facts.rule
-    assert told.facts.fingerprint == MicroWakeWordOffline("alexa", {}).facts.fingerprint
+    other_engine = MicroWakeWordOffline(str(bare), given)
+    assert other_engine.facts.rule == MicroWakeWordOffline("alexa", {}).facts.rule
+    assert other_engine.facts.fingerprint == MicroWakeWordOffline("alexa", {}).facts.fingerprint
     manifest = {"wake_word": "Computer", "model": bare.name}
     manifest["micro"] = {"probability_cutoff": 0.7, "sliding_window_size": 3}
     bare.with_suffix(".json").write_text(json.dumps(manifest))
@@ -185,9 +185,9 @@ def test_a_model_that_the_kernel_does_not_know_goes_through_the_package(tmp_path
     path = tmp_path / "other.tflite"
     path.write_bytes(content)
     engine = MicroWakeWordOffline(str(path), {})
-    told = dict(engine.facts.settings)
-    assert told["path"] == "streaming"
-    assert "activation 3" in told["path-because"]
+    settings = dict(engine.facts.settings)
+    assert settings["path"] == "streaming"
+    assert "activation 3" in settings["path-because"]
     assert len(scored(engine, sound[:16000]).scores) == 32
 
 

@@ -52,9 +52,9 @@ INTERPRETER = pyopen_wakeword.OpenWakeWordFeatures.from_builtin().lib
 
 def test_the_packaged_models_say_their_licence() -> None:
     models = OpenWakeWordOffline.models()
-    assert [one.name for one in models] == ["alexa", "hey_jarvis", "hey_mycroft", "hey_rhasspy", "okay_nabu"]
+    assert [model.name for model in models] == ["alexa", "hey_jarvis", "hey_mycroft", "hey_rhasspy", "okay_nabu"]
     assert models[1].phrases == ("hey jarvis",)
-    assert all("CC BY-NC-SA" in one.licence for one in models)
+    assert all("CC BY-NC-SA" in model.licence for model in models)
 
 
 def test_a_task_loads_and_finds_its_phrase_where_it_was_said() -> None:
@@ -193,8 +193,8 @@ def test_scores_near_a_threshold_are_the_package_s_own_to_the_bit() -> None:
     places = [0, 1, 15, 30, 149, 150, len(reference) - 1]
     stream = FastScores("alexa", features, classifier, exact, reference[places])
     stream.feed(sound)
-    found = stream.take(flush=True)[0].scores
-    assert np.array_equal(found[places], reference[places])
+    scores = stream.take(flush=True)[0].scores
+    assert np.array_equal(scores[places], reference[places])
 
 
 def test_a_score_depends_on_its_own_calls_alone() -> None:
@@ -247,8 +247,8 @@ def test_an_onnx_file_that_only_takes_one_window_gets_one_at_a_time(tmp_path: Pa
     ]
     content = model(nodes, {"tenth": np.array(0.1, np.float32)}, {"input": (1, 16, 96)}, {"score": ()})
     windows = np.random.default_rng(4).normal(size=(7, 16, 96)).astype(np.float32)
-    found = load_classifier(tmp_path / "mean.onnx", content, INTERPRETER).scores(windows)
-    assert np.allclose(found, 1 / (1 + np.exp(-windows.mean((1, 2)) / 10)), atol=1e-5)
+    scores = load_classifier(tmp_path / "mean.onnx", content, INTERPRETER).scores(windows)
+    assert np.allclose(scores, 1 / (1 + np.exp(-windows.mean((1, 2)) / 10)), atol=1e-5)
     assert free_batch(content) != content
 
 
@@ -309,7 +309,7 @@ def streamed_in_a_row() -> ScoreTrack:
 
 @pytest.mark.parametrize(
     "sound",
-    [speech_in_a_noise_that_stops, *(pytest.param(one, marks=pytest.mark.soak) for one in SOUNDS)],
+    [speech_in_a_noise_that_stops, *(pytest.param(sound, marks=pytest.mark.soak) for sound in SOUNDS)],
     ids=lambda sound: sound.__name__,
 )
 def test_fast_and_streaming_score_alike(sound: Callable[[], Sound]) -> None:
@@ -340,9 +340,9 @@ def test_chunks_that_begin_with_the_sound_tell_the_same_scores_50_ms_later() -> 
     samples = speech()[: 2 * RATE_HZ]
     track = scored(fast(), samples)
     chunks = as_the_package_says("alexa", samples, 1280, 1280)
-    found = [scores[-1] for scores in chunks]
-    assert np.all(np.abs(track.scores[: len(found)] - found) <= margin(np.array(found)))
-    assert len(track.scores) - len(found) in (0, 1)
+    last_scores = [scores[-1] for scores in chunks]
+    assert np.all(np.abs(track.scores[: len(last_scores)] - last_scores) <= margin(np.array(last_scores)))
+    assert len(track.scores) - len(last_scores) in (0, 1)
 
 
 @pytest.mark.parametrize(

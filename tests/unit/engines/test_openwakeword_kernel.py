@@ -50,10 +50,10 @@ def frames(windows: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("windows", [1, 2, 3, 4, 5, 37, 150])
 def test_embeddings_are_those_of_onnxruntime(windows: int) -> None:
     given = frames(windows)
-    found = KernelEmbedding(graph())(given)
+    actual = KernelEmbedding(graph())(given)
     expected = OnnxEmbedding(embedding_model(graph()))(given)
-    assert found.shape == (windows, 96)
-    assert np.abs(found - expected).max() < 3e-6 * np.abs(expected).max()
+    assert actual.shape == (windows, 96)
+    assert np.abs(actual - expected).max() < 3e-6 * np.abs(expected).max()
 
 
 def test_what_was_there_before_makes_no_difference() -> None:
@@ -104,6 +104,6 @@ def test_both_fast_ways_score_alike() -> None:
     slower = FastScores("alexa", Features(MEL, EMBEDDING, kernel=False), classifier, exact, np.zeros(0, np.float32))
     slower.feed(sound)
     expected = slower.take(flush=True)[0].scores
-    found = scored(engine, sound).scores
-    assert np.all(np.abs(found - expected) <= margin(expected))
+    actual = scored(engine, sound).scores
+    assert np.all(np.abs(actual - expected) <= margin(expected))
     assert expected.max() > 0.9

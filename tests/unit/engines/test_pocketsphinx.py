@@ -31,13 +31,13 @@ def hey() -> np.ndarray:
 @pytest.fixture(scope="module")
 def three() -> np.ndarray:
     rows = (flite("hey jarvis"), flite("alexa"), flite("hey jarvis"))
-    return np.concatenate([in_room(said, 1.5, 0.0) for said in rows] + [in_room(np.zeros(0))])
+    return np.concatenate([in_room(sound, 1.5, 0.0) for sound in rows] + [in_room(np.zeros(0))])
 
 
 def test_several_phrases_each_where_it_is_said(three: np.ndarray) -> None:
     spots = heard("Alexa, hey_jarvis!", three)
     assert [spot.phrase for spot in spots] == ["hey jarvis", "alexa", "hey jarvis"]
-    assert all(one.end <= after.start for one, after in pairwise(spots))
+    assert all(before.end <= after.start for before, after in pairwise(spots))
     assert 1.4 * 16000 < spots[0].start < 1.7 * 16000
 
 

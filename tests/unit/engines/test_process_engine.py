@@ -40,11 +40,11 @@ def sound(seconds: float = 2.0, *loud: tuple[float, float]) -> np.ndarray:
 def heard(engine: ProcessEngine, samples: np.ndarray, piece: int = 1600) -> tuple[OfflineSpot, ...]:
     assert isinstance(engine, SpotsPhrases)
     stream = engine.listen()
-    found: list[OfflineSpot] = []
+    spots: list[OfflineSpot] = []
     for start in range(0, len(samples), piece):
         stream.feed(samples[start : start + piece])
-        found += stream.take(flush=False)
-    return (*found, *stream.take(flush=True))
+        spots += stream.take(flush=False)
+    return (*spots, *stream.take(flush=True))
 
 
 def gone(pid: int) -> bool:
@@ -139,8 +139,8 @@ def test_a_command_engine_understands(start: Starts) -> None:
     engine = start(f"{LOUD} --kind command")
     assert isinstance(engine, Understands)
     assert not isinstance(engine, SpotsPhrases)
-    said = known(engine.understand(SOUND))
-    assert (said.text, said.start, said.end) == ("loud loud", 16000, 40320)
+    utterance = known(engine.understand(SOUND))
+    assert (utterance.text, utterance.start, utterance.end) == ("loud loud", 16000, 40320)
     assert engine.understand(sound()) is None
 
 
@@ -189,9 +189,9 @@ FAULTS = {
 def test_a_fault_is_an_error_with_the_command_and_ends_the_process(start: Starts, fault: str) -> None:
     engine = start(faulty(fault), hang_limit_s="1")
     pid = known(engine.pid)
-    with pytest.raises(EngineError, match=FAULTS[fault]) as told:
+    with pytest.raises(EngineError, match=FAULTS[fault]) as error:
         heard(engine, sound(1.0))
-    assert "faulty_engine.py" in str(told.value)
+    assert "faulty_engine.py" in str(error.value)
     assert engine.pid is None
     assert eventually(lambda: gone(pid))
 
@@ -245,14 +245,14 @@ def test_a_program_that_does_not_read_all_is_told(start: Starts) -> None:
 
 def _group(leader: int) -> list[int]:
     """Everybody in the process group of that leader."""
-    found = []
+    members = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and int((entry / "stat").read_text().rsplit(")", 1)[1].split()[2]) == leader:
-                found.append(int(entry.name))
+                members.append(int(entry.name))
         except (FileNotFoundError, ProcessLookupError):
             continue
-    return found
+    return members
 
 
 def test_close_ends_whatever_the_engine_started() -> None:

@@ -38,15 +38,15 @@ def test_a_file_that_is_longer_than_the_recogniser_hears_keeps_all_of_its_senten
     sound = np.concatenate([in_room(espeak(text, "en-us"), 0.8, 0.4) for text in SENTENCES])
     assert len(sound) > 35 * 16000
     engine = recogniser("", {})
-    found = engine.understand(sound)
+    transcript = engine.understand(sound)
     engine.close()
-    assert found is not None
+    assert transcript is not None
     # Measured with noise and level varied: at most 11 % wrong with AVX2, 10 % with AVX-512, and no word without another
     # in its place.
-    assert lost_or_repeated(SENTENCES, found.text) == []
-    assert word_error(" ".join(SENTENCES), found.text) < 0.25
-    assert found.start < 1.2 * 16000
-    assert found.end > len(sound) - 16000
+    assert lost_or_repeated(SENTENCES, transcript.text) == []
+    assert word_error(" ".join(SENTENCES), transcript.text) < 0.25
+    assert transcript.start < 1.2 * 16000
+    assert transcript.end > len(sound) - 16000
 
 
 @pytest.mark.parametrize(
@@ -76,5 +76,5 @@ def test_a_folder_of_another_architecture_is_refused_when_it_is_loaded() -> None
 
 
 def test_settings_that_change_words_change_the_fingerprint() -> None:
-    one, two = FasterWhisperOffline("", {}), FasterWhisperOffline("", {"beam-size": "1"})
-    assert one.facts.fingerprint != two.facts.fingerprint
+    first, two = FasterWhisperOffline("", {}), FasterWhisperOffline("", {"beam-size": "1"})
+    assert first.facts.fingerprint != two.facts.fingerprint

@@ -56,8 +56,8 @@ def test_where_nobody_speaks_there_is_nothing(samples: int) -> None:
 
 def test_what_is_trimmed_is_the_same_samples_with_a_little_room() -> None:
     sound = room(3.0, SPEECH, 3.0)
-    found = known(trimmed(sound))
-    piece, offset = found
+    cut = known(trimmed(sound))
+    piece, offset = cut
     assert np.shares_memory(piece, sound)
     np.testing.assert_array_equal(piece, sound[offset : offset + len(piece)])
     assert 2.6 * RATE < offset < 2.8 * RATE
@@ -69,7 +69,7 @@ def test_a_long_file_is_cut_in_its_pauses_and_nothing_is_lost() -> None:
     cuts = list(pieces(sound, 10.0))
     assert cuts[0][0] == 0
     assert cuts[-1][1] == len(sound)
-    assert all(one[1] == after[0] for one, after in pairwise(cuts))
+    assert all(before[1] == after[0] for before, after in pairwise(cuts))
     assert all(0 < end - start <= 10 * RATE for start, end in cuts)
     for _, end in cuts[:-1]:
         assert np.abs(sound[end - 400 : end + 400].astype(np.int32)).max() < 100

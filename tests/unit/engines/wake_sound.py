@@ -18,10 +18,10 @@ def varied(*, seconds: float = 20.0, seed: int = 0) -> np.ndarray:
     """int16 (n,): the four phrases in three voices, and about `seconds` of other things between them."""
     rng = np.random.default_rng(seed)
     kinds = (_noise, _music, _silence, _clipped, _faint, _square)
-    said = [spoken(phrase, voice) * 32767 for phrase in PHRASES for voice in VOICES]
+    phrases = [spoken(phrase, voice) * 32767 for phrase in PHRASES for voice in VOICES]
     parts: list[np.ndarray] = []
-    each = int(seconds * RATE_HZ / (2 * len(said)))
-    for number, phrase in enumerate(said):
+    each = int(seconds * RATE_HZ / (2 * len(phrases)))
+    for number, phrase in enumerate(phrases):
         parts.append(kinds[number % len(kinds)](rng, each))
         parts.append(rng.normal(0, 10, 2 * RATE_HZ) if number % 2 else _silence(rng, 2 * RATE_HZ))
         parts.append(phrase)

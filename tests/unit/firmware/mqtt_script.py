@@ -42,7 +42,7 @@ class Packet:
 
 def packets(sent: bytes) -> tuple[list[Packet], bytes]:
     """Whole packets, and what is left of the last one."""
-    found = []
+    whole_packets = []
     while len(sent) >= 2:
         length, at, shift = 0, 1, 0
         while at < len(sent):
@@ -54,9 +54,9 @@ def packets(sent: bytes) -> tuple[list[Packet], bytes]:
             break
         if len(sent) < at + length:
             break
-        found.append(Packet(sent[0], sent[at : at + length]))
+        whole_packets.append(Packet(sent[0], sent[at : at + length]))
         sent = sent[at + length :]
-    return found, sent
+    return whole_packets, sent
 
 
 def publish(topic: str, payload: bytes, number: int = 0, retained: bool = False) -> bytes:
@@ -90,8 +90,8 @@ class Script:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _, said = self._process.communicate(timeout=60)
-        assert self._process.returncode == 0, said.decode()
+        _, stderr = self._process.communicate(timeout=60)
+        assert self._process.returncode == 0, stderr.decode()
 
     def tell(self, line: str) -> list[str]:
         """What it answers, without what it sent: that is kept in `packets`."""
@@ -99,14 +99,14 @@ class Script:
         stdin.write(line.encode() + b"\n")
         stdin.flush()
         answers = []
-        while (said := stdout.readline()) != b".\n":
-            assert said, self._process.communicate()[1].decode()
-            answer = said.decode(errors="replace").rstrip("\n")
+        while (reply := stdout.readline()) != b".\n":
+            assert reply, self._process.communicate()[1].decode()
+            answer = reply.decode(errors="replace").rstrip("\n")
             word, _, rest = answer.partition(" ")
             if word == "sent":
                 self.raw += bytes.fromhex(rest)
-                found, self._rest = packets(self._rest + bytes.fromhex(rest))
-                self.packets += found
+                new_packets, self._rest = packets(self._rest + bytes.fromhex(rest))
+                self.packets += new_packets
             else:
                 if word == "connect":
                     self._rest = b""

@@ -25,9 +25,9 @@ class Talk:
 
     def hear(self, kind: type, count: int = 1, limit_s: float = 5.0) -> list[tuple[int, messages.Message]]:
         """The next `count` messages of a kind, with their numbers; events are acknowledged."""
-        found: list[tuple[int, messages.Message]] = []
+        matches: list[tuple[int, messages.Message]] = []
         deadline = time.monotonic() + limit_s
-        while len(found) < count:
+        while len(matches) < count:
             assert time.monotonic() < deadline, f"no {kind.__name__}"
             try:
                 received = os.read(self.line, 65536)
@@ -42,8 +42,8 @@ class Talk:
                     self.say(messages.EventAck(item.seq))
                 message = messages.decode(item)
                 if isinstance(message, kind):
-                    found.append((item.seq, message))
-        return found
+                    matches.append((item.seq, message))
+        return matches
 
     def close(self) -> None:
         os.close(self.line)

@@ -48,8 +48,8 @@ def test_a_second_make_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
         time.sleep(0.2)  # time in which it would do what it must not
         assert second.poll() is None
         assert not (tmp_path / "built").exists()
-    _, said = second.communicate(timeout=60)
-    assert second.returncode == 0, said
+    _, stderr = second.communicate(timeout=60)
+    assert second.returncode == 0, stderr
     assert (tmp_path / "built").exists()
 
 

@@ -121,9 +121,9 @@ def test_any_frame_is_json_or_refused(program: Path, kind: int, payload: bytes) 
         connected(board)
         board.tell(f"frame {kind} 1 {payload.hex()}")
         board.at(1)
-        said = [packet.publish()[1] for packet in board.take() if packet.kind == PUBLISH]
-        assert len(said) == 1 - board.counters()["unsaid"]
-        for document in said:
+        documents = [packet.publish()[1] for packet in board.take() if packet.kind == PUBLISH]
+        assert len(documents) == 1 - board.counters()["unsaid"]
+        for document in documents:
             assert json.loads(document)["boot"] == "cafe0001"
 
 
@@ -205,8 +205,8 @@ def test_after_a_new_connection_the_status_is_said_again_and_hello_asked_for(boa
     assert board.at(1.3) == ["connect"]
     board.feed(CONNACK)
     assert board.at(1.3) == ["frame 6 0 "]
-    said = {packet.publish()[:2] for packet in board.take() if packet.kind == PUBLISH}
-    assert {(topic, json.loads(document)["seq"]) for topic, document in said} == {("vh/kit/status", 1)}
+    publications = {packet.publish()[:2] for packet in board.take() if packet.kind == PUBLISH}
+    assert {(topic, json.loads(document)["seq"]) for topic, document in publications} == {("vh/kit/status", 1)}
 
 
 class Wire:
@@ -304,8 +304,8 @@ def client(program: Path) -> Iterator[Script]:
         yield script
 
 
-def kinds(found: list[Packet]) -> list[int]:
-    return [packet.kind for packet in found]
+def kinds(packets: list[Packet]) -> list[int]:
+    return [packet.kind for packet in packets]
 
 
 def test_connect_says_all_that_was_configured(client: Script) -> None:
@@ -397,13 +397,13 @@ def test_qos_1_is_kept_repeated_with_dup_and_released_by_its_puback(client: Scri
 def test_the_link_is_given_up_when_a_publish_is_never_acknowledged(client: Script) -> None:
     connected(client)
     client.tell("publish 1 0 from/lone 6f6e65")
-    said: list[str] = []
+    replies: list[str] = []
     for tenth in range(10, 100):
-        said += client.at(tenth / 10)
+        replies += client.at(tenth / 10)
         client.feed(PINGRESP if tenth % 5 == 0 else b"")
-        if said:
+        if replies:
             break
-    assert said == ["online 0"]
+    assert replies == ["online 0"]
     assert [packet.first for packet in client.take() if packet.kind == PUBLISH] == [0x32] + [0x3A] * 5
 
 
@@ -427,9 +427,9 @@ def test_a_slow_line_gets_whole_packets_in_order(client: Script) -> None:
     for _ in range(2000):
         client.tell("room 5")
         client.at(1)
-    found = [packet.publish() for packet in client.take() if packet.kind == PUBLISH]
-    assert [topic for topic, _, _ in found] == [f"topic/{i}" for i in range(8)]
-    assert all(payload == bytes([i]) + b"\xab" * 600 for i, (_, payload, _) in enumerate(found))
+    publications = [packet.publish() for packet in client.take() if packet.kind == PUBLISH]
+    assert [topic for topic, _, _ in publications] == [f"topic/{i}" for i in range(8)]
+    assert all(payload == bytes([i]) + b"\xab" * 600 for i, (_, payload, _) in enumerate(publications))
 
 
 def test_incoming_messages_are_acknowledged_whatever_the_pieces(client: Script) -> None:

@@ -37,8 +37,8 @@ def pieces() -> list[adpcm.Pcm]:
     rng, voice, pieces = np.random.default_rng(6), EspeakVoice(), []
     spoken = []
     for name, rate, text in PHRASES:
-        said = voice.speak(text, VoiceSpec("espeak", name, rate, 50, "fr" if name == "fr-fr" else "en"))
-        spoken.append(soxr.resample(said.samples.astype(np.float64), said.rate_hz, RATE_HZ))
+        speech = voice.speak(text, VoiceSpec("espeak", name, rate, 50, "fr" if name == "fr-fr" else "en"))
+        spoken.append(soxr.resample(speech.samples.astype(np.float64), speech.rate_hz, RATE_HZ))
     for gain_db in (-3, -20, -35, 0, -50, -10, 12):
         for index, samples in enumerate(spoken):
             sound = np.concatenate([np.zeros(RATE_HZ), samples / np.abs(samples).max(), np.zeros(2 * RATE_HZ)])

@@ -127,9 +127,9 @@ def test_cancelling_an_open_dialogue_is_silent_and_final() -> None:
 def test_a_conversation(memory_s: float, turns: list[tuple[float, str, str]]) -> None:
     """turns: seconds, what is said to it, what it says; it is open after a question and only then."""
     talk = dialogue(memory_s)
-    for seconds, heard, said in turns:
+    for seconds, heard, answer in turns:
         reply = talk.hear(heard, at(seconds))
-        assert (reply.text, reply.open) == (said, said.endswith("?"))
+        assert (reply.text, reply.open) == (answer, answer.endswith("?"))
 
 
 def test_timers_and_alarms_go_off_once_and_on_time() -> None:
@@ -148,20 +148,20 @@ def test_timers_and_alarms_go_off_once_and_on_time() -> None:
 
 
 def test_what_was_forgotten_is_not_brought_back_by_a_later_answer() -> None:
-    one = dialogue(memory_s=8)
-    one.hear("what is 12 plus 30", at(0))
-    one.spoken(at(2))
-    assert "47" not in one.hear("add five to that", at(20)).text
-    one.spoken(at(22))
-    assert "47" not in one.hear("add five to that", at(24)).text
+    talk = dialogue(memory_s=8)
+    talk.hear("what is 12 plus 30", at(0))
+    talk.spoken(at(2))
+    assert "47" not in talk.hear("add five to that", at(20)).text
+    talk.spoken(at(22))
+    assert "47" not in talk.hear("add five to that", at(24)).text
 
 
 def test_it_counts_until_it_was_called_however_long_it_takes_to_understand() -> None:
-    one = dialogue(memory_s=8)
-    one.hear("what is 12 plus 30", at(0))
-    one.spoken(at(2))
+    talk = dialogue(memory_s=8)
+    talk.hear("what is 12 plus 30", at(0))
+    talk.spoken(at(2))
     called = replace(at(16), called_s=at(9.9).now_s)
-    assert one.hear("add five to that", called).text == "42 plus 5 is 47."
+    assert talk.hear("add five to that", called).text == "42 plus 5 is 47."
 
 
 @pytest.mark.parametrize(
@@ -178,17 +178,17 @@ def test_its_state_follows_what_it_does_and_not_what_it_says() -> None:
     mind.hear("set a timer for ten minutes", at(0))
     mind.hear("add milk to my shopping list", at(20))
     mind.hear("set an alarm for 1 a.m.", at(40))
-    kept = {"timer": "10 minutes", "alarm": "01:00", "shopping_list": "milk"}
-    assert mind.state == kept
+    state = {"timer": "10 minutes", "alarm": "01:00", "shopping_list": "milk"}
+    assert mind.state == state
     before = mind.kept
     assert mind.hear("set a timer for five minutes", at(60)).text == "Timer set for 5 minutes."
     assert mind.hear("clear my shopping list", at(80)).text == "Your shopping list is empty now."
     assert mind.hear("cancel my alarm", at(100)).text == "Alarm cancelled."
     assert mind.state == {"timer": "10 minutes, 5 minutes", "alarm": "", "shopping_list": ""}
     mind.put_back(before)
-    assert mind.state == kept
+    assert mind.state == state
     mind.hear("cancel the timer", at(120))
-    assert mind.state == {**kept, "timer": ""}
+    assert mind.state == {**state, "timer": ""}
     mind.due(at(86_400))
     assert mind.state["alarm"] == ""
 
@@ -199,8 +199,8 @@ def heard(text: str) -> Reply:
 
 def words(frame: ToldFrame) -> str:
     """As "intent#intent concept=value concept=value"."""
-    told = "#".join(frame.intents)
-    return " ".join([told, *(f"{slot.concept}={slot.value}" for slot in frame.slots)])
+    intents = "#".join(frame.intents)
+    return " ".join([intents, *(f"{slot.concept}={slot.value}" for slot in frame.slots)])
 
 
 @pytest.mark.parametrize(

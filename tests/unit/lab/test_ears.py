@@ -27,9 +27,9 @@ def heard(listener: Ears, *parts: np.ndarray) -> list[tuple[float, Heard]]:
     """What was heard, each with the time at which it was known, in blocks of 10 ms."""
     sound = (np.clip(np.concatenate(parts), -1, 1) * 32767).astype(np.int16)
     return [
-        ((start + 160) / 16000, one)
+        ((start + 160) / 16000, event)
         for start in range(0, len(sound), 160)
-        for one in listener.feed(sound[start : start + 160])
+        for event in listener.feed(sound[start : start + 160])
     ]
 
 
@@ -37,13 +37,13 @@ def heard(listener: Ears, *parts: np.ndarray) -> list[tuple[float, Heard]]:
 @pytest.mark.parametrize("level_dbfs", [-16.0, -26.0, -46.0])
 def test_a_question_right_after_the_wake_phrase(voice: str, level_dbfs: float) -> None:
     call, question = (spoken(text, voice, level_dbfs) for text in ("alexa", "what time is it"))
-    found = heard(ears(), quiet(1), call, quiet(0.25), question, quiet(2))
-    assert [type(one) for _, one in found] == [Called, Asked]
+    events = heard(ears(), quiet(1), call, quiet(0.25), question, quiet(2))
+    assert [type(event) for _, event in events] == [Called, Asked]
     end_s = 1 + (len(call) + len(GAP) + len(question)) / 16000
-    known_s, asked = found[1]
-    assert isinstance(asked, Asked)
+    known_s, query = events[1]
+    assert isinstance(query, Asked)
     assert 0.5 < known_s - end_s < 1.0
-    assert asked.waveform.duration_s == pytest.approx((len(question) + len(call)) / 16000 + 0.7, abs=0.5)
+    assert query.waveform.duration_s == pytest.approx((len(question) + len(call)) / 16000 + 0.7, abs=0.5)
 
 
 @pytest.mark.parametrize(
@@ -57,24 +57,24 @@ def test_a_question_right_after_the_wake_phrase(voice: str, level_dbfs: float) -
 )
 def test_what_is_heard(parts: tuple[str | float, ...], kinds: list[type]) -> None:
     sound = [spoken(part) if isinstance(part, str) else quiet(part) for part in parts]
-    assert [type(one) for _, one in heard(ears(), quiet(1), *sound)] == kinds
+    assert [type(event) for _, event in heard(ears(), quiet(1), *sound)] == kinds
 
 
 def test_an_answer_in_an_open_dialogue_needs_no_call_and_a_call_begins_anew() -> None:
     listener = ears()
     listener.listen()
-    found = heard(listener, quiet(3), spoken("pm please"), quiet(2))
-    assert [type(one) for _, one in found] == [Asked]
+    events = heard(listener, quiet(3), spoken("pm please"), quiet(2))
+    assert [type(event) for _, event in events] == [Asked]
     listener.listen()
-    found = heard(listener, quiet(1), spoken("alexa"), GAP, spoken("what time is it"), quiet(2))
-    assert [type(one) for _, one in found] == [Called, Asked]
+    events = heard(listener, quiet(1), spoken("alexa"), GAP, spoken("what time is it"), quiet(2))
+    assert [type(event) for _, event in events] == [Called, Asked]
 
 
 def test_an_open_dialogue_ends_when_nobody_answers() -> None:
     listener = ears(dialogue_s=3.0)
     listener.listen()
-    ((known_s, one),) = heard(listener, quiet(6))
-    assert isinstance(one, NothingSaid)
+    ((known_s, event),) = heard(listener, quiet(6))
+    assert isinstance(event, NothingSaid)
     assert known_s == pytest.approx(3.0, abs=0.1)
 
 
@@ -83,14 +83,14 @@ def test_covered_ears_hear_nothing_unless_they_may_be_interrupted() -> None:
         listener = ears(barge_in=barge_in)
         heard(listener, quiet(1))
         listener.cover()
-        found = heard(listener, spoken("alexa"), GAP, spoken("what time is it"), quiet(2))
-        assert [type(one) for _, one in found] == expected
+        events = heard(listener, spoken("alexa"), GAP, spoken("what time is it"), quiet(2))
+        assert [type(event) for _, event in events] == expected
 
 
 def test_a_question_without_end_is_cut() -> None:
     words = spoken("what is the weather in lincoln and in cambridge and in saint george and in springfield")
-    found = heard(ears(query_max_s=3.0), quiet(1), spoken("alexa"), GAP, words, quiet(2))
-    assert [type(one) for _, one in found] == [Called, Asked]
+    events = heard(ears(query_max_s=3.0), quiet(1), spoken("alexa"), GAP, words, quiet(2))
+    assert [type(event) for _, event in events] == [Called, Asked]
 
 
 def test_frames_are_counted_only_when_the_wake_engine_hears_them() -> None:

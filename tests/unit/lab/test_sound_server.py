@@ -50,10 +50,10 @@ def volumes(server: LabSoundServer) -> str:
 @pytest.fixture
 def server(folder: Path) -> Iterator[LabSoundServer]:
     """One that runs."""
-    one = LabSoundServer(folder)
-    one.start()
-    yield one
-    one.stop()
+    sound_server = LabSoundServer(folder)
+    sound_server.start()
+    yield sound_server
+    sound_server.stop()
 
 
 @pytest.mark.sound

@@ -131,9 +131,9 @@ class Kept:
 
 
 def test_it_goes_through_pickle() -> None:
-    kept = Kept("a", (1, 2))
+    instance = Kept("a", (1, 2))
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
-        assert pickle.loads(pickle.dumps(kept, protocol)) == kept
+        assert pickle.loads(pickle.dumps(instance, protocol)) == instance
 
 
 def test_a_frozen_class_of_the_standard_library_may_inherit_from_it() -> None:

@@ -44,8 +44,8 @@ def row(name: str, seq: int, wall_s: float) -> Entry:
 def test_files_are_merged_by_time_and_a_clock_that_is_set_back_changes_no_order() -> None:
     log = [row("a", 1, 100.0), row("b", 2, 300.0)]
     later = [row("c", 1, 200.0), row("d", 2, 400.0), row("e", 3, 50.0), row("f", 4, 60.0)]
-    found = [entry.record.text for entry in chronological(log, later) if isinstance(entry.record, NoteWritten)]
-    assert found == ["a", "c", "b", "d", "e", "f"]
+    texts = [entry.record.text for entry in chronological(log, later) if isinstance(entry.record, NoteWritten)]
+    assert texts == ["a", "c", "b", "d", "e", "f"]
 
 
 SECONDS = st.floats(min_value=-1e6, max_value=1e6)

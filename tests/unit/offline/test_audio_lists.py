@@ -248,9 +248,9 @@ def test_a_reference_is_found_beside_the_list(here: Path) -> None:
 )
 def test_every_wrong_line_of_a_csv_list_is_told(here: Path, line: bytes, words: str) -> None:
     listed(b"a.wav,a.txt\n" + line + b"\nb.wav,b.txt\n" + line + b"\n", "c.csv")
-    said = refusal(referenced=["c.csv"])
-    assert re.search(rf"c\.csv:2:(1:)? {words}", said)
-    assert re.search(r"c\.csv:4:(1:)? ", said)
+    message = refusal(referenced=["c.csv"])
+    assert re.search(rf"c\.csv:2:(1:)? {words}", message)
+    assert re.search(r"c\.csv:4:(1:)? ", message)
 
 
 def test_a_list_of_nothing_but_wrong_lines_ends_early(here: Path) -> None:
@@ -269,12 +269,12 @@ def test_many_lines_take_little_memory_a_file(here: Path) -> None:
     tracemalloc.start()
     try:
         listing = read_lists([name], [], [])
-        kept, peak = tracemalloc.get_traced_memory()
+        current, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert len(listing.files) == count
     assert listing.files[39_999].listed == "corpus/speaker00079/utterance0039999.wav"
-    assert kept / count < 150
+    assert current / count < 150
     assert peak / count < 250
 
 

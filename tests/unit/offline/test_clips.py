@@ -106,7 +106,7 @@ def test_silence_behind_the_phrase_belongs_to_no_count(tmp_path: Path) -> None:
     bare = FilePlayer(LateEngine(), hashed, cache).play(file)
     for _ in range(2):  # the second time from the cache
         padded = FilePlayer(LateEngine(), replace(hashed, tail_s=1.0), cache).play(file)
-        assert [round(found.end / RATE_HZ, 1) for found in padded.spots] == [1.6]
+        assert [round(spot.end / RATE_HZ, 1) for spot in padded.spots] == [1.6]
         assert (padded.samples, padded.tail_ms) == (bare.samples, None)
         assert padded.sha256 != bare.sha256  # a cache keeps their scores apart
     assert bare.spots == ()
@@ -137,21 +137,21 @@ def test_log_summary_and_page_say_that_clips_have_no_tail(tmp_path: Path) -> Non
     hit, missed = outcome(ListKind.INV, spot(1.2, 1.9)), outcome(ListKind.INV)
     outcomes = [hit, missed, replace(missed, tail_ms=NEEDED_TAIL_MS), replace(missed, tail_ms=NEEDED_TAIL_MS - 20)]
     log, warnings, page = written(tmp_path, outcomes)
-    said = "1 of 3 false rejects is in a recording that ends less than 0.5 s after the last speech"
+    notice = "1 of 3 false rejects is in a recording that ends less than 0.5 s after the last speech"
     assert len(warnings) == 1
-    assert warnings[0].startswith(said)
+    assert warnings[0].startswith(notice)
     assert "add silence with --tail 1" in warnings[0]
     assert f"INFO x-warning {warnings[0]}" in log
     assert 'INVFR "3.wav" x-tail-ms=480' in log
-    assert said in page
+    assert notice in page
 
 
 def test_log_summary_and_page_say_that_clips_begin_with_the_phrase(tmp_path: Path) -> None:
     log, warnings, page = written(tmp_path, [outcome(ListKind.INV, spot(0.1, 0.5)) for _ in range(3)])
-    said = "3 detections in recordings with the phrase came in the lead-in, or twice"
-    assert [line.startswith(said) for line in warnings] == [True]
-    assert f"INFO x-warning {said}" in log
-    assert said in page
+    notice = "3 detections in recordings with the phrase came in the lead-in, or twice"
+    assert [line.startswith(notice) for line in warnings] == [True]
+    assert f"INFO x-warning {notice}" in log
+    assert notice in page
 
 
 def test_log_summary_and_page_say_that_a_length_was_assumed(tmp_path: Path) -> None:
@@ -168,10 +168,10 @@ def test_log_summary_and_page_say_that_a_length_was_assumed(tmp_path: Path) -> N
         "the header declares 40000 of 96000 bytes of sound; the rest is read, too",
     )
     log, warnings, page = written(tmp_path, [played])
-    said = "1 file has a header that names no length, or another than the file has"
-    assert warnings[0].startswith(said)
+    notice = "1 file has a header that names no length, or another than the file has"
+    assert warnings[0].startswith(notice)
     assert f'INFO x-length "0.wav" {played.detail}\n' in log
-    assert said in page
+    assert notice in page
 
 
 def test_a_log_alone_and_a_journal_without_a_tail_are_equal(tmp_path: Path) -> None:
@@ -258,10 +258,10 @@ def test_a_label_where_a_recording_has_no_sound_does_not_count(tmp_path: Path, r
     cache = ScoreCache(tmp_path / "scores", lambda line: None)
     evaluation = Evaluation(Task("late", ""), hashes=True, resample=True)
     for _ in range(2):  # the second time from the cache
-        found = FilePlayer(LateEngine(), evaluation, cache).play(file)
-        assert (found.rejected, found.silent_labels) == (None, (1,))
-    assert outcome_of(outcome_line(found, "h.wav")).outcome.silent_labels == (1,)
-    log, warnings, page = written(tmp_path, [found])
+        outcome = FilePlayer(LateEngine(), evaluation, cache).play(file)
+        assert (outcome.rejected, outcome.silent_labels) == (None, (1,))
+    assert outcome_of(outcome_line(outcome, "h.wav")).outcome.silent_labels == (1,)
+    log, warnings, page = written(tmp_path, [outcome])
     assert [line for line in log.splitlines() if line.startswith("INFO x-no-sound")] == [
         'INFO x-no-sound "0.wav" 4500-5500', "INFO x-no-sound-phrases 1"
     ]  # fmt: skip

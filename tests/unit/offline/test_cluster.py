@@ -45,8 +45,8 @@ def drained(cut: Cutting, slots: int) -> list[TaskPiece]:
 
 def test_tasks_are_of_an_hour_and_of_less_towards_the_end(tmp_path: Path) -> None:
     pieces = drained(cutting(tmp_path, [600.0] * 300), 4)
-    hours = [len(one.positions) / 6 for one in pieces]
-    assert sorted(position for one in pieces for position in one.positions) == list(range(300))
+    hours = [len(piece.positions) / 6 for piece in pieces]
+    assert sorted(position for piece in pieces for position in piece.positions) == list(range(300))
     assert hours[:40] == [1.0] * 40
     assert hours == sorted(hours, reverse=True)
     # At the end every worker has something, and the last of it is short.
@@ -55,15 +55,15 @@ def test_tasks_are_of_an_hour_and_of_less_towards_the_end(tmp_path: Path) -> Non
 
 def test_a_file_longer_than_a_task_goes_by_itself_and_first(tmp_path: Path) -> None:
     pieces = drained(cutting(tmp_path, [100.0, 9000.0, *[100.0] * 500, 4000.0]), 2)
-    assert [one.positions for one in pieces[:2]] == [(1,), (502,)]
+    assert [piece.positions for piece in pieces[:2]] == [(1,), (502,)]
 
 
 def test_short_and_unknown_files_are_cut_by_their_number(tmp_path: Path) -> None:
     files = [ListedFile(ListKind.OOV, n, f"s3://bucket/{n}.wav", f"s3://bucket/{n}.wav") for n in range(40_000)]
     pieces = drained(Cutting(files, np.ones(len(files), bool), 3600.0), 4)
-    assert max(len(one.positions) for one in pieces) == MOST_FILES
+    assert max(len(piece.positions) for piece in pieces) == MOST_FILES
     assert len(pieces[-1].positions) == 1 or len(pieces[-1].positions) * 0.1 <= LEAST_TASK_S
-    assert sum(len(one.positions) for one in pieces) == 40_000
+    assert sum(len(piece.positions) for piece in pieces) == 40_000
 
 
 @pytest.mark.parametrize("guilty", [0, 3, 7])
@@ -85,8 +85,8 @@ def test_only_the_file_that_ends_workers_is_rejected_after_three_attempts(tmp_pa
         if not cut.suspect(piece):
             rejected += piece.positions
     assert rejected == [guilty]
-    assert [one.attempt for one in deaths] == [1, 2, 3]
-    assert [len(one.positions) for one in deaths[1:]] == [1, 1]
+    assert [piece.attempt for piece in deaths] == [1, 2, 3]
+    assert [len(piece.positions) for piece in deaths[1:]] == [1, 1]
     assert cut.next(2, 0) is None
 
 
@@ -156,8 +156,8 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_devices_of_a_bench_in_their_order(bench: str) -> None:
-    found = reached(f"{bench}#radio, kitchen", {})
-    assert [(one.id, one.driver, one.abilities.restarts) for one in found] == [
+    devices = reached(f"{bench}#radio, kitchen", {})
+    assert [(device.id, device.driver, device.abilities.restarts) for device in devices] == [
         ("radio", "mqtt", True),
         ("kitchen", "serial", True),
     ]
@@ -166,10 +166,10 @@ def test_devices_of_a_bench_in_their_order(bench: str) -> None:
 
 
 def test_settings_stand_in_place_of_the_connections_keys(bench: str) -> None:
-    (one,) = reached(f"{bench}#kitchen", {"encoding": "adpcm", "baud": "921600", "sensitivity": "3"})
-    assert isinstance(one.options, SerialOptions)
-    assert (one.options.encoding, one.options.baud) == (EncodingName.ADPCM, 921600)
-    assert one.options.port == "/dev/ttyUSB7"
+    (device,) = reached(f"{bench}#kitchen", {"encoding": "adpcm", "baud": "921600", "sensitivity": "3"})
+    assert isinstance(device.options, SerialOptions)
+    assert (device.options.encoding, device.options.baud) == (EncodingName.ADPCM, 921600)
+    assert device.options.port == "/dev/ttyUSB7"
 
 
 def test_a_profile_with_a_port_or_a_broker() -> None:
@@ -211,8 +211,8 @@ def test_one_device_is_one_job(bench: str) -> None:
 
 def test_a_device_is_taken_until_it_is_given_back(bench: str) -> None:
     devices = reached(f"{bench}#kitchen,radio", {})
-    with first_free(devices) as one, first_free(devices) as other:
-        assert {one.id, other.id} == {"kitchen", "radio"}
+    with first_free(devices) as device, first_free(devices) as other:
+        assert {device.id, other.id} == {"kitchen", "radio"}
         with pytest.raises(InputError, match="another process"), first_free(devices[:1]):
             pass
     with first_free(devices[:1]) as again:
@@ -227,6 +227,6 @@ def test_tasks_and_settings_are_checked_without_a_device(bench: str) -> None:
 
 
 def test_models_are_profiles_that_take_sound() -> None:
-    names = {one.name for one in DeviceEngine.models()}
+    names = {model.name for model in DeviceEngine.models()}
     assert {"vh_board", "vh_board_mqtt", "tflm_test_over_serial"} <= names
     assert "esp_skainet" not in names

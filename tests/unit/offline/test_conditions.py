@@ -90,8 +90,8 @@ class Hears:
 def folder(tmp_path: Path) -> Path:
     chance = np.random.default_rng(4)
     at = np.arange(RATE_HZ) / RATE_HZ
-    said = 0.3 * np.sin(2 * math.pi * 300 * at) * np.sin(math.pi * at) ** 2
-    soundfile.write(tmp_path / "said.wav", np.concatenate([np.zeros(4000), said, np.zeros(4000)]), RATE_HZ)
+    tone = 0.3 * np.sin(2 * math.pi * 300 * at) * np.sin(math.pi * at) ** 2
+    soundfile.write(tmp_path / "said.wav", np.concatenate([np.zeros(4000), tone, np.zeros(4000)]), RATE_HZ)
     soundfile.write(tmp_path / "babble.wav", 0.1 * chance.standard_normal(30_000), 48_000)
     (tmp_path / "said.csv").write_text("recording,phrase_end_ms\nsaid.wav,1200\n", encoding="utf-8")
     for name, text in (("c", CONDITIONS), ("said", SCENARIO), ("bench", BENCH), ("box", PROFILE)):
@@ -106,7 +106,7 @@ def played(folder: Path, condition: SoundCondition, cache: ScoreCache | None = N
 
 
 def test_conditions_are_the_same_samples_offline_and_live(folder: Path) -> None:
-    conditions = {one.axes: one for one in load_conditions(folder / "c.yaml")}
+    conditions = {condition.axes: condition for condition in load_conditions(folder / "c.yaml")}
     trials = plan(load_scenario(folder / "said.yaml"), load_bench(folder / "bench.yaml"), 1)
     assert (len(conditions), len(trials)) == (3 * 3 * 64, 3 * 4 * 64)  # no distance without a room
     renderer = Renderer(None)
@@ -127,7 +127,7 @@ def test_conditions_are_the_same_samples_offline_and_live(folder: Path) -> None:
 
 
 def test_scores_are_kept_by_recipe_and_the_sound_is_then_not_rendered(folder: Path) -> None:
-    pink = next(one for one in load_conditions(folder / "c.yaml") if one.label() == "pink 5 dB")
+    pink = next(condition for condition in load_conditions(folder / "c.yaml") if condition.label() == "pink 5 dB")
     cache = ScoreCache(folder / "scores", print)
     first, engine = played(folder, pink, cache)
     assert engine.heard
@@ -148,7 +148,7 @@ def test_each_file_is_listed_in_each_condition(folder: Path) -> None:
     long = GatheredFiles("x", ("said.wav",), {"talker": ("ann",)}, str(folder), labels)
     inside = GatheredFiles("y", ("babble.wav", "b.wav"), {"talker": ("bob", "cat")}, str(folder))
     listing = read_lists([], [], [], [inside], [], [long], (as_it_is, fast))
-    assert [(one.kind.value, one.number, one.listed) for one in listing.files] == [
+    assert [(file.kind.value, file.number, file.listed) for file in listing.files] == [
         ("inv", 0, "babble.wav"),
         ("inv", 1, "babble.wav @ speed 2"),
         ("inv", 2, "b.wav"),
@@ -156,13 +156,13 @@ def test_each_file_is_listed_in_each_condition(folder: Path) -> None:
         ("labelled", 0, "said.wav"),
         ("labelled", 1, "said.wav @ speed 2"),
     ]
-    assert [one.files for one in listing.lists] == [4, 2]
+    assert [source.files for source in listing.lists] == [4, 2]
     assert listing.files[5].labels == (LabelledPhrase(0.25, 0.5, "alexa"),)
     assert list(listing.columns["talker"][ListKind.INV]) == ["bob", "bob", "cat", "cat"]
     assert list(listing.columns["condition"][ListKind.INV]) == [AS_IT_IS, "speed 2"] * 2
     assert list(listing.columns["speed"][ListKind.LABELLED]) == ["1", "2"]
     evaluation = Evaluation(Task("tiny", ""), conditions=(as_it_is, fast))
-    assert [evaluation.condition(one.number) for one in listing.files[:2]] == [None, fast]
+    assert [evaluation.condition(file.number) for file in listing.files[:2]] == [None, fast]
     header = JournalHeader(evaluation, Counting(), Hears().facts, (), 1, 0.0)
     slow = replace(header, evaluation=replace(evaluation, conditions=(as_it_is,)))
     assert differences(header, slow) == ["conditions are speed 2; as it is then, as it is now"]
@@ -173,7 +173,7 @@ def test_a_changed_noise_file_makes_other_conditions(folder: Path) -> None:
     assert load_conditions(folder / "c.yaml") == before
     soundfile.write(folder / "babble.wav", 0.1 * np.random.default_rng(5).standard_normal(30_000), 48_000)
     after = load_conditions(folder / "c.yaml")
-    assert {one.noise.kind.value for one, now in zip(before, after, strict=True) if one != now and one.noise} == {
+    assert {old.noise.kind.value for old, now in zip(before, after, strict=True) if old != now and old.noise} == {
         "recording"
     }
     evaluation = Evaluation(Task("tiny", ""), conditions=before)
@@ -200,20 +200,24 @@ def test_all_mistakes_of_a_file_are_listed_with_their_places(folder: Path) -> No
     (folder / "wrong.yaml").write_text(MISTAKES, encoding="utf-8")
     with pytest.raises(InputProblems) as refused:
         load_conditions(folder / "wrong.yaml")
-    told = "\n".join(map(str, refused.value.problems))
-    for said in (
+    report = "\n".join(map(str, refused.value.problems))
+    for message in (
         "wrong.yaml:8:13: no codec is called 'opus 300'",
         "wrong.yaml:8:23: no codec is called 'amr'",
         "wrong.yaml:9:15: the band begins at 3400 Hz",
         "wrong.yaml:10:5: there is no key 'speeds' here. Did you mean 'speed'?",
     ):
-        assert said in told
+        assert message in report
     (folder / "wrong.yaml").write_text("\n".join(MISTAKES.splitlines()[:7]) + "\n", encoding="utf-8")
     with pytest.raises(InputProblems) as refused:
         load_conditions(folder / "wrong.yaml")
-    told = "\n".join(map(str, refused.value.problems))
-    for said in ("wrong.yaml:6:13: the noise has snr_db and level_dbfs", "wrong.yaml:6:", "wrong.yaml:7:12: no room"):
-        assert said in told
+    report = "\n".join(map(str, refused.value.problems))
+    for message in (
+        "wrong.yaml:6:13: the noise has snr_db and level_dbfs",
+        "wrong.yaml:6:",
+        "wrong.yaml:7:12: no room",
+    ):
+        assert message in report
 
 
 def test_a_distance_needs_a_room(folder: Path) -> None:
@@ -263,5 +267,5 @@ def test_a_codec_leaves_the_sound_in_its_place(codec: str, rate_hz: int) -> None
     alike = np.fft.irfft(np.fft.rfft(made.samples) * np.conj(np.fft.rfft(samples)))
     assert min(int(np.argmax(alike)), len(samples) - int(np.argmax(alike))) <= rate_hz // 4000
     assert 0.8 < float(np.corrcoef(made.samples, samples)[0, 1]) < 1.0
-    before, after = (known(active_speech_level(one)).level_dbfs for one in (Waveform(samples, rate_hz), made))
+    before, after = (known(active_speech_level(waveform)).level_dbfs for waveform in (Waveform(samples, rate_hz), made))
     assert after == pytest.approx(before, abs=1.5)

@@ -84,8 +84,8 @@ def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationAsked, sa
 
 
 def test_the_line_of_progress() -> None:
-    begun = RunProgress(3298, 0, 0, 0, 0.0, None, None, None)
-    assert progress_text(begun) == "0 of 3,298 files, 0.000 hr"
+    start = RunProgress(3298, 0, 0, 0, 0.0, None, None, None)
+    assert progress_text(start) == "0 of 3,298 files, 0.000 hr"
     going = RunProgress(3298, 1234, 3, 1, 220_330.8, 734.4, 658.94, 71.7)
     assert progress_text(going) == (
         "1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 1 with errors, 0:01:12 left"
@@ -104,12 +104,12 @@ def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.Mo
 
 
 def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
-    asked = EnginesAsked(("microwakeword:alexa",), ("operating-point=21", "operating-point=5"))
-    assert asked.checked()[0].settings == (("operating-point", "5"),)
+    request = EnginesAsked(("microwakeword:alexa",), ("operating-point=21", "operating-point=5"))
+    assert request.checked()[0].settings == (("operating-point", "5"),)
     with pytest.raises(InputError, match="at most 20"):
-        replace(asked, settings=("operating-point=5", "operating-point=21")).checked()
+        replace(request, settings=("operating-point=5", "operating-point=21")).checked()
     with pytest.raises(InputError, match="no setting 'operatin-point'"):
-        replace(asked, settings=("operatin-point=1", "operating-point=5")).checked()
+        replace(request, settings=("operatin-point=1", "operating-point=5")).checked()
 
 
 def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
@@ -117,16 +117,16 @@ def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
     point.write_text("7\n", encoding="utf-8")
     phrases.write_text("hey jarvis\n", encoding="utf-8")
     binary.write_bytes(b"\xff\x00")
-    asked = EnginesAsked(("microwakeword:alexa",), files=(("operating-point", str(point)),))
-    assert asked.checked()[0].settings == (("operating-point", "7"),)
-    of_files = replace(asked, tasks=("pocketsphinx:hey",), files=(("keyphrases", str(phrases)),))
+    request = EnginesAsked(("microwakeword:alexa",), files=(("operating-point", str(point)),))
+    assert request.checked()[0].settings == (("operating-point", "7"),)
+    of_files = replace(request, tasks=("pocketsphinx:hey",), files=(("keyphrases", str(phrases)),))
     assert of_files.checked()[0].settings == (("keyphrases", str(phrases)),)
     with pytest.raises(InputError, match="set by both -s and -f"):
-        replace(asked, settings=("operating-point=5",)).checked()
+        replace(request, settings=("operating-point=5",)).checked()
     with pytest.raises(InputError, match="cannot be read as the setting operating-point: it is not UTF-8"):
-        replace(asked, files=(("operating-point", str(binary)),)).checked()
+        replace(request, files=(("operating-point", str(binary)),)).checked()
     with pytest.raises(InputError, match="No such file"):
-        replace(asked, files=(("operating-point", str(tmp_path / "none")),)).checked()
+        replace(request, files=(("operating-point", str(tmp_path / "none")),)).checked()
 
 
 LOG = 'INFO inv-files 2\nINVTA "a.wav" 1200 1900 "alexa" sv-score 0\nINVFR "b.wav"\n'
@@ -169,8 +169,8 @@ WORDS = Counting(words=True, lead_in_ms=0)
 
 def of(outcomes: list[FileOutcome], counting: Counting | None = None) -> Figures:
     tally = Tally(counting or Counting())
-    for one in outcomes:
-        tally.add(one)
+    for file_outcome in outcomes:
+        tally.add(file_outcome)
     return figures(tally, counting or Counting())
 
 
@@ -211,24 +211,24 @@ def test_limits_hold_by_the_figure_or_by_its_bound(
 
 
 def test_a_failure_says_what_was_found_and_how_to_ask_less() -> None:
-    (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), HOURS)
-    assert said == (
+    (failure,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), HOURS)
+    assert failure == (
         "--max-fa-per-hour: false accepts per hour ≤ 0.5: found 0.20, 0.72 at the end of its interval, fails "
         "(--limits-on estimate would let it pass)"
     )
-    (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), TENTH)
-    assert said == "--max-fa-per-hour: false accepts per hour ≤ 0.5: found n/a, undecided"
+    (failure,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), TENTH)
+    assert failure == "--max-fa-per-hour: false accepts per hour ≤ 0.5: found n/a, undecided"
 
 
 def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> None:
     burst = [spot(at, at + 0.5) for at in range(0, 400, 10)]
-    found = of([outcome(OOV, *(burst if at == 3 else ()), seconds=3600) for at in range(100)])
-    assert found.clustered
+    figures = of([outcome(OOV, *(burst if at == 3 else ()), seconds=3600) for at in range(100)])
+    assert figures.clustered
     assert not HOURS.clustered
-    by_count, by_file = known(found.false_accepts)[1], known(found.clustering).interval[1]
+    by_count, by_file = known(figures.false_accepts)[1], known(figures.clustering).interval[1]
     assert by_file > by_count
     between = (by_count + by_file) / 2
-    assert list(limit_failures(DeclaredLimits(false_accepts_per_hour=between), found))
+    assert list(limit_failures(DeclaredLimits(false_accepts_per_hour=between), figures))
 
 
 def test_a_limit_on_what_is_not_measured_is_refused_at_once() -> None:
@@ -293,26 +293,26 @@ def tracks() -> tuple[ScoreTrack, ...]:
     )  # fmt: skip
 
 
-def kept(folder: Path, told: list[str]) -> tuple[ScoreCache, Path]:
-    cache = ScoreCache(folder, told.append)
+def kept(folder: Path, messages: list[str]) -> tuple[ScoreCache, Path]:
+    cache = ScoreCache(folder, messages.append)
     assert cache.put(FINGERPRINT, FILE, tracks(), 57_600_000, 16_000)
     (path,) = folder.rglob("*.scores")
     return cache, path
 
 
 def test_what_was_put_is_got_bit_for_bit(tmp_path: Path) -> None:
-    told: list[str] = []
-    cache, path = kept(tmp_path, told)
+    messages: list[str] = []
+    cache, path = kept(tmp_path, messages)
     assert b'"samples": 57600000, "rate_hz": 16000' in path.read_bytes()
-    for found, put in zip(known(cache.get(FINGERPRINT, FILE)), tracks(), strict=True):
-        assert (found.phrase, found.first_end, found.step) == (put.phrase, put.first_end, put.step)
-        assert found.scores.dtype == np.float32
-        assert found.scores.tobytes() == put.scores.tobytes()
+    for track, put in zip(known(cache.get(FINGERPRINT, FILE)), tracks(), strict=True):
+        assert (track.phrase, track.first_end, track.step) == (put.phrase, put.first_end, put.step)
+        assert track.scores.dtype == np.float32
+        assert track.scores.tobytes() == put.scores.tobytes()
     assert path.stat().st_size < 4 * 3600 * 33 + 1000  # an hour of scores is half a megabyte, and nothing else
     assert cache.size(FINGERPRINT) == "1 file, 0.5 MB"
     assert cache.get(FINGERPRINT, "00" * 32) is None
     assert cache.get("00" * 32, FILE) is None
-    assert not told
+    assert not messages
 
 
 @pytest.mark.parametrize(
@@ -329,26 +329,26 @@ def test_what_was_put_is_got_bit_for_bit(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_entry_is_a_miss_that_is_told(tmp_path: Path, damage, told_as: str) -> None:  # type: ignore[no-untyped-def]
-    told: list[str] = []
-    cache, path = kept(tmp_path, told)
+    messages: list[str] = []
+    cache, path = kept(tmp_path, messages)
     path.write_bytes(damage(path.read_bytes()))
     assert cache.get(FINGERPRINT, FILE) is None
-    assert len(told) == 1
-    assert told_as in told[0]
-    assert str(path) in told[0]
+    assert len(messages) == 1
+    assert told_as in messages[0]
+    assert str(path) in messages[0]
     assert cache.put(FINGERPRINT, FILE, tracks(), 57_600_000, 16_000)
     assert cache.get(FINGERPRINT, FILE) is not None
 
 
 def test_an_entry_under_another_name_is_not_trusted(tmp_path: Path) -> None:
-    told: list[str] = []
-    cache, path = kept(tmp_path, told)
+    messages: list[str] = []
+    cache, path = kept(tmp_path, messages)
     other = hashlib.sha256(b"another file").hexdigest()
     target = tmp_path / FINGERPRINT / other[:2] / f"{other}.scores"
     target.parent.mkdir(parents=True, exist_ok=True)
     path.rename(target)
     assert cache.get(FINGERPRINT, other) is None
-    assert "another engine or file" in told[0]
+    assert "another engine or file" in messages[0]
 
 
 def test_many_writers_of_one_entry_leave_a_whole_one(tmp_path: Path) -> None:
@@ -356,27 +356,27 @@ def test_many_writers_of_one_entry_leave_a_whole_one(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), FINGERPRINT, FILE, str(seed)])
         for seed in (1, 2, 3)
     ]
-    told: list[str] = []
-    cache, seen = ScoreCache(tmp_path, told.append), 0
+    messages: list[str] = []
+    cache, seen = ScoreCache(tmp_path, messages.append), 0
     while any(writer.poll() is None for writer in writers):
-        found = cache.get(FINGERPRINT, FILE)
-        if found is not None:
+        entry = cache.get(FINGERPRINT, FILE)
+        if entry is not None:
             seen += 1
-            assert len(set(found[0].scores.tolist())) == 1
+            assert len(set(entry[0].scores.tolist())) == 1
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     assert seen
-    assert not told
+    assert not messages
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{FILE}.scores"]
 
 
 def test_a_folder_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     taken = tmp_path / "a file"
     taken.write_text("no folder")
-    cache = ScoreCache(taken, told.append)
+    cache = ScoreCache(taken, messages.append)
     assert not cache.put(FINGERPRINT, FILE, tracks(), 1, 16_000)
     assert not cache.put(FINGERPRINT, FILE, tracks(), 1, 16_000)
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_a_key_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:

@@ -34,9 +34,9 @@ FOUND = ("yes/top.wav", "yes/ann/1.wav", "yes/ann/2.WAV", "yes/bob/1.flac", "yes
 
 def test_a_folder_is_every_sound_below_it_in_the_order_of_names(here: Path) -> None:
     (here / "yes" / "bob" / "again").symlink_to(here / "yes")  # a ring
-    found = gather("yes")
-    assert found.names == FOUND
-    assert found.columns == {"folder": ("", "ann", "ann", "bob", "bob")}
+    files = gather("yes")
+    assert files.names == FOUND
+    assert files.columns == {"folder": ("", "ann", "ann", "bob", "bob")}
     assert gather("yes/").names == FOUND
     assert gather("yes/ann/1.wav").names == ("yes/ann/1.wav",)
 
@@ -54,9 +54,9 @@ def test_the_sound_of_a_zip_is_read_in_place(here: Path) -> None:
     with zipfile.ZipFile("y.zip", "w") as archive:
         for name in ("ann/1.wav", "readme.txt"):
             archive.writestr(name, sound.getvalue())
-    found = gather("y.zip")
-    assert (len(found.names), found.columns) == (1, {"folder": ("ann",)})
-    (file,) = read_lists([], [], [], [found]).files
+    files = gather("y.zip")
+    assert (len(files.names), files.columns) == (1, {"folder": ("ann",)})
+    (file,) = read_lists([], [], [], [files]).files
     assert file.path == f"zip://ann/1.wav::file://{here / 'y.zip'}"
 
 
@@ -138,10 +138,10 @@ def common_voice(here: Path) -> str:
 
 def test_a_table_of_common_voice_finds_its_clips(here: Path) -> None:
     place = common_voice(here)
-    found = gather(place)
-    assert found.names == ("clips/cv_1.wav", "clips/cv_2.mp3", "cv_3.mp3")
-    assert found.columns["client_id"] == ("c1", "c2", "c2")
-    for listing in (read_lists([place], [], []), read_lists([], [], [], [found])):
+    files = gather(place)
+    assert files.names == ("clips/cv_1.wav", "clips/cv_2.mp3", "cv_3.mp3")
+    assert files.columns["client_id"] == ("c1", "c2", "c2")
+    for listing in (read_lists([place], [], []), read_lists([], [], [], [files])):
         assert [file.path for file in listing.files][:2] == [
             str(here / "clips" / f"cv_{n}") for n in ("1.wav", "2.mp3")
         ]
@@ -162,8 +162,8 @@ def kaldi(here: Path, **files: str) -> str:
 def test_a_list_of_kaldi_has_its_words_and_talkers_beside_it(here: Path) -> None:
     (here / "yes" / "a b.wav").write_bytes(b"")
     place = kaldi(here, wav="u1 yes/top.wav\nu2  yes/a b.wav \n", text="u2 turn it on\nu1 stop\n", utt2spk="u1 ann\n")
-    found = gather(place)
-    assert (found.names, found.columns["speaker"], found.columns["id"]) == (
+    files = gather(place)
+    assert (files.names, files.columns["speaker"], files.columns["id"]) == (
         ("yes/top.wav", "yes/a b.wav"), ("ann", ""), ("u1", "u2"),
     )  # fmt: skip
     assert [read_reference(file.reference) for file in read_lists([], [], [place]).files] == ["stop", "turn it on"]

@@ -88,13 +88,13 @@ def written(path: Path, mark: JournalMark | None = JournalMark.COMPLETE, header:
 
 
 def test_what_was_written_reads_back_in_list_order(tmp_path: Path) -> None:
-    found = JournalFile(written(tmp_path / "a.jsonl"))
-    assert found.header == HEADER
-    assert found.complete
+    journal_file = JournalFile(written(tmp_path / "a.jsonl"))
+    assert journal_file.header == HEADER
+    assert journal_file.complete
     expected = [OUTCOMES[place] for place in (2, 4, 1, 3, 0)]
-    assert [one.outcome for one in found.outcomes()] == expected
-    assert next(one.listed for one in found.outcomes()) == "inv0\udce4.wav"
-    assert [one.outcome for one in ordered([found])] == expected
+    assert [entry.outcome for entry in journal_file.outcomes()] == expected
+    assert next(entry.listed for entry in journal_file.outcomes()) == "inv0\udce4.wav"
+    assert [entry.outcome for entry in ordered([journal_file])] == expected
     assert (tmp_path / "a.jsonl").read_bytes().isascii()
 
 
@@ -107,8 +107,8 @@ def test_outcomes_of_several_journals_are_put_in_order_and_each_is_told_once(tmp
         for number in numbers[part::3] + numbers[:5]:
             journal.append(FileOutcome(ListKind.INV, number, samples=1 + number, rate_hz=16000), str(number))
         journal.close(JournalMark.COMPLETE)
-    found = [one.outcome for one in ordered([JournalFile(tmp_path / f"{part}.jsonl") for part in range(3)])]
-    assert [one.number for one in found] == list(range(200))
+    outcomes = [entry.outcome for entry in ordered([JournalFile(tmp_path / f"{part}.jsonl") for part in range(3)])]
+    assert [outcome.number for outcome in outcomes] == list(range(200))
 
 
 @pytest.mark.parametrize("left", [1, 20, 60])
@@ -117,8 +117,8 @@ def test_a_torn_last_line_is_passed_over_and_cut_off(tmp_path: Path, left: int) 
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-1]) + lines[-1][:left])
-    found = JournalFile(path)
-    assert (len(found), found.torn, found.ending) == (4, True, None)
+    journal_file = JournalFile(path)
+    assert (len(journal_file), journal_file.torn, journal_file.ending) == (4, True, None)
     journal = Journal.reopen(path, HEADER)
     assert journal.before is not None
     assert len(journal.before) == 4
@@ -140,9 +140,9 @@ def test_a_journal_without_crcs_is_read_and_gone_on_with(tmp_path: Path) -> None
     journal = Journal.reopen(path, HEADER)
     journal.append(OUTCOMES[-1], "again")
     journal.close(JournalMark.COMPLETE)
-    found = JournalFile(path)
-    assert found.complete
-    assert [one.outcome for one in found.outcomes()] == [OUTCOMES[place] for place in (2, 4, 1, 3, 0)]
+    journal_file = JournalFile(path)
+    assert journal_file.complete
+    assert [entry.outcome for entry in journal_file.outcomes()] == [OUTCOMES[place] for place in (2, 4, 1, 3, 0)]
     assert has_check(path.read_bytes().splitlines(keepends=True)[-1])
 
 
@@ -159,9 +159,9 @@ def test_a_bit_that_flips_anywhere_is_told_with_its_line(tmp_path: Path) -> None
             damaged[at + place] ^= 1 << rng.randrange(7)
             path.write_bytes(damaged)
             if at + place == len(content) - 1:
-                found = JournalFile(path)
-                assert found.torn
-                assert not found.complete
+                journal_file = JournalFile(path)
+                assert journal_file.torn
+                assert not journal_file.complete
                 continue
             with pytest.raises(InputError) as refused:
                 JournalFile(path)
@@ -177,8 +177,8 @@ def test_a_damaged_line_that_is_taken_out_costs_its_file_alone(tmp_path: Path) -
     path = written(tmp_path / "a.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], *lines[4:]]))
-    found = JournalFile(path)
-    assert (len(found), found.complete) == (4, False)
+    journal_file = JournalFile(path)
+    assert (len(journal_file), journal_file.complete) == (4, False)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"INFO start-time\n", b'{"journal":2}\n', b'{"journal":1}\n', b"[]\n"])
@@ -230,10 +230,10 @@ def test_sittings_add_up(tmp_path: Path) -> None:
     journal = Journal.reopen(tmp_path / "a.jsonl", HEADER, time)
     time.now += 3
     journal.close(JournalMark.PARTIAL)
-    found = JournalFile(tmp_path / "a.jsonl")
-    assert found.duration_s == 15
-    assert found.ending is JournalMark.PARTIAL
-    assert [mark.mark for mark in found.marks] == [
+    journal_file = JournalFile(tmp_path / "a.jsonl")
+    assert journal_file.duration_s == 15
+    assert journal_file.ending is JournalMark.PARTIAL
+    assert [mark.mark for mark in journal_file.marks] == [
         JournalMark.BEGUN,
         JournalMark.SO_FAR,
         JournalMark.BEGUN,
@@ -244,8 +244,8 @@ def test_sittings_add_up(tmp_path: Path) -> None:
 def test_an_error_in_the_run_leaves_a_partial_journal(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Journal.create(tmp_path / "a.jsonl", HEADER):
         raise ZeroDivisionError("nought")
-    found = JournalFile(tmp_path / "a.jsonl")
-    assert (found.ending, found.marks[-1].why) == (JournalMark.PARTIAL, "nought")
+    journal_file = JournalFile(tmp_path / "a.jsonl")
+    assert (journal_file.ending, journal_file.marks[-1].why) == (JournalMark.PARTIAL, "nought")
 
 
 def test_a_journal_that_the_disk_has_no_room_for_keeps_what_it_has(tmp_path: Path) -> None:
@@ -268,9 +268,13 @@ def test_a_journal_that_the_disk_has_no_room_for_keeps_what_it_has(tmp_path: Pat
             except OSError:
                 status = 2
             except Exception as error:  # noqa: BLE001 – the parent is told
-                found = JournalFile(path)
-                told = str(error)
-                status = 0 if len(found) == acknowledged > 5 and not found.torn and "--resume" in told else 3
+                journal_file = JournalFile(path)
+                message = str(error)
+                status = (
+                    0
+                    if len(journal_file) == acknowledged > 5 and not journal_file.torn and "--resume" in message
+                    else 3
+                )
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -293,9 +297,9 @@ def test_a_million_outcomes_are_told_in_order_within_bounded_memory(tmp_path: Pa
         b"".join(outcome_line(FileOutcome(ListKind.INV, number, 16000, 16000), "a") for number in numbers)
     )
     journal.close(JournalMark.COMPLETE)
-    found = JournalFile(path)
-    assert found.keys.nbytes + found.offsets.nbytes + found.lengths.nbytes == 20 * count
-    assert all(one.outcome.number == place for place, one in enumerate(found.outcomes()))
+    journal_file = JournalFile(path)
+    assert journal_file.keys.nbytes + journal_file.offsets.nbytes + journal_file.lengths.nbytes == 20 * count
+    assert all(entry.outcome.number == place for place, entry in enumerate(journal_file.outcomes()))
 
 
 @pytest.mark.parametrize("make", [Journal.create, Journal.reopen])
@@ -312,8 +316,8 @@ def test_two_runs_do_not_write_the_same_journal(tmp_path: Path, make: Callable[[
 def test_a_shorter_journal_leaves_nothing_of_the_one_that_it_replaces(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl")
     Journal.create(path, HEADER).close(JournalMark.PARTIAL)
-    found = JournalFile(path)
-    assert (len(found), found.ending, found.torn) == (0, JournalMark.PARTIAL, False)
+    journal_file = JournalFile(path)
+    assert (len(journal_file), journal_file.ending, journal_file.torn) == (0, JournalMark.PARTIAL, False)
 
 
 @pytest.mark.parametrize(
@@ -344,14 +348,14 @@ def test_audio_of_which_no_mark_tells_the_time_is_known(tmp_path: Path) -> None:
     time.now += 5
     journal.append(FileOutcome(ListKind.INV, 2, 16_000 * 30, 16_000), "c")
     journal.abandon()
-    found = JournalFile(path)
-    assert (found.duration_s, found.untimed_s) == (11.0, 30.0)
+    journal_file = JournalFile(path)
+    assert (journal_file.duration_s, journal_file.untimed_s) == (11.0, 30.0)
     journal = Journal.reopen(path, HEADER, time)
     journal.append(FileOutcome(ListKind.OOV, 0, 16_000 * 7, 16_000), "d")
     time.now += 1
     journal.close(JournalMark.PARTIAL)
-    found = JournalFile(path)
-    assert (found.duration_s, found.untimed_s) == (12.0, 30.0)
+    journal_file = JournalFile(path)
+    assert (journal_file.duration_s, journal_file.untimed_s) == (12.0, 30.0)
 
 
 def test_lost_workers_are_told_and_end_no_sitting(tmp_path: Path) -> None:
@@ -362,9 +366,9 @@ def test_lost_workers_are_told_and_end_no_sitting(tmp_path: Path) -> None:
     journal.lost("a worker was ended by SIGKILL at a.wav")
     time.now += 3
     journal.close(JournalMark.PARTIAL)
-    found = JournalFile(path)
-    assert found.lost_workers == ("a worker was ended by SIGKILL at a.wav",)
-    assert (found.ending, found.duration_s, found.untimed_s) == (JournalMark.PARTIAL, 5.0, 0.0)
+    journal_file = JournalFile(path)
+    assert journal_file.lost_workers == ("a worker was ended by SIGKILL at a.wav",)
+    assert (journal_file.ending, journal_file.duration_s, journal_file.untimed_s) == (JournalMark.PARTIAL, 5.0, 0.0)
 
 
 def test_parts_that_were_killed_are_taken_to_have_gone_on_as_fast(tmp_path: Path) -> None:
@@ -380,6 +384,6 @@ def test_parts_that_were_killed_are_taken_to_have_gone_on_as_fast(tmp_path: Path
         parts.append(JournalFile(tmp_path / f"{number}.jsonl"))
     merged = tmp_path / "all.jsonl"
     merged.write_bytes(b"".join(merged_lines(parts, replace(HEADER, shard=None))))
-    found = JournalFile(merged)
-    assert (len(found), found.duration_s, found.untimed_s) == (2, 22.0, 0.0)
-    assert found.lost_workers == ("worker 0",)
+    journal_file = JournalFile(merged)
+    assert (len(journal_file), journal_file.duration_s, journal_file.untimed_s) == (2, 22.0, 0.0)
+    assert journal_file.lost_workers == ("worker 0",)

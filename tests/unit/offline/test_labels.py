@@ -96,8 +96,8 @@ def test_each_format_gives_the_same_labels(tmp_path: Path, name: str, content: b
     path.write_bytes(content)
     (tmp_path / "hour.wav").write_bytes(b"")
     recordings = gather(str(tmp_path / "hour.wav"))
-    (found,) = LabelsOfRecordings([str(tmp_path)]).of(recordings)
-    assert tuple(LabelledPhrase(one.start_s, one.end_s, one.phrase) for one in found) == SAID
+    (labels,) = LabelsOfRecordings([str(tmp_path)]).of(recordings)
+    assert tuple(LabelledPhrase(label.start_s, label.end_s, label.phrase) for label in labels) == SAID
 
 
 @pytest.mark.parametrize("name", ["hour.csv", "hour.rttm", "hour.txt"])
@@ -111,7 +111,7 @@ def test_other_columns_are_known_of_each_phrase(tmp_path: Path) -> None:
     (tmp_path / "hour.wav").write_bytes(b"")
     gathered = gather(str(tmp_path / "hour.wav"))
     labels = LabelsOfRecordings([]).of(gathered)
-    assert [one.traits for one in labels[0]] == [(("talker", "ann"),), (("talker", ""),)]
+    assert [label.traits for label in labels[0]] == [(("talker", "ann"),), (("talker", ""),)]
     long = GatheredFiles(gathered.place, gathered.names, gathered.columns, labels=labels)
     listing = read_lists([], [], [], [], [], [long])
     assert listing.label_columns == ("phrase", "talker")
@@ -190,11 +190,11 @@ def test_one_of_the_tiers_of_two_annotators_is_chosen(tmp_path: Path) -> None:
     path.write_text(SHORT_GRID.replace("\n1\n", "\n2\n", 1) + tier.replace('"wake"', '"ben s"'), encoding="utf-8")
     with pytest.raises(InputError) as refused:
         read_labels(str(path))
-    told = "(1.5 to 2.25 s, tier 'ben s') lies on that of line 12 (1.5 to 2.25 s, tier 'wake'), and 1 more label"
-    assert told in str(refused.value)
+    message = "(1.5 to 2.25 s, tier 'ben s') lies on that of line 12 (1.5 to 2.25 s, tier 'wake'), and 1 more label"
+    assert message in str(refused.value)
     assert "--tier wake" in str(refused.value)
     for name in ("wake", "ben s"):
-        assert [one.traits for one in read_labels(str(path), tier=name).of[""]] == [(("tier", name),)] * 2
+        assert [label.traits for label in read_labels(str(path), tier=name).of[""]] == [(("tier", name),)] * 2
     with pytest.raises(InputError, match=r"there is no tier 'bin s'.*Did you mean 'ben s'"):
         read_labels(str(path), tier="bin s")
 

@@ -35,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "home").mkdir()
     at = np.arange(RATE_HZ // 2) / RATE_HZ
     for hertz in (300, 400, 500):
-        said = np.concatenate([np.zeros(5000), 0.3 * np.sin(2 * math.pi * hertz * at), np.zeros(5000)])
-        soundfile.write(tmp_path / "yes" / f"{hertz}.wav", said, RATE_HZ)
+        tone = np.concatenate([np.zeros(5000), 0.3 * np.sin(2 * math.pi * hertz * at), np.zeros(5000)])
+        soundfile.write(tmp_path / "yes" / f"{hertz}.wav", tone, RATE_HZ)
     chance = np.random.default_rng(2)
     for name, rate_hz in (("a", RATE_HZ), ("b", 48_000)):
         noise = 0.01 * math.sqrt(rate_hz / RATE_HZ) * chance.standard_normal(20 * rate_hz)  # as loud below 8 kHz
@@ -49,8 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def mixed(output: str, *more: str) -> str:
     """60 s in two recordings, a phrase every 10 s at 20 dB."""
-    asked = ["said.csv", "--background", "home", "--hours", str(60 / 3600), "--file-minutes", "0.5"]
-    run = CliRunner().invoke(group, ["mix", *asked, "--gap", "10", "10", "--snr", "20", "20", "-o", output, *more])
+    options = ["said.csv", "--background", "home", "--hours", str(60 / 3600), "--file-minutes", "0.5"]
+    run = CliRunner().invoke(group, ["mix", *options, "--gap", "10", "10", "--snr", "20", "20", "-o", output, *more])
     assert run.exit_code == 0, run.output
     return run.output
 
@@ -66,16 +66,16 @@ def test_phrases_are_where_the_labels_say_at_the_snr_and_a_seed_gives_the_same_s
     for name, of in zip(RECORDINGS, labels, strict=True):
         sound, rate_hz = soundfile.read(folder / "mixed" / f"{name}.wav")
         assert (rate_hz, len(sound)) == (RATE_HZ, 30 * RATE_HZ)
-        assert [one.start_s for one in of] == pytest.approx([10.0, 20.5], abs=0.01)
-        assert [one.end_s for one in of] == pytest.approx([10.5, 21.0], abs=0.01)
-        for one in of:
-            inside = sound[round((one.start_s + 0.02) * RATE_HZ) : round((one.end_s - 0.02) * RATE_HZ)]
-            before = sound[round((one.start_s - 0.7) * RATE_HZ) : round((one.start_s - 0.2) * RATE_HZ)]
+        assert [label.start_s for label in of] == pytest.approx([10.0, 20.5], abs=0.01)
+        assert [label.end_s for label in of] == pytest.approx([10.5, 21.0], abs=0.01)
+        for label in of:
+            inside = sound[round((label.start_s + 0.02) * RATE_HZ) : round((label.end_s - 0.02) * RATE_HZ)]
+            before = sound[round((label.start_s - 0.7) * RATE_HZ) : round((label.start_s - 0.2) * RATE_HZ)]
             snr_db = 10 * math.log10(np.mean(inside**2) / np.mean(before**2) - 1)
             # P.56 also takes the 0.1 s that are kept after a burst of 0.5 s for active: 10 lg (0.6 / 0.5) = 0.8 dB.
             assert snr_db == pytest.approx(20.8, abs=0.3)
-            traits = dict(one.traits)
-            assert (one.phrase, float(traits["snr_db"])) == ("alexa", 20.0)
+            traits = dict(label.traits)
+            assert (label.phrase, float(traits["snr_db"])) == ("alexa", 20.0)
             talkers.append(traits["talker"])
     assert sorted(talkers[:3]) == ["ann", "bob", "cat"]  # each as often as the others
     mixed("again")
@@ -106,9 +106,9 @@ def test_the_counts_of_the_benchmark_are_those_worked_out_by_hand() -> None:
     counting, step = Counting(tolerance_s=1.0, phrases=("alexa",)), RATE_HZ // 10
     sweep = Sweep(counting, SpotRule(0.5, 2 * step, step))
     tracks, outcomes = [], []
-    for number, (of, found) in enumerate(zip(labels, FOUND, strict=True)):
+    for number, (of, detections) in enumerate(zip(labels, FOUND, strict=True)):
         scores = np.zeros(300, np.float32)
-        for at_s, score in found:
+        for at_s, score in detections:
             scores[round(at_s * 10) - 1] = score
         tracks.append(ScoreTrack("alexa", scores, step, step))
         outcomes.append(FileOutcome(ListKind.LABELLED, number, 30 * RATE_HZ, RATE_HZ, RATE_HZ, labels=of))
@@ -122,9 +122,9 @@ def test_the_counts_of_the_benchmark_are_those_worked_out_by_hand() -> None:
                     outcome.kind, outcome.number, outcome.samples, RATE_HZ, RATE_HZ, spots, labels=outcome.labels
                 )
             )
-        told = totals(tally.counts, counting)
-        assert (told["FRCOUNT"], told["FRRATIO"], told["TACOUNT"]) == (misses, 25.0 * misses, 4 - misses), threshold
-        assert (told["FACOUNT"], told["FARATE"]) == (false_accepts, pytest.approx(per_hour)), threshold
+        sums = totals(tally.counts, counting)
+        assert (sums["FRCOUNT"], sums["FRRATIO"], sums["TACOUNT"]) == (misses, 25.0 * misses, 4 - misses), threshold
+        assert (sums["FACOUNT"], sums["FARATE"]) == (false_accepts, pytest.approx(per_hour)), threshold
         det = sweep.at(np.array([threshold], np.float32))
         assert (det.misses[0], det.false_accepts[0], det.per_hour()[0]) == (
             misses,

@@ -69,7 +69,7 @@ def test_frames_come_together_from_pieces() -> None:
     sent = framed(WorkerFrame.FILES, b"a" * 300) + framed(WorkerFrame.READY) + framed(WorkerFrame.OUTCOMES, b"b\n")
     for size in (1, 4, 7, 1000):
         reader = WorkerFrames()
-        got = [one for at in range(0, len(sent), size) for one in reader.feed(sent[at : at + size])]
+        got = [frame for at in range(0, len(sent), size) for frame in reader.feed(sent[at : at + size])]
         assert got == [(WorkerFrame.FILES, b"a" * 300), (WorkerFrame.READY, b""), (WorkerFrame.OUTCOMES, b"b\n")]
     with pytest.raises(ValueError):
         list(WorkerFrames().feed(b"Zabcdefgh" * 3))
@@ -104,8 +104,8 @@ OUTCOMES = [
 
 
 def test_what_a_run_counts_is_told_beside_the_journals_lines() -> None:
-    found = answers_of(answers_told([FileAnswer.of(one, "a\r\x0b\n.wav") for one in OUTCOMES]))
-    for answer, outcome in zip(found, OUTCOMES, strict=True):
+    answers = answers_of(answers_told([FileAnswer.of(outcome, "a\r\x0b\n.wav") for outcome in OUTCOMES]))
+    for answer, outcome in zip(answers, OUTCOMES, strict=True):
         assert answer.line == outcome_line(outcome, "a\r\x0b\n.wav")
         assert outcome_of(answer.line).outcome == outcome
         assert (answer.seconds, answer.rejected, answer.error) == (
@@ -116,18 +116,18 @@ def test_what_a_run_counts_is_told_beside_the_journals_lines() -> None:
 
 
 def test_what_has_changed_on_its_way_is_no_answer() -> None:
-    told = answers_told([FileAnswer.of(one, "a.wav") for one in OUTCOMES])
-    head = told.index(b"\n") + 1
-    assert len(answers_of(told)) == 3
+    payload = answers_told([FileAnswer.of(outcome, "a.wav") for outcome in OUTCOMES])
+    head = payload.index(b"\n") + 1
+    assert len(answers_of(payload)) == 3
     for damaged in (
-        told.replace(b'"samples":100001', b'"samples":100003'),
-        told[:head],
-        told[head:],
-        told[:-10],
-        told + outcome_line(OUTCOMES[0], "a.wav"),
-        told + b'{"k":"inv","n":7,"file":"a"}\n',
-        b"5\n" + told[head:],
-        b"[5,6,7]\n" + told[head:],
+        payload.replace(b'"samples":100001', b'"samples":100003'),
+        payload[:head],
+        payload[head:],
+        payload[:-10],
+        payload + outcome_line(OUTCOMES[0], "a.wav"),
+        payload + b'{"k":"inv","n":7,"file":"a"}\n',
+        b"5\n" + payload[head:],
+        b"[5,6,7]\n" + payload[head:],
         b"",
     ):
         with pytest.raises(ValueError):
@@ -135,8 +135,8 @@ def test_what_has_changed_on_its_way_is_no_answer() -> None:
 
 
 def test_numbers_of_numpy_become_those_of_a_journal() -> None:
-    told = OfflineSpot("a", np.int64(3), np.int32(16_000), np.float32(0.5))  # type: ignore[arg-type]
-    outcome = FileOutcome(ListKind.OOV, 0, 32_000, 16_000, 16_000, (checked(told),))
+    spot = OfflineSpot("a", np.int64(3), np.int32(16_000), np.float32(0.5))  # type: ignore[arg-type]
+    outcome = FileOutcome(ListKind.OOV, 0, 32_000, 16_000, 16_000, (checked(spot),))
     assert outcome_of(outcome_line(outcome, "a.wav")).outcome.spots == (OfflineSpot("a", 3, 16_000, 0.5),)
 
 
@@ -154,7 +154,7 @@ def test_numbers_of_numpy_become_those_of_a_journal() -> None:
         Said("a", -5, 4),
         Said(None, 0, 4),  # type: ignore[arg-type]
     ],
-    ids=lambda told: repr(told)[:40],
+    ids=lambda case: repr(case)[:40],
 )
 def test_what_cannot_be_is_the_engines_error_and_of_this_file_alone(told: OfflineSpot | Said) -> None:
     with pytest.raises(EngineError, match="the engine reported"):

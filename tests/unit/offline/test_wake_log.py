@@ -58,8 +58,8 @@ def test_the_manuals_console_line() -> None:
 
 
 def test_the_manuals_word_errors() -> None:
-    said = Words("STTSB", "a", 0, 1, "x", "y", 9174, 833, 198, 120, 12.546)
-    log = WakeLog((("inv-files", "999"), ("inv-hours", "1:16:51.600"), ("real-time-factor", "5.3")), (said,))
+    words = Words("STTSB", "a", 0, 1, "x", "y", 9174, 833, 198, 120, 12.546)
+    log = WakeLog((("inv-files", "999"), ("inv-hours", "1:16:51.600"), ("real-time-factor", "5.3")), (words,))
     assert summary(log) == (
         "999 files, 1.281 hr, 9174 Words, 833 Substitutions, 198 Insertions, 120 Deletions, 12.546% WER, 5.3 xRT"
     )
@@ -80,10 +80,10 @@ def test_the_line_of_a_run_and_that_of_its_log_have_the_same_last_digit() -> Non
 
 def test_in_vocabulary_false_accepts_count_only_with_u() -> None:
     assert computed(MANUAL)["FACOUNT"] == 118
-    asked = replace(MANUAL, info=(*MANUAL.info, ("x-count-in-vocabulary", "yes"), ("inv/oov-hours", "20:00:00.000")))
-    found = computed(asked)
-    assert found["FACOUNT"] == 121
-    assert found["FARATE"] == pytest.approx(121 / (seconds_of("142:59:01.345") / 3600 + 20))
+    log = replace(MANUAL, info=(*MANUAL.info, ("x-count-in-vocabulary", "yes"), ("inv/oov-hours", "20:00:00.000")))
+    totals = computed(log)
+    assert totals["FACOUNT"] == 121
+    assert totals["FARATE"] == pytest.approx(121 / (seconds_of("142:59:01.345") / 3600 + 20))
 
 
 def test_hours_and_moments_as_the_manual_has_them() -> None:
@@ -97,8 +97,8 @@ def test_hours_and_moments_as_the_manual_has_them() -> None:
 
 def test_a_log_of_the_original_tool_reads_into_the_same_model() -> None:
     log = read(ORIGINAL)
-    spots = [one for one in log.happenings if isinstance(one, Spot)]
-    assert [one.file for one in spots[:4]] == ["a.wav", "a.wav", "C:\\new\\table.wav", 'say "hi" 5 6.wav']
+    spots = [happening for happening in log.happenings if isinstance(happening, Spot)]
+    assert [spot.file for spot in spots[:4]] == ["a.wav", "a.wav", "C:\\new\\table.wav", 'say "hi" 5 6.wav']
     assert (spots[0].start_ms, spots[1].end_ms, spots[3].sv_score) == (1010.5, 2500.0, 0.001)
     assert spots[3].phrase == 'the "a" word'
     assert Missed("INVFR", "bro\nken.wav") in log.happenings
@@ -111,7 +111,7 @@ def test_a_log_of_the_original_tool_reads_into_the_same_model() -> None:
 
 def test_escaped_names_of_another_tool_are_understood() -> None:
     log = read('INVTA "say \\"hi\\".wav" 1 2 "alexa" sv-score 0\nCMDFR "a\\"b c.wav" turn it on\nINVFR "a.wav"\r\n')
-    assert [one.file for one in log.happenings if not isinstance(one, Failure)] == [
+    assert [happening.file for happening in log.happenings if not isinstance(happening, Failure)] == [
         'say "hi".wav',
         'a"b c.wav',
         "a.wav",
@@ -171,11 +171,11 @@ def test_a_file_is_read_line_by_line_and_any_line_again(tmp_path: Path, ends: st
     text = ORIGINAL.replace("a.wav", "\udce4.wav")  # a name that is no UTF-8
     path.write_bytes(mark + text.replace("\n", ends).encode("utf-8", "surrogateescape"))
     assert not names_escaped(path, "old.log")
-    found = [*entries(path, "old.log", escaped=False)]
+    pairs = [*entries(path, "old.log", escaped=False)]
     whole = read(text)
-    assert [one for _, one in found if not isinstance(one, Info | Total)] == [*whole.happenings]
-    assert [(one.name, one.detail) for _, one in found if isinstance(one, Info)] == [*whole.info]
-    assert [entry_at(path, begins, escaped=False) for begins, _ in found] == [one for _, one in found]
+    assert [entry for _, entry in pairs if not isinstance(entry, Info | Total)] == [*whole.happenings]
+    assert [(entry.name, entry.detail) for _, entry in pairs if isinstance(entry, Info)] == [*whole.info]
+    assert [entry_at(path, begins, escaped=False) for begins, _ in pairs] == [entry for _, entry in pairs]
 
 
 def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:

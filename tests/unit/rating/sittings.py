@@ -114,5 +114,5 @@ def seated(items: Sequence[Item], round: RatingRound | None = None, **more: Any)
 
 def in_sight(desk: Desk) -> str:
     """The query in sight; "" when there is none."""
-    found = desk.view.item
-    return found.query if found is not None else ""
+    item = desk.view.item
+    return item.query if item is not None else ""

@@ -42,8 +42,8 @@ ALL_KNOWN = [
 
 def walk(known: Known, *answers: str) -> AidState:
     state = AidState.begin(known)
-    for one in answers:
-        state = state.answer(one)
+    for answer in answers:
+        state = state.answer(answer)
     return state
 
 
@@ -60,28 +60,28 @@ def words(state: AidState) -> dict[str, str]:
     return {step.question.id: step.answer.id for step in state.steps}
 
 
-def by_the_guide(said: dict[str, str]) -> Category | Flag | JudgmentStatus:
+def by_the_guide(answers: dict[str, str]) -> Category | Flag | JudgmentStatus:
     """The category that the answers to the questions, by their ids, mean under the guide; written without the graph."""
-    if said["recognised"] == "no":
+    if answers["recognised"] == "no":
         return Flag.RECOGNITION_DOUBTED
-    if said["whole"] != "yes":
-        return Flag.CUT_RESPONSE if said["whole"] == "cut" else Flag.AUDIO_BAD
-    if said["asks_back"] in ("detail", "meaning"):
-        return Category.SLOT_REQUEST if said["asks_back"] == "detail" else Category.CLARIFICATION
-    if said.get("cannot") in ("nobody", "could"):
-        return Category.CORRECT_REJECTION if said["cannot"] == "nobody" else Category.ADMITTED_DEFEAT
-    if said.get("which") == "told":
+    if answers["whole"] != "yes":
+        return Flag.CUT_RESPONSE if answers["whole"] == "cut" else Flag.AUDIO_BAD
+    if answers["asks_back"] in ("detail", "meaning"):
+        return Category.SLOT_REQUEST if answers["asks_back"] == "detail" else Category.CLARIFICATION
+    if answers.get("cannot") in ("nobody", "could"):
+        return Category.CORRECT_REJECTION if answers["cannot"] == "nobody" else Category.ADMITTED_DEFEAT
+    if answers.get("which") == "told":
         return Category.MISSED_DISAMBIGUATION_RECOVERABLE
-    if said.get("which") == "untold":
+    if answers.get("which") == "untold":
         return Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE
-    if said.get("effect") == "not_yet":
+    if answers.get("effect") == "not_yet":
         return JudgmentStatus.HELD
-    if said.get("effect") == "right" or said.get("claim") == "all" or said.get("form") == "complete":
+    if answers.get("effect") == "right" or answers.get("claim") == "all" or answers.get("form") == "complete":
         return Category.CORRECT
-    if "part" in (said.get("effect"), said.get("claim")) or said.get("form") in ("little", "much"):
+    if "part" in (answers.get("effect"), answers.get("claim")) or answers.get("form") in ("little", "much"):
         return Category.PARTIALLY_CORRECT
-    if said.get("form") in ("inferred", "several"):
-        return Category.INFERRABLE if said["form"] == "inferred" else Category.FINDABLE
+    if answers.get("form") in ("inferred", "several"):
+        return Category.INFERRABLE if answers["form"] == "inferred" else Category.FINDABLE
     return Category.WRONG
 
 
@@ -121,14 +121,14 @@ def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recog
 def test_all_eleven_categories_all_reasons_and_all_sub_flags_are_reached() -> None:
     for core in (False, True):
         reached = [state.ending for state in ends(AidState.begin(Known(core_capability=core)))]
-        assert {one.category for one in reached if one} == {*Category, None}
-        assert {one.flag for one in reached if one} == {
+        assert {ending.category for ending in reached if ending} == {*Category, None}
+        assert {ending.flag for ending in reached if ending} == {
             None,
             Flag.AUDIO_BAD,
             Flag.RECOGNITION_DOUBTED,
             Flag.CUT_RESPONSE,
         }
-        noted = {flag for one in reached if one for flag in one.sub_flags}
+        noted = {flag for ending in reached if ending for flag in ending.sub_flags}
         assert noted == set(SubFlag) - (set() if core else {SubFlag.CORE_CAPABILITY_MISSING})
 
 
@@ -201,7 +201,7 @@ def test_the_effect_that_was_seen_decides(word: EffectWord, category: Category, 
         state = state.answer("clear")
         state = state.answer("more") if word is EffectWord.PARTIAL else state
     assert state.ending == AidEnding(category, sub_flags)
-    assert any(one.startswith("effect=") and one.endswith(FILLED) for one in state.path)
+    assert any(step.startswith("effect=") and step.endswith(FILLED) for step in state.path)
 
 
 def test_an_effect_that_nobody_could_tell_leaves_the_words_and_never_holds() -> None:
@@ -265,7 +265,7 @@ def test_keys_answer_and_other_keys_do_nothing() -> None:
     assert state.press("1") is None
     assert state.answer("detail").press("a") is None
     for question in QUESTIONS:
-        assert "".join(one.key for one in question.answers) == "abcdefgh"[: len(question.answers)]
+        assert "".join(answer.key for answer in question.answers) == "abcdefgh"[: len(question.answers)]
 
 
 def test_wrong_answers_and_wrong_paths_are_refused() -> None:
@@ -277,11 +277,11 @@ def test_wrong_answers_and_wrong_paths_are_refused() -> None:
 
 
 def test_every_question_is_asked_on_some_path_and_has_an_id_of_its_own() -> None:
-    asked = {step.question.id for known in ALL_KNOWN for state in ends(AidState.begin(known)) for step in state.steps}
-    assert asked == {one.id for one in QUESTIONS}
-    assert len(asked) == len(QUESTIONS)
+    ids = {step.question.id for known in ALL_KNOWN for state in ends(AidState.begin(known)) for step in state.steps}
+    assert ids == {question.id for question in QUESTIONS}
+    assert len(ids) == len(QUESTIONS)
     for question in QUESTIONS:
-        assert len({one.id for one in question.answers}) == len(question.answers)
+        assert len({answer.id for answer in question.answers}) == len(question.answers)
 
 
 def test_an_ending_is_one_thing() -> None:
@@ -378,8 +378,8 @@ def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
 
 
 def test_endings_in_words_are_all_different() -> None:
-    found = {state.ending for state in states(AidState.begin(Known(core_capability=True))) if state.ending}
-    assert len({ending_text(one) for one in found}) == len(found) >= len(Category) + 4
+    endings = {state.ending for state in states(AidState.begin(Known(core_capability=True))) if state.ending}
+    assert len({ending_text(ending) for ending in endings}) == len(endings) >= len(Category) + 4
     assert ending_text(AidEnding(Category.WRONG)) == "Wrong"
 
 
@@ -397,8 +397,8 @@ def drawing() -> str:
 
 
 def _drawn(question: AidQuestion, below: AidQuestion | None) -> list[str]:
-    onward = next((one for one in question.answers if below is not None and one.leads == below.id), None)
-    sideways = [one for one in question.answers if one is not onward]
+    onward = next((answer for answer in question.answers if below is not None and answer.leads == below.id), None)
+    sideways = [answer for answer in question.answers if answer is not onward]
     text = []
     for number, answer in enumerate(sideways):
         head = f"{question.id} ".ljust(NAME_WIDTH, "─") if number == 0 else " " * NAME_WIDTH
@@ -414,7 +414,7 @@ def listing() -> str:
     text = []
     for question in QUESTIONS:
         text += [f"**{question.id}** {question.text}", ""]
-        lines = [f"- `{one.key}` {one.text} → {_target(one)} (`{one.id}`)" for one in question.answers]
+        lines = [f"- `{answer.key}` {answer.text} → {_target(answer)} (`{answer.id}`)" for answer in question.answers]
         text += [textwrap.fill(line, 117, subsequent_indent="  ") for line in lines]
         text.append("")
     return "\n".join(text).strip()
@@ -422,12 +422,12 @@ def listing() -> str:
 
 def _target(answer: AidAnswer) -> str:
     leads = answer.leads if isinstance(answer.leads, str) else ending_text(answer.leads)
-    noted = "".join(f", noting: {SUB_FLAG_TEXTS[one]}" for one in answer.notes)
+    noted = "".join(f", noting: {SUB_FLAG_TEXTS[flag]}" for flag in answer.notes)
     match answer.leads_if_core:
         case None:
             return leads + noted
         case AidEnding() as ending:
-            more = ", ".join(SUB_FLAG_TEXTS[one] for one in ending.sub_flags)
+            more = ", ".join(SUB_FLAG_TEXTS[flag] for flag in ending.sub_flags)
             return f"{leads}{noted}; if basic: {more}"
         case question_id:
             return f"{leads}{noted}; if basic: {question_id}"
@@ -437,7 +437,7 @@ def test_the_drawing_shows_every_answer_once_in_80_columns() -> None:
     drawn = drawing()
     assert max(map(len, drawn.splitlines())) <= 80
     shown = re.findall(r"(?:[├┬└]─|▼) (\w+)", drawn)
-    assert sorted(shown) == sorted(one.id for question in QUESTIONS for one in question.answers)
+    assert sorted(shown) == sorted(answer.id for question in QUESTIONS for answer in question.answers)
     for category in Category:
         assert LABELS[category] in drawn
 
@@ -526,7 +526,7 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[f"{one.query} {one.response}"[:60] for one in EXAMPLES])
+@pytest.mark.parametrize("example", EXAMPLES, ids=[f"{example.query} {example.response}"[:60] for example in EXAMPLES])
 def test_the_aid_ends_where_the_guide_says(example: Example) -> None:
     state = AidState.begin(Known(Recognition.YES, truncated=False, effect=example.seen, core_capability=example.core))
     for answer in example.gives:
@@ -538,4 +538,4 @@ def test_the_aid_ends_where_the_guide_says(example: Example) -> None:
 
 
 def test_the_examples_of_the_guide_cover_all_eleven_categories() -> None:
-    assert {one.category for one in EXAMPLES} == set(Category)
+    assert {example.category for example in EXAMPLES} == set(Category)

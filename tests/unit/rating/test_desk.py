@@ -45,10 +45,10 @@ def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
 def test_all_are_met_once_and_then_it_is_over() -> None:
     bench, desk = seated(items(20))
     met = []
-    while (found := desk.view.item) is not None:
-        met.append(found.id)
+    while (item := desk.view.item) is not None:
+        met.append(item.id)
         desk.judge(CORRECT)
-    assert sorted(met) == sorted(one.id for one in bench.items)
+    assert sorted(met) == sorted(item.id for item in bench.items)
     assert desk.view.phase is SittingPhase.FINISHED
     assert not desk.judge(CORRECT)
     assert not desk.skip()
@@ -304,7 +304,7 @@ def press(desk: Desk, key: object, bench: Bench) -> Desk:
         case "full" | "room":
             bench.disk.full = key == "full"
         case "evidence":
-            bench.items = [replace(one, effect=SEEN if one.effect else None) for one in bench.items]
+            bench.items = [replace(item, effect=SEEN if item.effect else None) for item in bench.items]
             desk.refresh(bench.items, ())
         case "refresh":
             desk.refresh(bench.items, tuple(bench.disk.rows))

@@ -143,7 +143,7 @@ def test_an_item_that_is_withdrawn_goes_and_undo_reaches_past_it() -> None:
     desk.judge(CORRECT)
     third = desk.view.item
     assert first is not None
-    desk.refresh([one for one in bench.items if one not in (second, third)], bench.disk.rows)
+    desk.refresh([item for item in bench.items if item not in (second, third)], bench.disk.rows)
     assert desk.view.phase is SittingPhase.FINISHED
     assert desk.undo()
     assert desk.view.item == first
@@ -153,7 +153,7 @@ def test_an_adjudicator_settles_what_they_have_judged_themselves() -> None:
     bench, desk = seated(items(2))
     desk.judge(CORRECT)
     desk.judge(CORRECT)
-    disputed = [replace(one, inputs=tuple(bench.disk.rows)) for one in bench.items]
+    disputed = [replace(item, inputs=tuple(bench.disk.rows)) for item in bench.items]
     settling = Bench(disputed, RatingRound(id="open.adjudication"), disk=bench.disk).desk()
     assert settling.view.count == Count(total=2, left=2)
     settling.judge(WRONG)
@@ -174,8 +174,8 @@ def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None
         desk.judge(category)
     waiting = in_sight(desk)
     desk.comment("half written")
-    assert [one.item.query for one in desk.given()] == met[::-1]
-    assert [one.item.query for one in desk.given(f"WRONG {met[1]}")] == [met[1]]
+    assert [entry.item.query for entry in desk.given()] == met[::-1]
+    assert [entry.item.query for entry in desk.given(f"WRONG {met[1]}")] == [met[1]]
     assert desk.open(desk.given()[-1].item.id)
     view = desk.view
     assert (in_sight(desk), view.again, view.draft.comment) == (met[0], True, "as correct")
@@ -184,7 +184,7 @@ def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None
     assert desk.judge(PARTIAL)
     first, row = bench.disk.rows[0], bench.disk.rows[-1]
     assert (row.replaces, row.category, row.comment) == (first.id, PARTIAL, "as correct")
-    assert [one.category for one in in_force(bench.disk.rows)] == [WRONG, CORRECT, PARTIAL]
+    assert [judgment.category for judgment in in_force(bench.disk.rows)] == [WRONG, CORRECT, PARTIAL]
     assert (in_sight(desk), desk.view.again, desk.view.draft.comment) == (waiting, False, "half written")
     assert desk.view.count.done == 3
     again = bench.desk()
@@ -247,18 +247,18 @@ def test_an_adjudicator_opens_what_raters_agree_on_and_settles_it_otherwise() ->
     for _ in range(3):
         desk.judge(CORRECT)
     inputs = {row.item_id: (row,) for row in bench.disk.rows}
-    judged = [replace(one, inputs=inputs[one.id], agreed=number > 0) for number, one in enumerate(bench.items)]
+    judged = [replace(item, inputs=inputs[item.id], agreed=number > 0) for number, item in enumerate(bench.items)]
     settling = Bench(judged, RatingRound(id="open.adjudication"), disk=bench.disk).desk("zoe")
     disputed = in_sight(settling)
     assert settling.view.count == Count(total=1, left=1)
     assert settling.view.can_go_back
     assert len(settling.given()) == 2
-    (found,) = settling.given("question 3")
-    assert found.row is None
-    assert settling.open(found.item.id)
+    (entry,) = settling.given("question 3")
+    assert entry.row is None
+    assert settling.open(entry.item.id)
     settling.judge(WRONG)
     row = bench.disk.rows[-1]
-    assert (row.category, row.adjudicates) == (WRONG, (inputs[found.item.id][0].id,))
+    assert (row.category, row.adjudicates) == (WRONG, (inputs[entry.item.id][0].id,))
     assert (in_sight(settling), settling.view.count) == (disputed, Count(total=2, done=1, left=1))
     again = Bench(judged, RatingRound(id="open.adjudication"), disk=bench.disk).desk("zoe")
     assert again.view.count.done == 1

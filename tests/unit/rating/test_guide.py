@@ -110,7 +110,7 @@ NOTED = {
 }
 
 
-@pytest.mark.parametrize("exercise", BUILT_IN_EXERCISES, ids=[one.id for one in BUILT_IN_EXERCISES])
+@pytest.mark.parametrize("exercise", BUILT_IN_EXERCISES, ids=[exercise.id for exercise in BUILT_IN_EXERCISES])
 def test_the_aid_agrees_with_every_exercise(exercise: Exercise) -> None:
     state = AidState.begin(Known(Recognition.YES, truncated=False, core_capability=exercise.core_capability))
     for answer in WALKS[exercise.id]:
@@ -123,31 +123,33 @@ def test_the_aid_agrees_with_every_exercise(exercise: Exercise) -> None:
 
 
 def test_each_category_is_met_at_least_twice() -> None:
-    met = Counter(one.category for one in BUILT_IN_EXERCISES)
+    met = Counter(exercise.category for exercise in BUILT_IN_EXERCISES)
     assert set(met) == set(Category)
     assert min(met.values()) == 2
-    assert set(WALKS) == {one.id for one in BUILT_IN_EXERCISES}
+    assert set(WALKS) == {exercise.id for exercise in BUILT_IN_EXERCISES}
     assert len(WALKS) == len(BUILT_IN_EXERCISES)
 
 
 def test_exercises_can_be_spoken_and_are_explained_in_a_sentence_or_two() -> None:
-    for one in BUILT_IN_EXERCISES:
-        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", one.id)
-        assert not re.search(r"[\d:/*\[\]()]", one.query + one.response), one.id
-        assert one.query[0].isupper()
-        assert one.query[-1] in ".?"
-        assert 1 <= len(re.findall(r"[.?!](?:\s|$)", one.why)) <= 3, one.id
-        assert len(one.why) <= 150, one.id
-        assert one.category not in one.accept
+    for exercise in BUILT_IN_EXERCISES:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", exercise.id)
+        assert not re.search(r"[\d:/*\[\]()]", exercise.query + exercise.response), exercise.id
+        assert exercise.query[0].isupper()
+        assert exercise.query[-1] in ".?"
+        assert 1 <= len(re.findall(r"[.?!](?:\s|$)", exercise.why)) <= 3, exercise.id
+        assert len(exercise.why) <= 150, exercise.id
+        assert exercise.category not in exercise.accept
 
 
 def test_exercises_give_away_nothing_that_the_guide_shows_and_are_our_own() -> None:
     shown = {example.response for text in GUIDE.values() for example in text.examples}
-    assert not shown & {one.response for one in BUILT_IN_EXERCISES}
+    assert not shown & {exercise.response for exercise in BUILT_IN_EXERCISES}
 
     def plain(text: str) -> str:
         return re.sub(r"[^a-z ]", "", text.lower())
 
-    theirs = {plain(one.query) for one in EXAMPLES}
-    ours = [one.query for one in BUILT_IN_EXERCISES] + [one.query for text in GUIDE.values() for one in text.examples]
-    assert not theirs & {plain(one) for one in ours}
+    theirs = {plain(example.query) for example in EXAMPLES}
+    ours = [exercise.query for exercise in BUILT_IN_EXERCISES] + [
+        example.query for text in GUIDE.values() for example in text.examples
+    ]
+    assert not theirs & {plain(query) for query in ours}

@@ -42,14 +42,14 @@ def given(name: str, trial: str = "t") -> JudgmentGiven:
 
 
 def ids(folder: Path) -> list[str]:
-    return [one.record.judgment.id for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
+    return [row.record.judgment.id for row in rating_rows(folder) if isinstance(row.record, JudgmentGiven)]
 
 
 def test_eight_processes_at_once_lose_nothing(folder: Path) -> None:
     acknowledged = together(folder, SAVES, WRITERS, ROWS)
     assert len(acknowledged) == WRITERS * ROWS
     assert sorted(ids(folder)) == sorted(acknowledged)
-    assert [one.seq for one in rating_rows(folder)] == list(range(1, WRITERS * ROWS + 1)), "numbers without gaps"
+    assert [row.seq for row in rating_rows(folder)] == list(range(1, WRITERS * ROWS + 1)), "numbers without gaps"
     findings = check(folder)
     assert (findings.damage, findings.sealed, findings.rows) == ((), True, WRITERS * ROWS), "one chain of all writers"
 
@@ -66,9 +66,9 @@ def test_kills_lose_no_acknowledged_row(folder: Path) -> None:
 
 
 def test_a_row_that_is_sent_again_is_written_once(folder: Path) -> None:
-    one, other = JudgmentLog(folder), JudgmentLog(folder)
-    first = one.add([given("a")])
-    assert one.add([given("a")]) == first
+    log, other = JudgmentLog(folder), JudgmentLog(folder)
+    first = log.add([given("a")])
+    assert log.add([given("a")]) == first
     assert other.add([given("a")]) == first, "by another process, too"
     assert [row[0] for row in other.add([given("b")])] == [2]
     assert ids(folder) == ["a", "b"]
@@ -79,7 +79,7 @@ def test_effects_that_are_answered_twice_are_two_rows(folder: Path) -> None:
     answer = EffectAnswered("t", 1, 1, EffectWord.RIGHT, "ann")
     log.append(answer)
     log.append(answer)
-    assert [one.record for one in rating_rows(folder)] == [answer, answer]
+    assert [row.record for row in rating_rows(folder)] == [answer, answer]
 
 
 def test_rows_of_the_log_and_of_later_come_in_the_order_of_time(tmp_path: Path) -> None:

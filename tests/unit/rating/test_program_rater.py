@@ -93,7 +93,7 @@ def got(tmp_path: Path) -> list[dict[str, object]]:
 
 
 def given(session: Path) -> list[Judgment]:
-    return [one.record.judgment for one in rating_rows(session) if isinstance(one.record, JudgmentGiven)]
+    return [row.record.judgment for row in rating_rows(session) if isinstance(row.record, JudgmentGiven)]
 
 
 def test_a_program_gets_what_a_person_sees_and_its_answers_are_stored(session: Path, tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_a_program_gets_what_a_person_sees_and_its_answers_are_stored(session: P
     first = items[0]
     assert (first["protocol"], first["riff"]) == (1, "RIFF")
     assert isinstance(first["guide"], dict)
-    assert [one["name"] for one in first["guide"]["categories"]] == [one.value for one in Category]
+    assert [entry["name"] for entry in first["guide"]["categories"]] == [category.value for category in Category]
     assert first["transcript"]
-    told = json.dumps({**first, "guide": None, "query": "", "transcript": "", "clip": Path(str(first["clip"])).name})
+    text = json.dumps({**first, "guide": None, "query": "", "transcript": "", "clip": Path(str(first["clip"])).name})
     for secret in ("kitchen", '"den', "/s1", "trial", "device", "moons-"):
-        assert secret not in told
+        assert secret not in text
     assert not Path(str(first["clip"])).exists()
     rows = given(session)
     assert {(row.rater, row.program, row.category, row.program_confidence) for row in rows} == {
@@ -136,12 +136,12 @@ def test_a_round_that_hides_transcripts_hides_them_from_programs(session: Path, 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_reported_retried_and_leaves_the_item_open(session: Path, tmp_path: Path, fault: str) -> None:
-    answer, what, said = FAULTS[fault]
+    answer, problem, detail = FAULTS[fault]
     timeout = ("--timeout", "0.5") if fault == "silent" else ()
     result = rate(session, program(tmp_path, answer), "--limit", "1", *timeout)
     assert result.exit_code == 3
-    assert what in result.output
-    assert said in result.output
+    assert problem in result.output
+    assert detail in result.output
     assert "0 of 1 done, 0 of them in this run; 1 failed, 1 open" in result.output
     assert len(got(tmp_path)) == 2, "one more try after a restart"
     assert given(session) == []
@@ -179,7 +179,7 @@ def test_an_item_that_the_program_declines_stays_open(session: Path, tmp_path: P
 
 
 def test_a_line_that_was_not_asked_for_does_not_become_an_answer(session: Path, tmp_path: Path) -> None:
-    answers = [{"category": one, "confidence": 1, "reason": ""} for one in ("correct", "wrong")]
+    answers = [{"category": category, "confidence": 1, "reason": ""} for category in ("correct", "wrong")]
     twice = f"    sys.stdout.write({chr(10).join(map(json.dumps, answers))!r} + chr(10)); sys.stdout.flush()\n"
     result = rate(session, program(tmp_path, twice), "--limit", "3")
     assert result.exit_code == 0, result.output
@@ -269,17 +269,17 @@ def test_programs_are_kept_apart_from_people_unless_asked_for(session: Path, tmp
     assert shares() == alone
     assert shares("--with-programs") != alone
     assert shares("--rater", "far 1") != alone
-    one = agreement()
-    assert (one["disputed"], one["pairs"][0]["raters"]) == (0, ["ann", "far 1"])
+    solo_report = agreement()
+    assert (solo_report["disputed"], solo_report["pairs"][0]["raters"]) == (0, ["ann", "far 1"])
 
     judges("bob")
-    found = agreement()
-    assert (found["agreement"]["raters"], found["agreement"]["raw"]["value"]) == (2, 1.0)
-    assert {rater for item in found["items"] for rater in item["labels"]} == {"ann", "bob"}
-    far = next(one for one in found["raters"] if one["program"])
+    report = agreement()
+    assert (report["agreement"]["raters"], report["agreement"]["raw"]["value"]) == (2, 1.0)
+    assert {rater for item in report["items"] for rater in item["labels"]} == {"ann", "bob"}
+    far = next(entry for entry in report["raters"] if entry["program"])
     assert (far["rater"], far["submitted"]) == ("far 1", 6)
     assert (far["as_the_others"]["count"], far["as_the_others"]["of"]) == (0, 6)
-    assert {tuple(one["raters"]) for one in found["pairs"]} == {("ann", "bob"), ("ann", "far 1"), ("bob", "far 1")}
+    assert {tuple(pair["raters"]) for pair in report["pairs"]} == {("ann", "bob"), ("ann", "far 1"), ("bob", "far 1")}
     assert agreement("--with-programs")["disputed"] == 6
     adjudicated = run.invoke(group, ["rate", str(session), "--rater", "eve", "--adjudicate", "--list", "--no-sound"])
     assert "raters disagree on 0 responses" in adjudicated.output

@@ -110,7 +110,7 @@ def test_exercises_and_adjudications_have_none() -> None:
     assert bench.disk.rows[0].proposed is None
     inputs = (replace(bench.disk.rows[0], id="a"), replace(bench.disk.rows[0], id="b", category=WRONG))
     settling = bench_of(BEFORE)
-    settling.items = tuple(replace(one, inputs=inputs) for one in settling.items)
+    settling.items = tuple(replace(item, inputs=inputs) for item in settling.items)
     desk = settling.desk()
     assert desk.view.proposal is None
     desk.judge(CORRECT)
@@ -128,22 +128,22 @@ def session(tmp_path: Path) -> Path:
 
 
 def refused(round_: RatingRound) -> InputError:
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as caught:
         RatingRoom(round_)
-    return found.value
+    return caught.value
 
 
 def test_each_response_gets_the_category_that_its_like_were_given(source: Path, session: Path) -> None:
     room = RatingRoom(proposing_round(source, ProposalShown.AFTER, session))
     again = RatingRoom(proposing_round(source, ProposalShown.AFTER, session))
     desk = room.desk("ann")
-    told = 0
+    mentions = 0
     while (item := desk.view.item) is not None:
         assert desk.view.proposal is None
         desk.judge(Category.CORRECT)
-        told += "the classifier would have said Admitted defeat (" in desk.view.said
+        mentions += "the classifier would have said Admitted defeat (" in desk.view.said
     rows = {row.trial_id: row for row in room.rows}
-    assert told == 2
+    assert mentions == 2
     for item in room.items:
         row = rows[item.subject.trial_id]
         assert row.proposed is right_for(item.hidden.query_id)
@@ -193,9 +193,9 @@ def test_a_response_without_text_gets_none(source: Path, tmp_path: Path) -> None
 
 def test_too_little_to_learn_from_is_refused_with_what_is_needed(tmp_path: Path, session: Path) -> None:
     few = judged_source(tmp_path / "few", 12)
-    found = refused(proposing_round(few, ProposalShown.AFTER, session))
-    assert "12 responses with a category and a text, of 2 kinds" in found.what
-    assert "20 of them, of 2 kinds" in found.remedy
+    error = refused(proposing_round(few, ProposalShown.AFTER, session))
+    assert "12 responses with a category and a text, of 2 kinds" in error.what
+    assert "20 of them, of 2 kinds" in error.remedy
     unjudged = rating_session(tmp_path / "unjudged", 30, session_id="s9")
     assert "0 responses" in refused(proposing_round(unjudged, ProposalShown.AFTER, session)).what
 

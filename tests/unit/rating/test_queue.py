@@ -38,7 +38,7 @@ def test_shares_are_even_and_every_item_has_its_raters(raters: int, each: int, c
     every = items(count)
     round_ = RatingRound(raters=FOUR[:raters], raters_per_item=each)
     shares = {rater: assigned(every, round_, rater) for rater in round_.raters}
-    given = Counter(one.id for share in shares.values() for one in share)
+    given = Counter(item.id for share in shares.values() for item in share)
     assert set(given.values()) == {min(each, raters)}
     assert len(given) == count
     sizes = [len(share) for share in shares.values()]
@@ -48,8 +48,8 @@ def test_shares_are_even_and_every_item_has_its_raters(raters: int, each: int, c
 def test_pairs_of_raters_vary() -> None:
     every = items(300)
     round_ = RatingRound(raters=FOUR, raters_per_item=2)
-    ids = {rater: {one.id for one in assigned(every, round_, rater)} for rater in FOUR}
-    pairs = Counter(tuple(rater for rater in FOUR if one.id in ids[rater]) for one in every)
+    ids = {rater: {item.id for item in assigned(every, round_, rater)} for rater in FOUR}
+    pairs = Counter(tuple(rater for rater in FOUR if item.id in ids[rater]) for item in every)
     assert len(pairs) == 6
     assert min(pairs.values()) > 300 / 6 / 2
 
@@ -59,7 +59,7 @@ def test_gold_goes_to_everybody_and_shares_stay_even() -> None:
     round_ = RatingRound(raters=FOUR, raters_per_item=1)
     for rater in FOUR:
         share = assigned(every, round_, rater)
-        assert len([one for one in share if one.hidden.gold]) == 5
+        assert len([response for response in share if response.hidden.gold]) == 5
         assert len(share) == 15
 
 
@@ -68,7 +68,7 @@ def test_what_comes_later_moves_nothing() -> None:
     round_ = RatingRound(raters=FOUR, raters_per_item=2)
     for rater in FOUR:
         before, after = (assigned(items(count), round_, rater) for count in (40, 60))
-        assert tuple(one for one in after if one in before) == before
+        assert tuple(item for item in after if item in before) == before
 
 
 def test_a_run_again_trial_stays_in_the_same_hands() -> None:
@@ -76,7 +76,9 @@ def test_a_run_again_trial_stays_in_the_same_hands() -> None:
     every = list(items(40))
     again = [*every[:9], item(10, clip="another"), *every[10:]]
     for rater in FOUR:
-        before, after = ({one.subject.trial_id for one in assigned(its, round_, rater)} for its in (every, again))
+        before, after = (
+            {response.subject.trial_id for response in assigned(its, round_, rater)} for its in (every, again)
+        )
         assert before == after
 
 
@@ -86,32 +88,32 @@ def test_a_limit_draws_by_the_seed_and_keeps_most_of_it_later() -> None:
     assert len(first) == 10
     assert drawn(items(100), few, 1) == first
     assert drawn(items(100), few, 2) != first
-    assert [one.query for one in first] != [one.query for one in items(10)]
+    assert [response.query for response in first] != [response.query for response in items(10)]
     later = drawn(items(105), few, 1)
     assert len(set(first) - set(later)) <= 5
     with_gold = drawn((*items(100), item(200, gold=True)), few, 1)
-    assert any(one.hidden.gold for one in with_gold)
+    assert any(response.hidden.gold for response in with_gold)
     assert drawn(items(5), few, 1) == items(5)
 
 
 def test_filters_take_what_fits_all_of_them() -> None:
     every = items(8)
-    assert {one.hidden.query_class for one in drawn(every, ItemFilter(query_classes=("lists",)), 0)} == {"lists"}
+    assert {item.hidden.query_class for item in drawn(every, ItemFilter(query_classes=("lists",)), 0)} == {"lists"}
     both = ItemFilter(query_classes=("lists",), queries=("q1",), devices=("kitchen",))
-    assert [one.hidden.trial_id for one in drawn(every, both, 0)] == ["t1", "t5"]
-    assert [one.hidden.trial_id for one in drawn(every, ItemFilter(trials=("t7", "t2")), 0)] == ["t2", "t7"]
+    assert [item.hidden.trial_id for item in drawn(every, both, 0)] == ["t1", "t5"]
+    assert [item.hidden.trial_id for item in drawn(every, ItemFilter(trials=("t7", "t2")), 0)] == ["t2", "t7"]
     assert drawn(every, ItemFilter(devices=("den",)), 0) == ()
 
 
 def test_conditions_are_met_by_one_label_of_each_axis() -> None:
     def under(number: int, **conditions: str) -> object:
-        one = item(number)
-        return replace(one, hidden=replace(Hidden(), trial_id=f"t{number}", conditions=tuple(conditions.items())))
+        response = item(number)
+        return replace(response, hidden=replace(Hidden(), trial_id=f"t{number}", conditions=tuple(conditions.items())))
 
     every = [under(1, noise="quiet", voice="ann"), under(2, noise="pink", voice="ann"), under(3, noise="car")]
 
     def met(*conditions: tuple[str, str]) -> list[str]:
-        return [one.hidden.trial_id for one in drawn(every, ItemFilter(conditions=conditions), 0)]  # type: ignore[arg-type]
+        return [response.hidden.trial_id for response in drawn(every, ItemFilter(conditions=conditions), 0)]  # type: ignore[arg-type]
 
     assert met(("noise", "quiet"), ("noise", "pink")) == ["t1", "t2"]
     assert met(("noise", "quiet"), ("noise", "car"), ("voice", "ann")) == ["t1"]
@@ -146,7 +148,7 @@ def judge(room: RatingRoom, rater: str, category: Category, most: int) -> None:
 
 
 def ids(room: RatingRoom, rater: str) -> set[str]:
-    return {one for one, raters in shares_of(room.items, room.round).items() if rater in raters}
+    return {item_id for item_id, raters in shares_of(room.items, room.round).items() if rater in raters}
 
 
 def test_progress_tells_counts_pace_and_known_answers_of_every_rater(folder: Path) -> None:
@@ -160,19 +162,19 @@ def test_progress_tells_counts_pace_and_known_answers_of_every_rater(folder: Pat
     assert ben.left_s == pytest.approx(ben.rows.pace_s * ben.count.left)
     assert ben.rows.last_wall_s is not None
     assert (cem.count.done, cem.rows.pace_s, cem.rows.last_wall_s, cem.known_answers) == (0, None, None, (0, 0))
-    assert sum(one.count.total for one in room.progress()) == 10 + 3 * len(GOLD)
+    assert sum(entry.count.total for entry in room.progress()) == 10 + 3 * len(GOLD)
     room.close()
 
 
 def test_an_open_share_goes_to_others_and_what_was_judged_stays(room: RatingRoom, folder: Path) -> None:
     judge(room, "ann", Category.CORRECT, 3)
-    before = {one: ids(room, one) for one in RATERS}
+    before = {rater: ids(room, rater) for rater in RATERS}
     done = {row.item_id for row in room.rows}
     known = {item.id for item in room.items if item.hidden.gold is not None}
     sitting = room.desk("ben")
     moved = before["ann"] - done - known
     assert room.reassign("ann", ("ben", "cem"), "carla") == (len(moved), 0)
-    after = {one: ids(room, one) for one in RATERS}
+    after = {rater: ids(room, rater) for rater in RATERS}
     assert after["ann"] == before["ann"] - moved
     assert after["ben"] | after["cem"] == before["ben"] | before["cem"] | moved
     assert abs(len(after["ben"]) - len(after["cem"])) <= 1
@@ -180,9 +182,9 @@ def test_an_open_share_goes_to_others_and_what_was_judged_stays(room: RatingRoom
     assert sitting.view.count.total == len(after["ben"])
     assert room.desk("ann").view.count.left == len(known - done)
     again = opened(folder)
-    assert {one: ids(again, one) for one in RATERS} == after
+    assert {rater: ids(again, rater) for rater in RATERS} == after
     assert again.reassign("ann", ("ben",), "carla") == (0, 0)
-    assert not [one for one in check(folder).damage if "judgments" in one]
+    assert not [problem for problem in check(folder).damage if "judgments" in problem]
     # Then it may go on to somebody else.
     assert again.reassign("ben", ("cem",), "carla")[0] == len(after["ben"] - known)
     assert ids(again, "cem") == (after["cem"] | after["ben"])
@@ -218,7 +220,7 @@ SECONDS = 2
 
 def spoken(count: int) -> list[Item]:
     clip = Clip("00001.flac", "00" * 32, 16_000, SECONDS * 16_000, 0.0)
-    return [replace(one, clip=clip) for one in items(count)]
+    return [replace(item, clip=clip) for item in items(count)]
 
 
 @pytest.mark.parametrize(
@@ -260,10 +262,10 @@ def test_who_fails_known_answers_gets_no_more_and_changes_none() -> None:
     bench, desk = seated(known, RatingRound(stop=StopRule(after=3, below=0.6)))
     met = 0
     while in_sight(desk):
-        found = desk.view.item
-        assert found is not None
-        met += found.hidden.gold is not None
-        desk.judge(CORRECT if found.hidden.gold is None or met == 1 else WRONG)
+        response = desk.view.item
+        assert response is not None
+        met += response.hidden.gold is not None
+        desk.judge(CORRECT if response.hidden.gold is None or met == 1 else WRONG)
     assert met == 3
     for sitting in (desk, bench.desk()):
         view = sitting.view

@@ -48,7 +48,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folders(stored: Path, tmp_path: Path) -> list[Path]:
-    return [Path(shutil.copytree(one, tmp_path / one.name)) for one in sorted(stored.iterdir())]
+    return [Path(shutil.copytree(folder, tmp_path / folder.name)) for folder in sorted(stored.iterdir())]
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def all_judged(desk: Desk, category: Category) -> None:
 
 def test_items_come_from_all_sessions_and_tell_what_is_needed(room: RatingRoom) -> None:
     assert len(room.items) == sum(SESSIONS)
-    assert len({one.id for one in room.items}) == sum(SESSIONS)
-    third = next(one for one in room.items if one.hidden.trial_id == "weather-kitchen-3")
+    assert len({response.id for response in room.items}) == sum(SESSIONS)
+    third = next(response for response in room.items if response.hidden.trial_id == "weather-kitchen-3")
     assert (third.attempts, third.waits_s, third.subject.attempt) == (2, (5.0,), 2)
     assert (third.query, third.transcript) == (TALKS[2].query, TALKS[2].answer)
     assert third.length is not None
@@ -76,15 +76,15 @@ def test_items_come_from_all_sessions_and_tell_what_is_needed(room: RatingRoom) 
 
 
 def test_nothing_that_is_shown_names_the_device(room: RatingRoom) -> None:
-    for one in room.items:
-        shown = replace(one, hidden=type(one.hidden)(), subject=type(one.subject)("", 1, ""))
+    for response in room.items:
+        shown = replace(response, hidden=type(response.hidden)(), subject=type(response.subject)("", 1, ""))
         assert "kitchen" not in repr(shown)
-        assert "den" not in one.id
+        assert "den" not in response.id
 
 
 def test_effects_are_known_or_hold_their_items(room: RatingRoom) -> None:
-    words = {one.hidden.query_id: one.effect for one in room.items if one.effect is not None}
-    assert {name: (found.word, found.source) for name, found in words.items()} == {
+    words = {response.hidden.query_id: response.effect for response in room.items if response.effect is not None}
+    assert {name: (effect.word, effect.source) for name, effect in words.items()} == {
         "timer": (EffectWord.UNKNOWN, EffectSource.NONE),
         "pause": (EffectWord.RIGHT, EffectSource.OPERATOR),
         "lamp": (EffectWord.WRONG, EffectSource.OPERATOR),
@@ -92,8 +92,8 @@ def test_effects_are_known_or_hold_their_items(room: RatingRoom) -> None:
     }
     desk = room.desk("ann")
     held = desk.view.count.held
-    assert held == sum(one.waits_for_effect for one in room.items) > 0
-    waiting = next(one for one in room.items if one.waits_for_effect)
+    assert held == sum(response.waits_for_effect for response in room.items) > 0
+    waiting = next(response for response in room.items if response.waits_for_effect)
     subject = waiting.subject
     room.answer_effect(
         waiting, EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectWord.RIGHT, "ann")
@@ -110,14 +110,14 @@ def test_judgments_of_several_raters_stay_apart_and_on_the_disk(folders: list[Pa
     desk.judge(Category.WRONG)
     ids = {row.id for row in room.rows}
     stored = [
-        one.record.judgment for each in folders for one in rating_rows(each) if isinstance(one.record, JudgmentGiven)
+        row.record.judgment for each in folders for row in rating_rows(each) if isinstance(row.record, JudgmentGiven)
     ]
     assert {row.id for row in stored} == ids
     again = open_room(folders)
     assert again.desk("ann").view.count == room.desk("ann").view.count
     assert again.desk("ben").view.count.done == 1
     again.close()
-    assert all(not check(one).damage for one in folders)
+    assert all(not check(folder).damage for folder in folders)
 
 
 def test_a_desk_that_is_seated_without_reading_again_knows_the_last_row(room: RatingRoom) -> None:
@@ -169,7 +169,7 @@ def test_a_round_draws_shares_gold_and_exercises(folders: list[Path]) -> None:
     )
     room = RatingRoom(round_)
     assert len(room.items) == 8
-    assert [one.hidden.gold for one in room.items if one.hidden.gold] == [gold[0]]
+    assert [response.hidden.gold for response in room.items if response.hidden.gold] == [gold[0]]
     assert room.unmatched_gold == (gold[1],)
     assert len(room.exercises) == 2
     assert sum(room.desk(rater).view.count.total for rater in ("ann", "ben")) == 9
@@ -182,7 +182,7 @@ def test_exercises_are_kept_with_the_first_session_and_harm_no_figure(folders: l
     room = open_room(folders, RatingRound(exercises=BUILT_IN_EXERCISES[:1]))
     desk = room.desk("ann")
     desk.judge(BUILT_IN_EXERCISES[0].category)
-    (row,) = [one.record for one in rating_rows(folders[0]) if isinstance(one.record, JudgmentGiven)]
+    (row,) = [entry.record for entry in rating_rows(folders[0]) if isinstance(entry.record, JudgmentGiven)]
     assert row.judgment.trial_id == f"exercise:{BUILT_IN_EXERCISES[0].id}"
     assert len(open_room(folders).items) == sum(SESSIONS)
     room.close()
@@ -190,19 +190,19 @@ def test_exercises_are_kept_with_the_first_session_and_harm_no_figure(folders: l
 
 def test_sounds_are_the_stored_response_the_query_alone_and_a_spoken_exercise(folders: list[Path]) -> None:
     room = open_room(folders, RatingRound(exercises=BUILT_IN_EXERCISES[:1]))
-    one = room.items[0]
-    assert one.clip is not None
-    heard = room.response_sound(one)
-    assert (len(heard.samples), heard.rate_hz) == (one.clip.samples, one.clip.rate_hz)
-    query = room.query_sound(one)
+    response = room.items[0]
+    assert response.clip is not None
+    heard = room.response_sound(response)
+    assert (len(heard.samples), heard.rate_hz) == (response.clip.samples, response.clip.rate_hz)
+    query = room.query_sound(response)
     assert 0.5 < query.duration_s < 5
     assert float(np.abs(query.samples).max()) > 0.01
     exercise = room.exercises[0]
     assert room.response_sound(exercise).duration_s > 0.5
     assert room.query_sound(exercise).duration_s > 0.5
-    (folders[0] / "clips" / one.clip.name).unlink()
+    (folders[0] / "clips" / response.clip.name).unlink()
     with pytest.raises(LogError, match="is missing"):
-        room.response_sound(one)
+        room.response_sound(response)
     room.close()
 
 
@@ -226,7 +226,7 @@ def test_a_row_that_is_kept_elsewhere_is_read_once(folders: list[Path], room: Ra
     log.append(JudgmentGiven(row))
     log.close()
     room.refresh()
-    assert [one.id for one in room.rows] == [row.id]
+    assert [judgment.id for judgment in room.rows] == [row.id]
 
 
 DEVICES = ("kitchen", "kitchen-2", "Echo. Dot")
@@ -272,16 +272,16 @@ def test_two_devices_with_other_sound_and_evidence_give_the_same_item(tmp_path: 
     of_devices = {"kitchen": (48_000, -30.0), "den": (22_050, -1.0)}
     room = open_room([rating_session(tmp_path / "s1", 2, effects=True, talks=TWO_TALKS, sounds=of_devices)])
     first, second = room.items
-    assert {one.clip.rate_hz for one in room.items if one.clip is not None} == {48_000, 22_050}
+    assert {response.clip.rate_hz for response in room.items if response.clip is not None} == {48_000, 22_050}
     assert seen(first) == seen(second)
     assert first.effect is not None
     assert (first.effect.word, first.effect.said, first.effect.check.state) == (EffectWord.RIGHT, "", ())
     assert first.transcript == "it is paused"
     heard = sounds(room)
-    assert [one.rate_hz for one in heard] == [RATE_HZ, RATE_HZ]
+    assert [sound.rate_hz for sound in heard] == [RATE_HZ, RATE_HZ]
     assert len(heard[0].samples) == pytest.approx(len(heard[1].samples), abs=2)
-    for one in heard:
-        level = active_speech_level(one)
+    for sound in heard:
+        level = active_speech_level(sound)
         assert level is not None
         assert level.level_dbfs == pytest.approx(LEVEL_DBFS, abs=0.1)
     room.close()
@@ -289,7 +289,7 @@ def test_two_devices_with_other_sound_and_evidence_give_the_same_item(tmp_path: 
 
 def test_what_a_device_says_itself_stands_in_for_our_transcript(tmp_path: Path) -> None:
     room = open_room([rating_session(tmp_path / "s1", 2, transcripts=False)])
-    assert [one.transcript is None for one in room.items] == [True, False]
+    assert [response.transcript is None for response in room.items] == [True, False]
     room.close()
 
 
@@ -342,17 +342,17 @@ def test_numbers_stay_and_readers_say_who_removed_the_sound(sessions: Path) -> N
     said("purge", "sessions", "--older-than", "0d", "--yes", "--reason", "consent ended")
     assert clips(sessions / "judged") == []
     assert [said(*words) for words in numbers] == before
-    told = "because: consent ended"
-    assert told in said("show", "judged")
+    reason = "because: consent ended"
+    assert reason in said("show", "judged")
     checked = said("show", "judged", "--check")
-    assert told in checked
+    assert reason in checked
     assert "65 rows and 4 clips: whole" in checked
     with LogReader(sessions / "judged") as reader:
         _, clip = next(named_clips(reader.entries()))
-    with pytest.raises(SoundGone, match=told):
+    with pytest.raises(SoundGone, match=reason):
         read_clip(sessions / "judged" / "clips", clip)
     write_report([sessions / "judged"], sessions / "page.html", SoundsIn.EMBED)
-    assert told in (sessions / "page.html").read_text(encoding="utf-8")
+    assert reason in (sessions / "page.html").read_text(encoding="utf-8")
 
 
 def test_a_clip_that_no_row_removed_is_still_damage(sessions: Path) -> None:
@@ -368,13 +368,13 @@ def test_a_purge_that_was_killed_is_completed_without_a_second_row(sessions: Pat
     log.append(SoundsRemoved(tuple(clips(folder)), "to make room", "ann"))
     log.close()
     (folder / "clips" / clips(folder)[0]).unlink()  # killed after the first clip
-    found = check(folder)
-    assert not found.damage
-    assert "3 clips to be removed still exist: run harness admin purge again" in found.notes
+    findings = check(folder)
+    assert not findings.damage
+    assert "3 clips to be removed still exist: run harness admin purge again" in findings.notes
     (plan,) = purge_plan(sessions, OLD, LATER_S)
     assert purge(plan, OLD, "other", "ben") == ""
     assert clips(folder) == []
-    assert check(folder).rows == found.rows
+    assert check(folder).rows == findings.rows
 
 
 def test_the_row_is_written_before_the_first_clip_goes(sessions: Path) -> None:
@@ -390,12 +390,12 @@ def test_sessions_that_run_are_damaged_or_are_not_judged_are_kept(sessions: Path
     damaged = shutil.copytree(sessions / "judged", sessions / "damaged")
     (damaged / "clips" / clips(damaged)[0]).write_bytes(b"")
     with SqliteLog(sessions / "judged"):
-        why = {one.folder.name: one.kept_because for one in purge_plan(sessions, OLD, LATER_S)}
+        why = {plan.folder.name: plan.kept_because for plan in purge_plan(sessions, OLD, LATER_S)}
     assert "is running" in why["judged"]
     assert why["unjudged"] == "1 of 1 responses are not judged"
     assert why["damaged"].startswith("it is damaged")
     unjudged = PurgeRule(older_than_s=0.0, unjudged=True)
-    assert {one.folder.name for one in purge_plan(sessions, unjudged, LATER_S) if not one.kept_because} == {
+    assert {plan.folder.name for plan in purge_plan(sessions, unjudged, LATER_S) if not plan.kept_because} == {
         "judged",
         "unjudged",
     }
@@ -411,7 +411,7 @@ def test_a_session_that_starts_after_the_plan_is_kept(sessions: Path) -> None:
 def test_the_oldest_go_until_the_rest_is_small_enough(sessions: Path) -> None:
     shutil.copytree(sessions / "judged", sessions / "twin")
     total = sum(path.stat().st_size for path in sessions.rglob("*") if path.is_file())  # before SQLite writes beside it
-    assert [one.folder.name for one in purge_plan(sessions, PurgeRule(larger_than=total), LATER_S)] == []
+    assert [plan.folder.name for plan in purge_plan(sessions, PurgeRule(larger_than=total), LATER_S)] == []
     assert len(list(purge_plan(sessions, PurgeRule(larger_than=total - 1), LATER_S))) == 1
     assert len(list(purge_plan(sessions, PurgeRule(larger_than=1), LATER_S))) == 2
     young = PurgeRule(older_than_s=1e9)
@@ -465,9 +465,9 @@ def test_a_redacted_span_is_silent_for_good_and_every_reader_says_so(sessions: P
     assert np.any(before.samples[at])
     assert not np.any(after.samples[at])
     np.testing.assert_array_equal(np.delete(before.samples, at), np.delete(after.samples, at))
-    told = f"clip {name} was redacted (0.2 to 0.5 s, 0.4 to 0.6 s)"
-    assert told in said("show", "judged")
-    assert told in said("show", "judged", "--check")
+    notice = f"clip {name} was redacted (0.2 to 0.5 s, 0.4 to 0.6 s)"
+    assert notice in said("show", "judged")
+    assert notice in said("show", "judged", "--check")
     assert said("show", "judged", "--csv") == shown
     rows = check(folder).rows
     said("redact", "judged", name, "--span", "0.2", "0.5", "--reason", "again", "--yes")
@@ -487,9 +487,9 @@ def test_a_redaction_that_was_killed_is_named_and_completed(sessions: Path) -> N
     redact(folder, name, [(0.2, 0.5)], "a name", "ann")
     silent, rows = (folder / "clips" / name).read_bytes(), check(folder).rows
     (folder / "clips" / name).write_bytes(with_sound)  # killed after the row
-    found = check(folder)
-    assert not found.damage
-    assert f"clip {name} still has the sound to be redacted: run harness admin redact again" in found.notes
+    findings = check(folder)
+    assert not findings.damage
+    assert f"clip {name} still has the sound to be redacted: run harness admin redact again" in findings.notes
     redact(folder, name, [(0.2, 0.5)], "a name", "ann")
     assert (folder / "clips" / name).read_bytes() == silent
     assert check(folder).rows == rows
@@ -524,4 +524,4 @@ def test_a_rater_keeps_the_first_spelling_of_the_name(tmp_path: Path) -> None:
     with closing(open_room([folder])) as again:
         assert again.desk("jo\u0308rg").rater == "Jörg"
         assert again.desk("jo\u0308rg").view.count.done == 1
-        assert [one.rater for one in again.progress(["JÖRG"])] == ["Jörg"]
+        assert [entry.rater for entry in again.progress(["JÖRG"])] == ["Jörg"]

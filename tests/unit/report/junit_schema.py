@@ -36,8 +36,8 @@ RULES: dict[str, tuple[dict[str, str], dict[str, str], tuple[str, ...]]] = {
 
 def problems(report: bytes) -> list[str]:
     root = ElementTree.fromstring(report)
-    found = [f"the root is {root.tag}"] if root.tag not in ("testsuites", "testsuite") else []
-    return [*found, *_wrong(root, root.tag)]
+    root_problems = [f"the root is {root.tag}"] if root.tag not in ("testsuites", "testsuite") else []
+    return [*root_problems, *_wrong(root, root.tag)]
 
 
 def _wrong(element: ElementTree.Element, path: str) -> Iterator[str]:

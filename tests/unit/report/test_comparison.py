@@ -36,7 +36,7 @@ def wake_session(
     planned_ = [
         wake_trial(number, conditions=(("level_dbfs", f"-{20 + number % 2 * 10}"),)) for number in range(trials)
     ]
-    planned_ = [replace(one, id=f"{prefix}{one.id}") for one in planned_]
+    planned_ = [replace(trial, id=f"{prefix}{trial.id}") for trial in planned_]
     ambient = wake_trial(trials, TrialKind.AMBIENT)
     rows: WakeRows = rows_of(*planned_, ambient)
     for trial in planned_:
@@ -47,44 +47,46 @@ def wake_session(
     return session(folder, rows, **clocks)
 
 
-def of(found: SessionComparison, measure: Measure) -> DifferenceVerdict:
-    return next(one.change for one in found.rows if one.measure is measure and not one.axis)
+def of(comparison: SessionComparison, measure: Measure) -> DifferenceVerdict:
+    return next(row.change for row in comparison.rows if row.measure is measure and not row.axis)
 
 
 def test_a_regression_stands_first_with_its_sign_and_ends_with_status_1(tmp_path: Path) -> None:
     good = wake_session(tmp_path / "good", 0.05)
     bad = wake_session(tmp_path / "bad", 0.4, seed=2)
-    found = compare_sessions([good, bad])
-    first = found.rows[0]
+    comparison = compare_sessions([good, bad])
+    first = comparison.rows[0]
     assert (first.measure, first.change, first.axis) == (Measure.FALSE_REJECTS, DifferenceVerdict.WORSE, "")
     assert first.difference is not None
     assert first.difference > 0.15
     assert first.interval is not None
     assert first.interval[0] > 0
     assert first.how == "paired, 60 trials"
-    rejects = [read_session(one).wake.snapshot().devices[0].false_rejects.share for one in (good, bad)]
-    assert [first.first.split(" = ")[0], first.second.split(" = ")[0]] == [f"{one.count} of 60" for one in rejects]
+    rejects = [read_session(folder).wake.snapshot().devices[0].false_rejects.share for folder in (good, bad)]
+    assert [first.first.split(" = ")[0], first.second.split(" = ")[0]] == [f"{share.count} of 60" for share in rejects]
     assert compare_sessions([bad, good]).rows[0].change is DifferenceVerdict.BETTER
     done = harness("compare", good, bad, "--html", tmp_path / "c.html", "--markdown", tmp_path / "c.md")
     assert done.exit_code == 1, done.output
     assert " worse, 0 better" in done.stdout
     assert harness("compare", bad, good).exit_code == 0
-    told = json.loads(harness("compare", good, bad, "--json").stdout)
-    assert told["measures"][0]["change"] == "worse"
+    report = json.loads(harness("compare", good, bad, "--json").stdout)
+    assert report["measures"][0]["change"] == "worse"
     assert (tmp_path / "c.md").read_text(encoding="utf-8").startswith("### ")
     assert "✗" in (tmp_path / "c.html").read_text(encoding="utf-8")
 
 
 def test_other_stimuli_are_compared_unpaired(tmp_path: Path) -> None:
-    found = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.5, prefix="x")])
-    assert found.rows[0].change is DifferenceVerdict.WORSE
-    assert found.rows[0].how == "unpaired, 60 trials"
+    comparison = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.5, prefix="x")])
+    assert comparison.rows[0].change is DifferenceVerdict.WORSE
+    assert comparison.rows[0].how == "unpaired, 60 trials"
 
 
 def test_a_later_wake_is_worse_and_a_few_trials_are_undecided(tmp_path: Path) -> None:
-    found = compare_sessions([wake_session(tmp_path / "a", 0), wake_session(tmp_path / "b", 0, seed=3, delay_s=0.3)])
-    assert of(found, Measure.WAKE_DELAY) is DifferenceVerdict.WORSE
-    assert of(found, Measure.FALSE_ACCEPTS) is DifferenceVerdict.NOT_SHOWN
+    comparison = compare_sessions(
+        [wake_session(tmp_path / "a", 0), wake_session(tmp_path / "b", 0, seed=3, delay_s=0.3)]
+    )
+    assert of(comparison, Measure.WAKE_DELAY) is DifferenceVerdict.WORSE
+    assert of(comparison, Measure.FALSE_ACCEPTS) is DifferenceVerdict.NOT_SHOWN
     few = compare_sessions([wake_session(tmp_path / "c", 0, trials=4), wake_session(tmp_path / "d", 1, trials=4)])
     assert of(few, Measure.FALSE_REJECTS) is DifferenceVerdict.UNDECIDED
 
@@ -97,18 +99,18 @@ def test_queries_are_compared_by_first_attempt_latency_and_all(tmp_path: Path) -
             rows.trial(f"time-{number}", attempts=attempts, latency_s=latency_s)
         rows.add(SessionFinished(EndReason.COMPLETED))
         sides.append(session(tmp_path / name, rows))
-    found = compare_sessions(sides)
-    assert of(found, Measure.FIRST_ATTEMPT) is DifferenceVerdict.WORSE
-    assert of(found, Measure.LATENCY) is DifferenceVerdict.WORSE
-    assert of(found, Measure.RECOGNISED) is DifferenceVerdict.NOT_SHOWN
+    comparison = compare_sessions(sides)
+    assert of(comparison, Measure.FIRST_ATTEMPT) is DifferenceVerdict.WORSE
+    assert of(comparison, Measure.LATENCY) is DifferenceVerdict.WORSE
+    assert of(comparison, Measure.RECOGNISED) is DifferenceVerdict.NOT_SHOWN
 
 
 @pytest.mark.parametrize(("state", "right"), [("10 minutes", 1), ("5 minutes", 0)])
 def test_effects_count_as_in_the_totals_of_the_session(state: str, right: int) -> None:
     rows = effect_rows.Session(effect_rows.trial(effect_rows.TIMER)).asked().told(4.5, state).answered().ends(30.0)
-    found = WholeSession.of(rows.entries)
-    assert found.progress.totals.effects == Share(right, 1)
-    assert [(one.count, one.of) for one in tried_in(found, "kitchen", ())[Measure.EFFECTS]] == [(right, 1)]
+    whole = WholeSession.of(rows.entries)
+    assert whole.progress.totals.effects == Share(right, 1)
+    assert [(share.count, share.of) for share in tried_in(whole, "kitchen", ())[Measure.EFFECTS]] == [(right, 1)]
 
 
 def test_equal_sessions_rarely_show_a_regression(tmp_path: Path) -> None:
@@ -135,27 +137,27 @@ def test_what_differs_stands_at_the_top(tmp_path: Path) -> None:
         made.play(trial, [("kitchen", 1.75)])
         made.add(SessionFinished(EndReason.COMPLETED))
         sides.append(session(tmp_path / name, made))
-    found = compare_sessions(sides)
-    facts = comparison_page.differing_facts(found, sides)
-    assert [one.what for one in facts] == ["scenario file", "threads"]
-    assert "the scenario of B differs" in found.warnings[0]
-    told = comparison_page.markdown(found, facts)
-    assert len(told) <= comparison_page.MOST_CHARACTERS
-    assert "\x1b" not in told
-    assert told.count("`") % 2 == 0
-    comparison_page.write_page(found, facts, tmp_path / "c.html")
+    comparison = compare_sessions(sides)
+    facts = comparison_page.differing_facts(comparison, sides)
+    assert [fact.what for fact in facts] == ["scenario file", "threads"]
+    assert "the scenario of B differs" in comparison.warnings[0]
+    markdown = comparison_page.markdown(comparison, facts)
+    assert len(markdown) <= comparison_page.MOST_CHARACTERS
+    assert "\x1b" not in markdown
+    assert markdown.count("`") % 2 == 0
+    comparison_page.write_page(comparison, facts, tmp_path / "c.html")
     assert "<script>alert" not in (tmp_path / "c.html").read_text(encoding="utf-8")
 
 
 def test_wrong_usage_is_refused(tmp_path: Path) -> None:
-    one = wake_session(tmp_path / "a", 0, trials=2)
-    for arguments, what in (
-        ([one, one], "named twice"),
-        ([one, tmp_path / "nothing"], "is not a session"),
-        ([one, one, "--csv"], "--csv applies only"),
+    folder = wake_session(tmp_path / "a", 0, trials=2)
+    for arguments, message in (
+        ([folder, folder], "named twice"),
+        ([folder, tmp_path / "nothing"], "is not a session"),
+        ([folder, folder, "--csv"], "--csv applies only"),
         ([__file__, __file__, "--html", tmp_path / "x"], "--html applies only"),
     ):
-        with pytest.raises(InputError, match=what):
+        with pytest.raises(InputError, match=message):
             raise harness("compare", *arguments).exception or AssertionError
 
 
@@ -166,17 +168,17 @@ def test_holm_as_published() -> None:
 
 
 def test_a_long_comment_is_cut_and_says_so(tmp_path: Path) -> None:
-    found = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.4, seed=2)])
-    told = comparison_page.markdown(replace(found, rows=found.rows[:1] * 2000), ())
-    assert len(told) <= comparison_page.MOST_CHARACTERS
-    rows = told.count("**worse**")
-    assert f"{2000 - rows} more rows have no room here." in told
+    comparison = compare_sessions([wake_session(tmp_path / "a", 0.05), wake_session(tmp_path / "b", 0.4, seed=2)])
+    markdown = comparison_page.markdown(replace(comparison, rows=comparison.rows[:1] * 2000), ())
+    assert len(markdown) <= comparison_page.MOST_CHARACTERS
+    rows = markdown.count("**worse**")
+    assert f"{2000 - rows} more rows have no room here." in markdown
 
 
 def test_totals_are_those_of_the_report(tmp_path: Path) -> None:
     folders = [wake_session(tmp_path / "a", 0.1), wake_session(tmp_path / "b", 0.1, seed=2)]
-    found = compare_sessions(folders)
-    accepts = next(one for one in found.rows if one.measure is Measure.FALSE_ACCEPTS)
+    comparison = compare_sessions(folders)
+    accepts = next(row for row in comparison.rows if row.measure is Measure.FALSE_ACCEPTS)
     rate = read_session(folders[0]).wake.snapshot().devices[0].after_review
     assert accepts.first.startswith(f"{rate.count} in {rate.hours:.3f} h")
 
@@ -191,7 +193,7 @@ def test_judged_categories_are_compared(tmp_path: Path) -> None:
             rows.trial(trial.id, clip=clip)
             rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"j-{trial.id}", category=category)))
         sides.append(session(tmp_path / name, rows))
-    found = compare_sessions(sides)
-    assert of(found, Measure.SATISFIED) is DifferenceVerdict.WORSE
-    assert of(found, Measure.WRONG) is DifferenceVerdict.WORSE
-    assert any("not complete" in one for one in found.warnings)
+    comparison = compare_sessions(sides)
+    assert of(comparison, Measure.SATISFIED) is DifferenceVerdict.WORSE
+    assert of(comparison, Measure.WRONG) is DifferenceVerdict.WORSE
+    assert any("not complete" in warning for warning in comparison.warnings)

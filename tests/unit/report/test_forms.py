@@ -50,8 +50,8 @@ def hostile(tmp_path: Path) -> Path:
         for number in (1, 2)
     ]
     rows = Rows.of(*trials, title=word)
-    for one in trials:
-        rows.trial(one.id, heard=word, text=word, clip=clip_of("none.flac"))
+    for trial in trials:
+        rows.trial(trial.id, heard=word, text=word, clip=clip_of("none.flac"))
     rows.add(NoteWritten(word, word))
     rows.add(SessionFinished(EndReason.COMPLETED))
     return session(tmp_path / "s", rows, Limits(min_recognised_share=0.5))
@@ -78,7 +78,7 @@ def test_hostile_texts_stay_text_in_every_form(hostile: Path, tmp_path: Path) ->
     assert [cell for cell in cells if "HYPERLINK" in cell]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]
     junit = told("export", hostile, "--junit", "-")
-    assert "HYPERLINK" in str([one.attrib for one in ElementTree.fromstring(junit).iter()])
+    assert "HYPERLINK" in str([node.attrib for node in ElementTree.fromstring(junit).iter()])
     metrics, events = told("export", hostile, "--prometheus", "-"), told("export", hostile, "--events", "-")
     assert parsed(metrics)
     rows = [json.loads(line) for line in events.splitlines()]
@@ -114,8 +114,8 @@ def test_parquet_and_csv_hold_the_same_table(tmp_path: Path) -> None:
             assert (float(ours[name]) if is_number else ours[name]) == (
                 value if is_number else "" if value is None else str(value)
             ), name
-    for words, what in ((("--csv", "--events", "-"), "only one output"), (("--parquet", "-"), "Name a file")):
-        assert what in str(harness("export", folder, *words).exception)
+    for words, message in ((("--csv", "--events", "-"), "only one output"), (("--parquet", "-"), "Name a file")):
+        assert message in str(harness("export", folder, *words).exception)
 
 
 def test_every_form_has_the_same_numbers(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_every_form_has_the_same_numbers(tmp_path: Path) -> None:
     assert accepts["per_hour"] in of_device.values()
     junit = ElementTree.fromstring(told("export", folder, "--junit", "-"))
     missed = [case for case in junit.iter("testcase") if case.find("failure") is not None]
-    held = {one.get("name"): one.get("value") for one in junit.iter("property")}
+    held = {entry.get("name"): entry.get("value") for entry in junit.iter("property")}
     assert len(missed) in (0, rejects["count"])
     assert any(str(rejects["count"]) in str(value) for name, value in held.items() if "reject" in str(name))
 
@@ -154,8 +154,8 @@ def test_every_form_has_the_same_numbers(tmp_path: Path) -> None:
 def test_queries_have_the_same_numbers_in_every_form(tmp_path: Path) -> None:
     trials = [planned(number) for number in range(1, 9)]
     rows = Rows.of(*trials)
-    for number, one in enumerate(trials):
-        rows.trial(one.id, attempts=1 + number % 2, heard="what time is it", latency_s=0.5 + number / 10)
+    for number, trial in enumerate(trials):
+        rows.trial(trial.id, attempts=1 + number % 2, heard="what time is it", latency_s=0.5 + number / 10)
     rows.add(SessionFinished(EndReason.COMPLETED))
     folder = session(tmp_path / "s", rows, Limits(min_first_attempt_share=0.4))
     totals = read_session(folder).progress.totals

@@ -30,7 +30,7 @@ HEARD = ("what time is it", "what lime is", "", None, "what time is it now")
 def two_axes() -> Rows:
     """Queries over two axes, with labels that a spreadsheet, a terminal or CSV might take for something else."""
     conditions = [(("voice", voice), ("level_dbfs", level)) for voice in VOICES for level in LEVELS]
-    plan = [replace(planned(number), conditions=found) for number, found in enumerate(conditions, 1)]
+    plan = [replace(planned(number), conditions=labels) for number, labels in enumerate(conditions, 1)]
     rows = Rows.of(*plan)
     for number, trial in enumerate(plan):
         rows.add(TrialStarted(trial.id, 1))
@@ -63,16 +63,16 @@ def scored(folder: Path, name: str) -> dict[str, list[dict[str, Any]]]:
     command = ["score", "-r", files[0], "-H", files[1], "--groups", files[2], "--json", "-"]
     done = harness(*command)
     assert done.exit_code == 0, (done.output, done.exception)
-    found = json.loads(done.stdout)
-    assert (found["without_group"], found["groups_of_no_utterance"], found["groups_left_out"]) == ([], [], [])
-    return {one["by"]: one["values"] for one in found["groups"]}
+    report = json.loads(done.stdout)
+    assert (report["without_group"], report["groups_of_no_utterance"], report["groups_left_out"]) == ([], [], [])
+    return {grouping["by"]: grouping["values"] for grouping in report["groups"]}
 
 
 COUNTED = ("correct", "substitutions", "deletions", "insertions", "sentences", "sentences_with_error")
 
 
-def counts(found: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(found[key] for key in COUNTED)
+def counts(group: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(group[key] for key in COUNTED)
 
 
 @pytest.mark.parametrize("rows", [two_axes(), commands()], ids=["queries", "commands"])
@@ -84,13 +84,13 @@ def test_scored_by_groups_the_counts_are_those_of_the_session(rows: Rows | WakeR
     heard = heard_of(rows)
 
     def expected(grouping: Grouping, which: str) -> list[tuple[int, ...]]:
-        words = [getattr(one, which) for _, one in by_group(heard, grouping)]
-        return sorted(tuple(getattr(one.counts, key) for key in COUNTED) for one in words if one.transcripts)
+        words = [getattr(group, which) for _, group in by_group(heard, grouping)]
+        return sorted(tuple(getattr(score.counts, key) for key in COUNTED) for score in words if score.transcripts)
 
     for which in HeardWords.__slots__:
-        found = scored(tmp_path / "out", which)
-        assert len(found) >= len(Grouping) - 1
-        for by, values in found.items():
+        groupings = scored(tmp_path / "out", which)
+        assert len(groupings) >= len(Grouping) - 1
+        for by, values in groupings.items():
             assert sorted(map(counts, values)) == expected(Grouping(by), which), by
 
 
@@ -105,22 +105,22 @@ def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> N
     assert harness("export", session, "--trn", tmp_path).exit_code == 0
     files = [str(tmp_path / f"final{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
     command = ["score", "-r", files[0], "-H", files[1], "--json", "-"]
-    by_query, alone = (json.loads(harness(*one).stdout) for one in ([*command, "--groups", files[2]], command))
+    by_query, alone = (json.loads(harness(*words).stdout) for words in ([*command, "--groups", files[2]], command))
     session_words = words_of(heard_of(rows)).final
     assert session_words.unit is HeardUnit.QUERIES
     assert (by_query["interval_over"], tuple(by_query["interval"])) == ("queries", session_words.interval)
     assert alone["interval_over"] == "utterances"
     assert alone["interval"][1] - alone["interval"][0] < 0.7 * (by_query["interval"][1] - by_query["interval"][0])
-    for one in by_query["groups"]:
-        over = "utterances" if one["by"] == "query" else "queries"
-        assert {value["interval_over"] for value in one["values"]} == {over}, one["by"]
+    for grouping in by_query["groups"]:
+        over = "utterances" if grouping["by"] == "query" else "queries"
+        assert {value["interval_over"] for value in grouping["values"]} == {over}, grouping["by"]
 
 
 def test_labels_are_those_of_the_session(tmp_path: Path) -> None:
     session = written(tmp_path / "session", two_axes())
     assert harness("export", session, "--trn", tmp_path).exit_code == 0
-    found = scored(tmp_path, "first")
-    assert [one["value"] for one in found["level_dbfs"]] == list(LEVELS)
-    assert {one["value"] for one in found["voice"]} == {'ann, "the\\n first"', "=bob()", "東京\\e[31m"}
-    assert [one["value"] for one in found["position"]] == [None]
-    assert len(found["condition"]) == 7  # 9 less the 2 first attempts without a transcript
+    groupings = scored(tmp_path, "first")
+    assert [group["value"] for group in groupings["level_dbfs"]] == list(LEVELS)
+    assert {group["value"] for group in groupings["voice"]} == {'ann, "the\\n first"', "=bob()", "東京\\e[31m"}
+    assert [group["value"] for group in groupings["position"]] == [None]
+    assert len(groupings["condition"]) == 7  # 9 less the 2 first attempts without a transcript

@@ -58,14 +58,14 @@ def scenario(limits: Limits | None = None, stopping: Stopping | None = None) -> 
 
 
 def report(rows: Rows, limits: Limits | None = None, stopping: Stopping | None = None) -> JUnitReport:
-    found = junit.report_of(rows.entries, scenario(limits, stopping))
-    assert problems(as_xml(found)) == []
-    return found
+    junit_report = junit.report_of(rows.entries, scenario(limits, stopping))
+    assert problems(as_xml(junit_report)) == []
+    return junit_report
 
 
-def cases(found: JUnitReport, suite: str) -> dict[str, Case]:
-    (one,) = [one for one in found.suites if one.name == suite]
-    return {case.name: case for case in one.cases}
+def cases(junit_report: JUnitReport, suite: str) -> dict[str, Case]:
+    (test_suite,) = [test_suite for test_suite in junit_report.suites if test_suite.name == suite]
+    return {case.name: case for case in test_suite.cases}
 
 
 def why(case: Case) -> tuple[str, str] | None:
@@ -79,52 +79,52 @@ def rows() -> WakeRows:
     wakes = [wake_trial(number, devices=names) for number in (1, 2)]
     commands = [wake_trial(number, COMMAND, names) for number in (3, 4, 5)]
     ambient = [wake_trial(number, AMBIENT, names) for number in (6, 7, 8)]
-    found = rows_of(*wakes, *commands, *ambient)
-    found.play(wakes[0], [("kitchen", 0.4), ("kitchen", 1.75), ("den", 1.9)])
-    found.play(wakes[1], [("kitchen", 1.75)])
-    found.play(commands[0], [("kitchen", 1.3)], words=[("kitchen", 2.6, "turn on the light")])
-    found.play(commands[1], words=[("kitchen", 2.6, "turn \x1b[31moff the light")])
-    found.play(commands[2])
-    found.play(ambient[0], [("kitchen", 12.5), ("kitchen", 30.0)])
-    found.play(ambient[1], proof=False)
-    found.add(TrialFinished(ambient[2].id, 1, Outcome.SKIPPED, 0, None, "needless"))
-    return found
+    wake_rows = rows_of(*wakes, *commands, *ambient)
+    wake_rows.play(wakes[0], [("kitchen", 0.4), ("kitchen", 1.75), ("den", 1.9)])
+    wake_rows.play(wakes[1], [("kitchen", 1.75)])
+    wake_rows.play(commands[0], [("kitchen", 1.3)], words=[("kitchen", 2.6, "turn on the light")])
+    wake_rows.play(commands[1], words=[("kitchen", 2.6, "turn \x1b[31moff the light")])
+    wake_rows.play(commands[2])
+    wake_rows.play(ambient[0], [("kitchen", 12.5), ("kitchen", 30.0)])
+    wake_rows.play(ambient[1], proof=False)
+    wake_rows.add(TrialFinished(ambient[2].id, 1, Outcome.SKIPPED, 0, None, "needless"))
+    return wake_rows
 
 
 def test_wake_trials_of_each_device(rows: WakeRows) -> None:
-    found = report(rows)
-    assert why(cases(found, "kitchen.wake")["wake-2"]) is None
-    assert why(cases(found, "den.wake")["wake-1"]) is None
-    missed = cases(found, "den.wake")["wake-2"]
+    junit_report = report(rows)
+    assert why(cases(junit_report, "kitchen.wake")["wake-2"]) is None
+    assert why(cases(junit_report, "den.wake")["wake-1"]) is None
+    missed = cases(junit_report, "den.wake")["wake-2"]
     assert why(missed) == ("failure", "false_reject")
     assert missed.class_name == "kitchen.den.wake"
-    woke = cases(found, "kitchen.wake")["wake-1"]
+    woke = cases(junit_report, "kitchen.wake")["wake-1"]
     assert woke.time_s == pytest.approx(3.1)
     assert woke.said[0] == "woke, 150 ms ± 0.0 ms after the phrase"
     assert "unmatched event at 0.400 s: alexa, score 0.9, unreviewed" in woke.said
 
 
 def test_commands_and_the_words_that_were_heard(rows: WakeRows) -> None:
-    found = cases(report(rows), "kitchen.command")
-    assert [why(case) for case in found.values()] == [None, ("failure", "substitution"), ("failure", "missing")]
-    assert "heard: turn on the light" in found["command-3"].said
-    assert "heard: turn \\e[31moff the light" in found["command-4"].said
+    command_cases = cases(report(rows), "kitchen.command")
+    assert [why(case) for case in command_cases.values()] == [None, ("failure", "substitution"), ("failure", "missing")]
+    assert "heard: turn on the light" in command_cases["command-3"].said
+    assert "heard: turn \\e[31moff the light" in command_cases["command-4"].said
 
 
 def test_a_limit_on_effects_knows_what_people_have_said_since() -> None:
     session = Session(checked_trial(ASKED)).asked().answered().ends(12.0)
     limited = scenario(Limits(min_effect_share=1.0))
     for later, reason in (((), ("failure", "limit")), ((answer(EffectWord.RIGHT),), None)):
-        found = junit.report_of(session.entries, limited, later)
-        assert why(cases(found, "limits")["min_effect_share"]) == reason
+        junit_report = junit.report_of(session.entries, limited, later)
+        assert why(cases(junit_report, "limits")["min_effect_share"]) == reason
 
 
 def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
-    asked = Limits(max_false_accepts_per_hour=10.0)
+    limits = Limits(max_false_accepts_per_hour=10.0)
     rows.add(SessionFinished(EndReason.COMPLETED))
     assert why(cases(report(rows), "kitchen.ambient")["ambient-6"]) is None
     assert why(cases(report(rows, Limits(max_false_accepts_per_hour=200.0)), "kitchen.ambient")["ambient-6"]) is None
-    broken = report(rows, asked)
+    broken = report(rows, limits)
     failed = cases(broken, "kitchen.ambient")["ambient-6"]
     assert why(failed) == ("failure", "false_accept")
     assert known(failed.reason).message.startswith("2 false accepts, and max_false_accepts_per_hour[kitchen] ")
@@ -133,15 +133,15 @@ def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
     assert why(cases(broken, "den.ambient")["ambient-6"]) is None
     for event in rows.figures.unmatched("kitchen"):
         rows.add(EventReviewed(event.seq, ReviewWord.REAL_PERSON, "ann"))
-    assert why(cases(report(rows, asked), "kitchen.ambient")["ambient-6"]) is None
+    assert why(cases(report(rows, limits), "kitchen.ambient")["ambient-6"]) is None
 
 
 def test_sound_that_nobody_is_shown_to_have_heard_is_no_pass(rows: WakeRows) -> None:
-    found = cases(report(rows), "kitchen.ambient")
-    assert why(found["ambient-7"]) == ("skipped", "unproven")
-    assert why(found["ambient-8"]) == ("skipped", "skipped")
-    assert found["ambient-8"].reason is not None
-    assert found["ambient-8"].reason.message == "skipped (needless)"
+    ambient_cases = cases(report(rows), "kitchen.ambient")
+    assert why(ambient_cases["ambient-7"]) == ("skipped", "unproven")
+    assert why(ambient_cases["ambient-8"]) == ("skipped", "skipped")
+    assert ambient_cases["ambient-8"].reason is not None
+    assert ambient_cases["ambient-8"].reason.message == "skipped (needless)"
 
 
 def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> None:
@@ -149,8 +149,8 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
     rows.add(DecisionReached("kitchen", "false_rejects", True))
     rows.add(DecisionReached("den", "false_rejects", False))
     rows.add(SessionFinished(EndReason.COMPLETED))
-    found = report(rows, Limits(max_false_reject_share=0.4, min_recognised_share=0.5), Stopping(test, test))
-    limits = cases(found, "limits")
+    junit_report = report(rows, Limits(max_false_reject_share=0.4, min_recognised_share=0.5), Stopping(test, test))
+    limits = cases(junit_report, "limits")
     assert {name: why(case) for name, case in limits.items()} == {
         "min_recognised_share": ("failure", "limit"),
         "max_false_reject_share[kitchen]": None,
@@ -158,7 +158,7 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
     }
     assert limits["min_recognised_share"].said == ("recognised ≥ 50 %: found n/a, undecided",)
     assert limits["max_false_reject_share[den]"].said == ("false rejects of den ≤ 40 %: found 50.0 %, fails",)
-    assert {name: why(case) for name, case in cases(found, "sequential tests").items()} == {
+    assert {name: why(case) for name, case in cases(junit_report, "sequential tests").items()} == {
         "false_accepts_test[kitchen]": ("failure", "undecided"),
         "false_rejects_test[kitchen]": None,
         "false_accepts_test[den]": ("failure", "undecided"),
@@ -218,11 +218,11 @@ def test_every_outcome_of_a_query_has_its_verdict() -> None:
         rows.attempt(trial.id, 1, outcome, Recognition.NO, clip=clip_of(f"{trial.id}.flac"), text="it is noon",
                      heard="what lime is it")  # fmt: skip
         rows.add(TrialFinished(trial.id, 1, outcome, 1, 1, "cable"), 1.0)
-    found = cases(report(rows), "kitchen.query")
-    verdicts = [case.reason and case.reason.verdict.value for case in found.values()]
+    query_cases = cases(report(rows), "kitchen.query")
+    verdicts = [case.reason and case.reason.verdict.value for case in query_cases.values()]
     assert verdicts == [*EXPECTED.values(), "skipped"]
-    assert why(found[trials[-1].id]) == ("skipped", "not_played")
-    misheard = found[trials[2].id]
+    assert why(query_cases[trials[-1].id]) == ("skipped", "not_played")
+    misheard = query_cases[trials[2].id]
     assert misheard.reason is not None
     assert misheard.reason.message == "misheard (cable)"
     assert "heard: what lime is it" in misheard.reason.text
@@ -254,14 +254,19 @@ def test_a_suite_says_whether_talkers_are_known_and_voices_enough() -> None:
 
 
 def test_every_suite_says_which_session_it_is_of(rows: WakeRows) -> None:
-    found = report(rows, Limits(max_false_reject_share=1.0))
+    junit_report = report(rows, Limits(max_false_reject_share=1.0))
     names = ["session", "limits"]
     names += [f"{device}.{kind}" for kind in ("wake", "command", "ambient") for device in ("kitchen", "den")]
-    assert [suite.name for suite in found.suites] == names
-    for suite in found.suites:
-        told = dict(suite.properties)
-        assert (told["session"], told["scenario_sha256"], told["bench_sha256"], told["seed"]) == ("s1", "a", "b", "1")
-    figures = {suite.name: dict(suite.properties) for suite in found.suites}
+    assert [suite.name for suite in junit_report.suites] == names
+    for suite in junit_report.suites:
+        properties = dict(suite.properties)
+        assert (
+            properties["session"],
+            properties["scenario_sha256"],
+            properties["bench_sha256"],
+            properties["seed"],
+        ) == ("s1", "a", "b", "1")
+    figures = {suite.name: dict(suite.properties) for suite in junit_report.suites}
     assert figures["session"]["version numpy"] == "2"
     assert figures["den.wake"]["false_rejects"] == "1 of 2"
     assert figures["kitchen.command"]["commands_understood"] == "1 of 3"
@@ -340,8 +345,8 @@ def test_a_run_that_never_begins_leaves_no_old_report(tmp_path: Path) -> None:
     target = tmp_path / "new" / "junit.xml"
     target.parent.mkdir()
     target.write_text("of yesterday", encoding="utf-8")
-    told = ["run", str(tmp_path / "night.yaml"), "--bench", str(tmp_path / "b.yaml"), "--junit", str(target)]
-    done = harness(*told)
+    arguments = ["run", str(tmp_path / "night.yaml"), "--bench", str(tmp_path / "b.yaml"), "--junit", str(target)]
+    done = harness(*arguments)
     assert isinstance(done.exception, InputError)
     written = target.read_bytes()
     assert problems(written) == []
@@ -359,8 +364,8 @@ def test_what_a_bench_lacks_is_skipped() -> None:
 
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    told = ["run", "s.yaml", "--bench", "b.yaml", "--junit", str(tmp_path / "file" / "junit.xml")]
-    done = harness(*told)
+    arguments = ["run", "s.yaml", "--bench", "b.yaml", "--junit", str(tmp_path / "file" / "junit.xml")]
+    done = harness(*arguments)
     assert isinstance(done.exception, InputError)
     assert "JUnit report cannot be written" in str(done.exception)
     waits = harness("run", "s.yaml", "--bench", "b.yaml", "--junit", "x.xml", "--no-watch")
@@ -369,18 +374,18 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tm
 
 
 def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -> None:
-    asked = Rows.of(planned(1), planned(2))
+    query_rows = Rows.of(planned(1), planned(2))
     for number, heard in ((1, "what lime is it"), (2, "what time is it")):
-        asked.add(TrialStarted(f"time-{number}", 1))
-        asked.attempt(f"time-{number}", 1, heard=heard)
-        asked.add(TrialFinished(f"time-{number}", 1, Outcome.RESPONDED, 1, 1))
-    (queries,) = [suite for suite in report(asked).suites if suite.name == "kitchen.query"]
-    told = dict(queries.properties)
-    assert told["normalisation"] == "spoken"
-    assert (told["first_attempt_word_errors"], told["first_attempt_wer"]) == ("1 of 8", "0.125")
-    assert (told["final_attempt_word_errors"], told["final_attempt_transcripts"]) == ("1 of 8", "2 of 2")
-    assert " to " in told["final_attempt_wer_interval_95"]
-    assert told["final_attempt_wer_interval_over"] == "attempts"
+        query_rows.add(TrialStarted(f"time-{number}", 1))
+        query_rows.attempt(f"time-{number}", 1, heard=heard)
+        query_rows.add(TrialFinished(f"time-{number}", 1, Outcome.RESPONDED, 1, 1))
+    (queries,) = [suite for suite in report(query_rows).suites if suite.name == "kitchen.query"]
+    properties = dict(queries.properties)
+    assert properties["normalisation"] == "spoken"
+    assert (properties["first_attempt_word_errors"], properties["first_attempt_wer"]) == ("1 of 8", "0.125")
+    assert (properties["final_attempt_word_errors"], properties["final_attempt_transcripts"]) == ("1 of 8", "2 of 2")
+    assert " to " in properties["final_attempt_wer_interval_95"]
+    assert properties["final_attempt_wer_interval_over"] == "attempts"
     suites = {suite.name: dict(suite.properties) for suite in report(rows).suites}
     assert suites["kitchen.command"]["final_attempt_word_errors"] == "3 of 8"  # "31moff" is said as three
     assert "normalisation" not in suites["den.command"]
@@ -388,8 +393,8 @@ def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -
 
 
 def test_what_was_expected_and_what_was_understood(tmp_path: Path) -> None:
-    found = report(some_frames(tmp_path))
-    of = cases(found, "kitchen.understand")
+    junit_report = report(some_frames(tmp_path))
+    of = cases(junit_report, "kitchen.understand")
     assert [why(of[name]) for name in ("timer", "time", "full_moon")] == [None, None, None]
     assert of["timer"].class_name == "kitchen.kitchen.understand"
     assert of["timer"].said[2:] == (
@@ -406,7 +411,7 @@ def test_what_was_expected_and_what_was_understood(tmp_path: Path) -> None:
     )
     assert "− add_to_list, = set_timer, + read_list" in wrong.text
     assert why(of["read_list"]) == ("skipped", "not_played")
-    (suite,) = [one for one in found.suites if one.name == "kitchen.understand"]
+    (suite,) = [suite for suite in junit_report.suites if suite.name == "kitchen.understand"]
     properties = dict(suite.properties)
     assert properties["frames_right"] == "3 of 4"
     assert properties["first_attempt_frames_right"] == "2 of 4"

@@ -18,36 +18,36 @@ LINE = re.compile(r'(voice_harness_[a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*
 
 
 def parsed(written: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    found = {}
+    metrics = {}
     for line in written.splitlines():
         if not line.startswith("# "):
             name, labels, value = LINE.fullmatch(line).groups()  # type: ignore[union-attr]
             assert f"# TYPE {name} gauge" in written
             pairs = re.findall(r'([a-z_]+)="((?:[^"\\]|\\.)*)"', labels)
-            key = name.removeprefix("voice_harness_"), frozenset(one for one in pairs if one[0] != "session")
-            assert key not in found
-            found[key] = float(value)
-    return found
+            key = name.removeprefix("voice_harness_"), frozenset(pair for pair in pairs if pair[0] != "session")
+            assert key not in metrics
+            metrics[key] = float(value)
+    return metrics
 
 
 def test_numbers_are_those_of_the_json(tmp_path: Path) -> None:
     folder = session(tmp_path / "s", wake_rows(), Limits(max_false_reject_share=0.9))
     whole = read_session(folder)
     (device,) = as_json(whole, whole.devices)["devices"]
-    found = parsed(harness("export", folder, "--prometheus", "-").stdout)
-    assert {name for name, _ in found} <= set(METRICS)
+    metrics = parsed(harness("export", folder, "--prometheus", "-").stdout)
+    assert {name for name, _ in metrics} <= set(METRICS)
 
     def result(name: str, end: str = "") -> float:
-        return found[f"result{end}", frozenset({("device", "kitchen"), ("result", name)})]
+        return metrics[f"result{end}", frozenset({("device", "kitchen"), ("result", name)})]
 
     rejects, accepts = device["false_rejects"], device["false_accepts_after_review"]
     assert (result("false_rejects"), result("false_rejects", "_of")) == (rejects["share"], rejects["of"])
     assert tuple(result("false_rejects", end) for end in ("_low", "_high")) == tuple(rejects["interval_95"])
     assert result("false_accepts_per_hour") == accepts["per_hour"]
     assert result("false_accepts_per_hour", "_of") == accepts["hours"]
-    assert found["verdict", frozenset({("verdict", "PASS")})] == 1
-    assert sum(value for (name, _), value in found.items() if name == "verdict") == 1
-    assert found["trials", frozenset({("outcome", "counted")})] == 21
+    assert metrics["verdict", frozenset({("verdict", "PASS")})] == 1
+    assert sum(value for (name, _), value in metrics.items() if name == "verdict") == 1
+    assert metrics["trials", frozenset({("outcome", "counted")})] == 21
 
 
 def test_names_of_others_stay_labels_and_a_file_is_written_whole(tmp_path: Path) -> None:

@@ -33,22 +33,22 @@ def rehearse(folder: Path, *options: str, calls: int = 200, hours: float = 2, mo
 
 def told(result: Result) -> dict[str, dict[str, object]]:
     """Limit → what was found."""
-    return {one["name"]: one for one in json.loads(result.output)["limits"]}
+    return {limit["name"]: limit for limit in json.loads(result.output)["limits"]}
 
 
 def test_a_limit_that_the_plan_can_decide(tmp_path: Path) -> None:
-    found = rehearse(tmp_path, "--json", "--missed", "3%", more="limits: {max_false_reject_share: 0.1}")
-    assert found.exit_code == 0, found.output
-    limit = told(found)["max_false_reject_share[wired]"]
+    rehearsal = rehearse(tmp_path, "--json", "--missed", "3%", more="limits: {max_false_reject_share: 0.1}")
+    assert rehearsal.exit_code == 0, rehearsal.output
+    limit = told(rehearsal)["max_false_reject_share[wired]"]
     assert limit["times_needed"] == 1
     assert limit["bad_holds"] == pytest.approx(0.0, abs=0.05)
 
 
 def test_a_plan_that_is_too_small_says_how_much_is_needed(tmp_path: Path) -> None:
     options = ("--json", "--missed", "3%")
-    found = rehearse(tmp_path, *options, calls=10, more="limits: {max_false_reject_upper: 0.1}")
-    assert found.exit_code == 1
-    needed = told(found)["max_false_reject_upper[wired]"]["times_needed"]
+    rehearsal = rehearse(tmp_path, *options, calls=10, more="limits: {max_false_reject_upper: 0.1}")
+    assert rehearsal.exit_code == 1
+    needed = told(rehearsal)["max_false_reject_upper[wired]"]["times_needed"]
     assert isinstance(needed, int)
     again = rehearse(tmp_path, *options, calls=10 * needed, more="limits: {max_false_reject_upper: 0.1}")
     assert again.exit_code == 0, again.output
@@ -56,30 +56,30 @@ def test_a_plan_that_is_too_small_says_how_much_is_needed(tmp_path: Path) -> Non
 
 def test_a_device_that_is_worse_than_its_limit_is_never_decided(tmp_path: Path) -> None:
     # The plan is searched up to 32 times its size.
-    found = rehearse(tmp_path, "--missed", "30%", calls=40, hours=0.1, more="limits: {max_false_reject_share: 0.1}")
-    assert found.exit_code == 1
-    assert "the assumed device does not hold it often enough" in found.output
+    rehearsal = rehearse(tmp_path, "--missed", "30%", calls=40, hours=0.1, more="limits: {max_false_reject_share: 0.1}")
+    assert rehearsal.exit_code == 1
+    assert "the assumed device does not hold it often enough" in rehearsal.output
 
 
 def test_counts_and_intervals_have_their_n(tmp_path: Path) -> None:
-    found = rehearse(tmp_path, "--missed", "5%", "--false-accepts", "3")
-    assert "200 wake trials, 2:00:00 of ambient sound" in found.output
-    assert "wired: false rejects 10 of 200 = 5.00 % (95 % exact 2.42–9.00 %; at any time" in found.output
-    assert "wired: false accepts 6 in 2.000 h = 3.00 per hour (95 % interval 1.10–6.53)" in found.output
+    rehearsal = rehearse(tmp_path, "--missed", "5%", "--false-accepts", "3")
+    assert "200 wake trials, 2:00:00 of ambient sound" in rehearsal.output
+    assert "wired: false rejects 10 of 200 = 5.00 % (95 % exact 2.42–9.00 %; at any time" in rehearsal.output
+    assert "wired: false accepts 6 in 2.000 h = 3.00 per hour (95 % interval 1.10–6.53)" in rehearsal.output
 
 
 def test_a_sequential_test_ends_runs_early_and_may_keep_a_limit_from_holding(tmp_path: Path) -> None:
     more = "stopping: {false_accepts: {good: 0.1, bad: 2}}\nlimits: {max_false_accepts_upper_per_hour: 2}"
-    found = rehearse(tmp_path, hours=8, calls=1, more=more)
-    assert found.exit_code == 1
-    assert "the sequential tests end most runs before it can hold" in found.output
-    assert "in 1.5" in found.output  # hours_to_pass of that test is 1.58 h; segments are 30 s long
+    rehearsal = rehearse(tmp_path, hours=8, calls=1, more=more)
+    assert rehearsal.exit_code == 1
+    assert "the sequential tests end most runs before it can hold" in rehearsal.output
+    assert "in 1.5" in rehearsal.output  # hours_to_pass of that test is 1.58 h; segments are 30 s long
 
 
 def test_what_is_not_simulated_is_named(tmp_path: Path) -> None:
-    found = rehearse(tmp_path, more="limits: {max_latency_p95_ms: 500, max_interrupted: 0}")
-    assert found.exit_code == 0
-    assert "Not rehearsed: max_latency_p95_ms, max_interrupted" in found.output
+    rehearsal = rehearse(tmp_path, more="limits: {max_latency_p95_ms: 500, max_interrupted: 0}")
+    assert rehearsal.exit_code == 0
+    assert "Not rehearsed: max_latency_p95_ms, max_interrupted" in rehearsal.output
 
 
 def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_nights_say_how_long_they_take_what_they_decide_and_what_went_wrong(tmp_
 
 def test_the_duration_states_the_answers_that_it_assumes(tmp_path: Path) -> None:
     folder = BENCH.parent
-    asked = [str(folder / "three.yaml"), "--bench", str(folder / "bench.yaml"), "--runs", "60", "--nights", "1"]
-    played = CliRunner().invoke(command, [*asked, "--response-time", "2.5"]).output
+    arguments = [str(folder / "three.yaml"), "--bench", str(folder / "bench.yaml"), "--runs", "60", "--nights", "1"]
+    played = CliRunner().invoke(command, [*arguments, "--response-time", "2.5"]).output
     assert "false accepts per hour, answers within 2.50 s\n" in played
     assert "answers within" not in rehearse(tmp_path, calls=2, hours=0.1).output

@@ -83,9 +83,9 @@ def page(folder: Path, sounds: SoundsIn = SoundsIn.EMBED) -> tuple[LimitVerdict,
     return verdict, target.read_text(encoding="utf-8")
 
 
-def visible(found: str) -> str:
+def visible(markup: str) -> str:
     """What a reader sees, without tags."""
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", found)))
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", markup)))
 
 
 @pytest.mark.parametrize(
@@ -99,16 +99,16 @@ def visible(found: str) -> str:
     ],
 )
 def test_the_verdict_looks_at_the_whole_interval(tmp_path: Path, limits: Limits, verdict: LimitVerdict) -> None:
-    found, shown = page(session(tmp_path / "s", wake_rows(), limits))
-    assert found is verdict
+    page_verdict, shown = page(session(tmp_path / "s", wake_rows(), limits))
+    assert page_verdict is verdict
     assert f'class="verdict {verdict.name}"' in shown
 
 
 def test_a_run_that_has_not_ended_is_open_and_an_open_test_undecided(tmp_path: Path) -> None:
     rows = wake_rows()
     rows.entries.pop()
-    found, shown = page(session(tmp_path / "s", rows, Limits(max_false_reject_share=0.9)))
-    assert found is LimitVerdict.OPEN
+    verdict, shown = page(session(tmp_path / "s", rows, Limits(max_false_reject_share=0.9)))
+    assert verdict is LimitVerdict.OPEN
     assert "the run has not ended; 21 of 21 trials are finished" in shown
     stopping = Stopping(false_accepts=SequentialTest(1.0, 2.0))
     assert page(session(tmp_path / "t", wake_rows(), None, stopping))[0] is LimitVerdict.UNDECIDED
@@ -131,8 +131,8 @@ def test_no_session_passes_of_which_the_host_disturbed_too_much(
         if isinstance(entry.record, AttemptFinished):
             record = replace(entry.record, disturbed="the host stood still for 800 ms")
             rows.entries[at] = replace(entry, record=record)
-    found, shown = page(session(tmp_path / "s", rows, limits))
-    assert found is verdict
+    page_verdict, shown = page(session(tmp_path / "s", rows, limits))
+    assert page_verdict is verdict
     assert "the host disturbed 21 of 21 attempts" in shown
     assert "disturbed attempts: 21 of 21 = 100 %" in visible(shown)
     assert "wake-1, attempt 1: the host stood still for 800 ms" in visible(shown)
@@ -152,10 +152,10 @@ def test_every_number_is_that_of_the_json(tmp_path: Path) -> None:
     for event in device["unmatched_events"]:
         assert f"event {event['row']}, kitchen" in seen
     assert len(device["conditions"]) == 6
-    assert any(found["speakers"] for found in device["conditions"].values())
-    for label, found in device["conditions"].items():
-        ends = text.percent_interval(tuple(found["interval_95"]))
-        cells = label.partition("=")[2], found["of"], found["count"], numbers.percent(found["share"]), ends
+    assert any(condition["speakers"] for condition in device["conditions"].values())
+    for label, condition in device["conditions"].items():
+        ends = text.percent_interval(tuple(condition["interval_95"]))
+        cells = label.partition("=")[2], condition["of"], condition["count"], numbers.percent(condition["share"]), ends
         assert "".join(map(str, cells)).replace(" ", "") in seen.replace(" ", ""), label
     assert "false rejects by talker and level_dbfs" in seen
 
@@ -224,17 +224,17 @@ def test_a_distribution_rises_to_all_of_them() -> None:
     assert line[-1] == (4.0, 100.0)
     assert len(steps(list(range(10_000)))) <= 800
     assert chart("a", "A", "s", "", [("none", [], [])]) is None
-    found = known(chart("a", "A", "s", "", [("k", [(0.0, 0.0), (10.0, 5.0)], [(0.0, 0.0, 1.0), (10.0, 4.0, 6.0)])]))
-    assert [label for _, label in found.x_ticks] == ["0", "2", "4", "6", "8", "10"]
-    assert found.curves[0].line.split() == ["52.0,190.0", "632.0,47.1"]
+    plot = known(chart("a", "A", "s", "", [("k", [(0.0, 0.0), (10.0, 5.0)], [(0.0, 0.0, 1.0), (10.0, 4.0, 6.0)])]))
+    assert [label for _, label in plot.x_ticks] == ["0", "2", "4", "6", "8", "10"]
+    assert plot.curves[0].line.split() == ["52.0,190.0", "632.0,47.1"]
 
 
 def test_marks_that_cannot_all_be_drawn_are_counted() -> None:
     marks = [LaneMark(number / 10, 0.0, "unmatched", "") for number in range(MOST_MARKS * 4)]
-    found = lane("a", marks, 1200.0)
-    assert len(found.marks) <= MOST_MARKS
-    assert sum(one.more for one in found.marks) == len(marks)
-    assert found.pooled_s == 0.4
+    drawn_lane = lane("a", marks, 1200.0)
+    assert len(drawn_lane.marks) <= MOST_MARKS
+    assert sum(mark.more for mark in drawn_lane.marks) == len(marks)
+    assert drawn_lane.pooled_s == 0.4
     assert lane("a", marks[:10], 1200.0).marks == tuple(marks[:10])
 
 
@@ -242,14 +242,14 @@ def test_a_tone_is_a_dark_line_at_its_frequency(tmp_path: Path) -> None:
     import base64
 
     tone = 0.5 * np.sin(2 * np.pi * 4000 * np.arange(16000) / 16000).astype(np.float32)
-    found = picture(tone, 16000)
-    (tmp_path / "p.png").write_bytes(base64.b64decode(found.spectrogram.partition(",")[2]))
+    image = picture(tone, 16000)
+    (tmp_path / "p.png").write_bytes(base64.b64decode(image.spectrogram.partition(",")[2]))
     from PIL import Image
 
     pixels = np.asarray(Image.open(tmp_path / "p.png"))
     assert pixels.shape == (129, 300)
     assert abs(int(pixels.mean(axis=1).argmin()) - 64) <= 1  # 4 of 8 kHz: in the middle
-    assert found.wave.count("M") == 300
+    assert image.wave.count("M") == 300
     assert picture(np.zeros(0, np.float32), 16000).wave.count("M") == 300
 
 
@@ -276,8 +276,8 @@ def test_raters_that_differ_are_shown_with_their_clip_and_the_agreement_of_the_v
         clip = clip_of(f"{trial.id}.flac", sha256=trial.id)
         soundfile.write(folder / "clips" / clip.name, np.sin(np.arange(16000) / 9), 16000)
         rows.trial(trial.id, clip=clip)
-        for rater, said in (("ada", Category.CORRECT), ("bob", Category.WRONG if number == 1 else Category.CORRECT)):
-            rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"{rater}-{number}", rater=rater, category=said)))
+        for rater, verdict in (("ada", Category.CORRECT), ("bob", Category.WRONG if number == 1 else Category.CORRECT)):
+            rows.add(JudgmentGiven(judgment_on(trial.id, clip, f"{rater}-{number}", rater=rater, category=verdict)))
     shown = page(session(folder, rows))[1]
     seen = visible(shown)
     printed = json.loads(harness("agreement", folder, "--json").stdout)["agreement"]
@@ -295,8 +295,8 @@ def test_raters_that_differ_are_shown_with_their_clip_and_the_agreement_of_the_v
 
 
 def test_what_was_understood_is_that_of_the_verb(tmp_path: Path) -> None:
-    asked = asked_rows({"at_once": [GOOD], "second": [SLOT, GOOD], "never": [NOTHING, OTHER], "asleep": [ASLEEP]})
-    folder = session(tmp_path / "s", asked)
+    rows = asked_rows({"at_once": [GOOD], "second": [SLOT, GOOD], "never": [NOTHING, OTHER], "asleep": [ASLEEP]})
+    folder = session(tmp_path / "s", rows)
     shown = page(folder, SoundsIn.NONE)[1]
     seen = visible(shown)
     assert harness("understanding", "score", folder, "--html", tmp_path / "f.html").exit_code == 0
@@ -322,7 +322,7 @@ def test_the_timeline_has_responses_and_faults_where_they_came(tmp_path: Path) -
     rows.trial("time-2", Outcome.NO_RESPONSE)
     whole = WholeSession.of(rows.entries)
     ((name, at_s, length_s),) = whole.responses
-    frozen = next(one for one in rows.entries if isinstance(one.record, ResponseFrozen))
+    frozen = next(entry for entry in rows.entries if isinstance(entry.record, ResponseFrozen))
     assert (name, at_s, length_s) == ("time-1", frozen.wall_s - 1.0, 2.0)  # the row comes a second later
     ((fault_s, _),) = whole.faults_met
     assert fault_s > at_s

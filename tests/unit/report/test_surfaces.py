@@ -183,8 +183,8 @@ def test_a_limit_has_one_verdict_on_every_surface(case: tuple[Case, Path]) -> No
 def test_each_verdict_says_how_much_the_host_disturbed(case: tuple[Case, Path]) -> None:
     _, folder = case
     count = read_session(folder).progress.totals.disturbed.count
-    said = {in_show: "disturbed attempts: ", in_page: "the host disturbed ", in_junit: "disturbed attempts: "}
-    for surface, words in said.items():
+    phrases = {in_show: "disturbed attempts: ", in_page: "the host disturbed ", in_junit: "disturbed attempts: "}
+    for surface, words in phrases.items():
         assert (f"{words}{count} of " in surface(folder)) == bool(count), surface.__name__
 
 

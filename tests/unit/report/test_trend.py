@@ -59,35 +59,37 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def of(found: FollowedFolder, followed: FollowedMeasure = REJECTS) -> list[tuple[int, DifferenceVerdict]]:
-    return [(one.at, one.change) for trend in found.trends if trend.followed == followed for one in trend.changes]
+def of(folder: FollowedFolder, followed: FollowedMeasure = REJECTS) -> list[tuple[int, DifferenceVerdict]]:
+    return [
+        (change.at, change.change) for trend in folder.trends if trend.followed == followed for change in trend.changes
+    ]
 
 
 def test_the_night_of_a_change_is_found_with_its_sign(nights: Path) -> None:
-    found = follow(nights)
-    assert [one.folder for one in found.sessions] == [f"n{at:02}" for at in range(12)]
-    assert of(found) == [(7, DifferenceVerdict.WORSE)]
-    change = next(one for trend in found.trends for one in trend.changes)
+    folder = follow(nights)
+    assert [session.folder for session in folder.sessions] == [f"n{at:02}" for at in range(12)]
+    assert of(folder) == [(7, DifferenceVerdict.WORSE)]
+    change = next(change for trend in folder.trends for change in trend.changes)
     assert (change.before.count, change.before.of, change.after.count, change.after.of) == (10, 140, 48, 100)
     assert change.interval is not None
     assert change.interval[0] > 0
-    assert of(found, FollowedMeasure(Measure.WAKE_DELAY, 0.5)) == []
+    assert of(folder, FollowedMeasure(Measure.WAKE_DELAY, 0.5)) == []
 
 
 def test_numbers_are_those_of_the_report(tmp_path: Path) -> None:
     path = wake_session(tmp_path / "one", 0.3)
-    (one,) = follow(tmp_path).sessions
+    (session,) = follow(tmp_path).sessions
     wake = read_session(path).wake
     reported = wake.snapshot().devices[0]
     rejects, accepts = (
-        one.values["kitchen", FollowedMeasure(m)] for m in (Measure.FALSE_REJECTS, Measure.FALSE_ACCEPTS)
+        session.values["kitchen", FollowedMeasure(m)] for m in (Measure.FALSE_REJECTS, Measure.FALSE_ACCEPTS)
     )
     assert (rejects.value, rejects.interval) == (reported.false_rejects.share.value, reported.false_rejects.interval)
     assert accepts.value == pytest.approx(reported.after_review.per_hour)
     assert accepts.interval == pytest.approx(reported.after_review.interval)
     delays = latency_figures([play.reading.delay for play in wake.plays("kitchen") if play.reading.delay is not None])
     assert delays.p95 is not None
-    assert one.values["kitchen", FollowedMeasure(Measure.WAKE_DELAY, 0.95)].value == delays.p95.value_s
+    assert session.values["kitchen", FollowedMeasure(Measure.WAKE_DELAY, 0.95)].value == delays.p95.value_s
 
 
 @pytest.mark.parametrize(("error_s", "changes"), [(0.0, [(6, DifferenceVerdict.WORSE)]), (0.06, [])])
@@ -110,9 +112,9 @@ def test_sessions_that_do_not_count_are_listed_with_the_reason(tmp_path: Path) -
     shutil.copytree(tmp_path / "n01", tmp_path / os.fsdecode(b"other\xff"))  # not UTF-8
     (tmp_path / "never").mkdir()
     (tmp_path / "never" / "resolved.json").write_text("{}", encoding="utf-8")
-    found = follow(tmp_path)
-    assert {one.scenario for one in found.trends} == {"kitchen", "bath"}
-    why = dict(found.left_out)
+    folder = follow(tmp_path)
+    assert {trend.scenario for trend in folder.trends} == {"kitchen", "bath"}
+    why = dict(folder.left_out)
     assert why.keys() == {"other", "other\\udcff", "killed", "cut", "never"}
     assert why["other"] == why["other\\udcff"] == "it is a copy of n01"
     assert why["killed"] == "the run has not ended; 20 of 20 trials are finished"
@@ -134,8 +136,8 @@ def test_csv_and_json_hold_every_session(nights: Path, tmp_path: Path) -> None:
     rows = list(csv.DictReader(harness("trend", nights, "--measure", "false rejects", "--csv").stdout.splitlines()))
     assert [row["count"] for row in rows] == [*["1", "2"] * 3, "1", *["10", "9"] * 2, "10"]
     assert [row["folder"] for row in rows if row["change"]] == ["n07"]
-    told = json.loads(harness("trend", nights, "--json", "--since", "2024-10-08").stdout)
-    assert [one["folder"] for one in told["trends"][0]["sessions"]] == [f"n{at:02}" for at in range(4, 12)]
+    report = json.loads(harness("trend", nights, "--json", "--since", "2024-10-08").stdout)
+    assert [session["folder"] for session in report["trends"][0]["sessions"]] == [f"n{at:02}" for at in range(4, 12)]
     assert harness("trend", nights, "--json", tmp_path / "t.json").exit_code == 0
     assert json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["trends"][0]["changes"][0]["change"] == "worse"
 
@@ -144,9 +146,9 @@ def test_names_of_others_are_harmless(tmp_path: Path) -> None:
     night(tmp_path, 1, 1, scenario=HOSTILE, name="=cmd|'x'\x1b[31m\u202e<b>")
     night(tmp_path, 2, 1, scenario=HOSTILE)
     assert harness("trend", tmp_path, "--html", tmp_path / "t.html").exit_code == 0
-    for told in (harness("trend", tmp_path).stdout, harness("trend", tmp_path, "--csv").stdout):
-        assert "\x1b" not in told
-        assert "\u202e" not in told
+    for output in (harness("trend", tmp_path).stdout, harness("trend", tmp_path, "--csv").stdout):
+        assert "\x1b" not in output
+        assert "\u202e" not in output
     assert "\n=cmd" not in harness("trend", tmp_path, "--csv").stdout
     page = (tmp_path / "t.html").read_text(encoding="utf-8")
     assert "<script>alert" not in page
@@ -154,12 +156,12 @@ def test_names_of_others_are_harmless(tmp_path: Path) -> None:
 
 
 def test_wrong_usage_is_refused(nights: Path, tmp_path: Path) -> None:
-    for arguments, what in (
+    for arguments, message in (
         ([tmp_path], "there is no session below"),
         ([nights, "--measure", "false reject"], "there is no measure 'false reject'"),
         ([nights, "--device", "kitchn"], "no session has the device 'kitchn'"),
         ([nights, "--since", "2100-01-01"], "that began at --since or later"),
     ):
-        with pytest.raises(InputError, match=what):
+        with pytest.raises(InputError, match=message):
             raise harness("trend", *arguments).exception or AssertionError
     assert harness("trend", __file__).exit_code == 2

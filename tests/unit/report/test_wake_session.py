@@ -41,23 +41,23 @@ def rows() -> WakeRows:
     commands = [wake_trial(number, COMMAND, names) for number in (4, 5)]
     ambient = [wake_trial(number, AMBIENT, names) for number in (6, 7)]
     skipped = wake_trial(8, AMBIENT, names)
-    found = rows_of(*wakes, *commands, *ambient, skipped)
-    found.add(StimulusStored("sha-wake-1", clip_of("c1.flac")))
-    found.play(wakes[0], [("kitchen", 0.4), ("kitchen", 1.8), ("den", 1.9)])
-    found.play(wakes[1], [("kitchen", 1.75)])
-    found.play(wakes[2])
-    found.play(commands[0], [("kitchen", 1.3)], words=[("kitchen", 2.6, "turn on the light")])
-    found.play(commands[1], words=[("kitchen", 2.6, 'turn "off" the light')])
-    found.play(ambient[0], [("kitchen", 12.5), ("kitchen", 30.0)])
-    found.play(ambient[1])
-    found.add(TrialFinished(skipped.id, 1, Outcome.SKIPPED, 0, None))
-    return found
+    wake_rows = rows_of(*wakes, *commands, *ambient, skipped)
+    wake_rows.add(StimulusStored("sha-wake-1", clip_of("c1.flac")))
+    wake_rows.play(wakes[0], [("kitchen", 0.4), ("kitchen", 1.8), ("den", 1.9)])
+    wake_rows.play(wakes[1], [("kitchen", 1.75)])
+    wake_rows.play(wakes[2])
+    wake_rows.play(commands[0], [("kitchen", 1.3)], words=[("kitchen", 2.6, "turn on the light")])
+    wake_rows.play(commands[1], words=[("kitchen", 2.6, 'turn "off" the light')])
+    wake_rows.play(ambient[0], [("kitchen", 12.5), ("kitchen", 30.0)])
+    wake_rows.play(ambient[1])
+    wake_rows.add(TrialFinished(skipped.id, 1, Outcome.SKIPPED, 0, None))
+    return wake_rows
 
 
 def test_the_log_of_a_live_run(rows: WakeRows) -> None:
     session = WholeSession.of(rows.entries)
     log = wake_log(session, "kitchen", command_line="harness export x")
-    keys = [one.key for one in log.happenings]
+    keys = [happening.key for happening in log.happenings]
     assert keys == ["INVFA", "INVTA", "INVTX", "INVTA", "INVFR", "CMDTA", "CMDSB", "OOVFA", "OOVFA"]
     accept = log.happenings[1]
     assert isinstance(accept, Spot)
@@ -110,22 +110,22 @@ def test_in_vocabulary_false_accepts_of_a_run_that_counts_them() -> None:
 
 def test_events_that_do_not_count_are_named_all_the_same(rows: WakeRows) -> None:
     trial = wake_trial(9, AMBIENT)
-    found = rows_of(trial)
-    found.play(trial, [("kitchen", 3.0)], outcome=Outcome.INTERRUPTED, finish=False)
-    found.play(trial, attempt=2)
-    log = wake_log(WholeSession.of(found.entries), "kitchen")
+    ambient_rows = rows_of(trial)
+    ambient_rows.play(trial, [("kitchen", 3.0)], outcome=Outcome.INTERRUPTED, finish=False)
+    ambient_rows.play(trial, attempt=2)
+    log = wake_log(WholeSession.of(ambient_rows.entries), "kitchen")
     assert dict(log.totals)["FACOUNT"] == 0
     assert [detail.split()[-1] for name, detail in log.info if name == "x-event"] == ["outside_exposure"]
 
 
 def test_devices_on_the_same_stimuli(rows: WakeRows) -> None:
-    (found,) = comparisons(rows.figures)
-    counts = found.counts
+    (comparison,) = comparisons(rows.figures)
+    counts = comparison.counts
     assert (counts.both, counts.only_first, counts.only_second, counts.neither) == (1, 1, 0, 1)
-    assert found.only_first == ("wake-2",)
+    assert comparison.only_first == ("wake-2",)
     assert counts.p == 1.0
-    assert found.rates_p == pytest.approx(0.5)
-    assert list(pairs_with_trials([found]))[1] == "  only kitchen: wake-2"
+    assert comparison.rates_p == pytest.approx(0.5)
+    assert list(pairs_with_trials([comparison]))[1] == "  only kitchen: wake-2"
 
 
 def test_a_device_that_is_not_there_is_refused(rows: WakeRows) -> None:
@@ -154,9 +154,9 @@ def test_a_log_read_back_gives_the_same_totals(
         wake_trial(number, kind, ("kitchen", "den"), settings=settings) for number, (kind, *_) in enumerate(plays)
     ]
     rows = rows_of(*trials, wake_trial(99, devices=("kitchen", "den"), settings=settings))
-    for trial, (_, kitchen, den, said) in zip(trials, plays, strict=True):
-        events = [("kitchen", one) for one in kitchen] + [("den", one) for one in den]
-        rows.play(trial, events, words=[("den", 2.8, said)] if said else [])
+    for trial, (_, kitchen, den, phrase) in zip(trials, plays, strict=True):
+        events = [("kitchen", time_s) for time_s in kitchen] + [("den", time_s) for time_s in den]
+        rows.play(trial, events, words=[("den", 2.8, phrase)] if phrase else [])
     session = WholeSession.of(rows.entries)
     for device in ("kitchen", "den"):
         log = wake_log(session, device, reviewed=reviewed)
@@ -164,9 +164,9 @@ def test_a_log_read_back_gives_the_same_totals(
         assert differences(back) == ()
         assert computed(back) == pytest.approx(dict(log.totals))
         figures = rows.device(device)
-        found = computed(back)
-        assert found.get("FACOUNT", 0) == figures.false_accepts.count
-        keys = [one.key for one in back.happenings]
+        totals = computed(back)
+        assert totals.get("FACOUNT", 0) == figures.false_accepts.count
+        keys = [happening.key for happening in back.happenings]
         assert (keys.count("INVTA"), keys.count("INVFR")) == (figures.hits, figures.false_rejects.share.count)
         assert keys.count("INVFA") == figures.in_vocabulary_events
         assert keys.count("CMDTA") == figures.commands.count
@@ -198,11 +198,11 @@ def test_export_to_standard_output_is_the_log_alone(folder: Path) -> None:
 def test_export_as_json(folder: Path) -> None:
     done = harness("export", folder, "--json")
     assert done.exit_code == 0
-    found = json.loads(done.stdout)
-    assert [one["device"] for one in found["devices"]] == ["kitchen", "den"]
-    assert found["devices"][0]["false_accepts_before_review"]["count"] == 2
-    assert found["devices"][0]["false_rejects"]["clopper_pearson"] is not None
-    assert found["comparisons"][0]["only_first"] == ["wake-2"]
+    report = json.loads(done.stdout)
+    assert [device["device"] for device in report["devices"]] == ["kitchen", "den"]
+    assert report["devices"][0]["false_accepts_before_review"]["count"] == 2
+    assert report["devices"][0]["false_rejects"]["clopper_pearson"] is not None
+    assert report["comparisons"][0]["only_first"] == ["wake-2"]
 
 
 def test_two_devices_do_not_fit_into_one_file(folder: Path) -> None:
@@ -214,31 +214,31 @@ def test_two_devices_do_not_fit_into_one_file(folder: Path) -> None:
 def test_json_of_a_session_without_exposure_has_no_rate() -> None:
     trial = wake_trial(1)
     rows = rows_of(trial)
-    found = as_json(WholeSession.of(rows.entries), ("kitchen",))
-    device = found["devices"][0]
+    report = as_json(WholeSession.of(rows.entries), ("kitchen",))
+    device = report["devices"][0]
     assert device["false_accepts_after_review"]["per_hour"] is None
     assert device["false_rejects"]["share"] is None
     assert device["log_totals"] == {}
 
 
 def understood(rows: Rows) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(as_json(WholeSession.of(rows.entries), ())))["understood"]
-    return found
+    report: dict[str, Any] = json.loads(json.dumps(as_json(WholeSession.of(rows.entries), ())))["understood"]
+    return report
 
 
 def test_counts_and_every_attempt(tmp_path: Path) -> None:
-    found = understood(some_frames(tmp_path))
-    assert (found["frames"]["right"], found["frames"]["of"], found["frames"]["value"]) == (3, 4, 0.75)
-    assert found["first_attempt"]["frames"]["right"] == 2
-    assert found["first_attempt"]["intents"]["right"] == 3
-    assert found["attempts"] == [
+    report = understood(some_frames(tmp_path))
+    assert (report["frames"]["right"], report["frames"]["of"], report["frames"]["value"]) == (3, 4, 0.75)
+    assert report["first_attempt"]["frames"]["right"] == 2
+    assert report["first_attempt"]["intents"]["right"] == 3
+    assert report["attempts"] == [
         {"attempts": 1, "trials": 2, "of": 4},
         {"attempts": 2, "trials": 1, "of": 4},
         {"attempts": None, "trials": 1, "of": 4},
     ]
-    timer = found["trials"][0]
+    timer = report["trials"][0]
     assert timer["expected"] == {"intents": ["set_timer"], "slots": [{"concept": "duration", "value": "10 minutes"}]}
-    assert [(one["attempt"], one["intents_right"], one["right"]) for one in timer["attempts"]] == [
+    assert [(attempt["attempt"], attempt["intents_right"], attempt["right"]) for attempt in timer["attempts"]] == [
         (1, True, False),
         (2, True, True),
     ]
@@ -246,7 +246,7 @@ def test_counts_and_every_attempt(tmp_path: Path) -> None:
         {"mark": "right", "intent": "set_timer"},
         {"mark": "other value", "slot": "duration", "value": "15 minutes", "wanted": "10 minutes"},
     ]
-    assert found["trials"][4] == {
+    assert report["trials"][4] == {
         "trial": "read_list",
         "device": "kitchen",
         "expected": {"intents": ["read_list"], "slots": None},
@@ -258,10 +258,10 @@ def test_counts_and_every_attempt(tmp_path: Path) -> None:
 def test_what_nobody_knows_is_null() -> None:
     rows = Rows.of(wanting(1, "set a timer", "timer", TIMER))
     rows.trial("timer", Outcome.NO_WAKE, latency_s=None)
-    found = understood(rows)
-    assert found["trials"][0]["attempts"] == [{"attempt": 1, "understood": None, "intents_right": None, "right": None}]
+    report = understood(rows)
+    assert report["trials"][0]["attempts"] == [{"attempt": 1, "understood": None, "intents_right": None, "right": None}]
     # … but a device that did not wake has not understood.
-    assert (found["frames"]["right"], found["frames"]["of"]) == (0, 1)
+    assert (report["frames"]["right"], report["frames"]["of"]) == (0, 1)
     nothing = Rows.of(planned(1))
     empty = understood(nothing)
     assert empty["frames"] == {"right": 0, "of": 0, "value": None, "interval": None}

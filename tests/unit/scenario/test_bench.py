@@ -22,8 +22,8 @@ from harness.model.bench import (
 from harness.model.errors import InputError, InputProblems, UnmetNeed
 from harness.model.scenario import Scenario
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario
-from harness.scenario.together import check_together
 from tests.unit.scenario.bench_drivers import EarsOptions, SpeakerOptions
 
 BENCH = """\

@@ -63,7 +63,7 @@ def test_the_example_of_a_device_is_right(tmp_path: Path) -> None:
         (tmp_path / f"{device}.yaml").write_text(example, encoding="utf-8")
         profile = load_profile(f"{device}.yaml", beside=tmp_path)
         assert profile.id == device
-        assert [one.wrong for one in check_samples(profile) if one.wrong] == []
+        assert [check.wrong for check in check_samples(profile) if check.wrong] == []
 
 
 def test_the_examples_of_a_round_are_right(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_every_default_key_of_raters_is_in_the_table() -> None:
     text = (DOCS / "reference/rounds.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     for action, key in RaterKeys().actions.items():
-        (row,) = [one for one in rows if f"`{action.value}`" in one.split("|")[1] and one.count("|") == 3]
+        (row,) = [line for line in rows if f"`{action.value}`" in line.split("|")[1] and line.count("|") == 3]
         words = [name.strip("`") for name in row.split("|")[1].split()]
         assert row.split("|")[2].strip().split(", ")[words.index(action.value)] == key
 
@@ -94,7 +94,7 @@ def test_the_example_of_a_light_is_right(tmp_path: Path) -> None:
     profile, *_ = re.findall(r'```yaml title="speaker.yaml"\n(.*?)```', page, re.DOTALL)
     (tmp_path / "speaker.yaml").write_text(profile, encoding="utf-8")
     (ring,) = load_profile("speaker.yaml", beside=tmp_path).thresholds
-    assert [one.name for one in ring.states] == ["dark", "blue", "red"]
+    assert [state.name for state in ring.states] == ["dark", "blue", "red"]
 
 
 def test_the_example_of_effects_is_right(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ EXAMPLES = sorted((ROOT / "scenarios" / "examples").glob("*.yaml"))
 PROCEDURES = sorted((ROOT / "scenarios" / "procedures").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES + PROCEDURES, ids=lambda one: one.stem)
+@pytest.mark.parametrize("example", EXAMPLES + PROCEDURES, ids=lambda path: path.stem)
 def test_an_example_is_valid_on_its_bench(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = example.read_text(encoding="utf-8")
@@ -155,8 +155,8 @@ def expected(path: Path) -> list[tuple[int, str, str]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("# ") or line.count(" | ") != 2:
             break
-        number, what, remedy = line.removeprefix("# ").split(" | ")
-        rows.append((int(number), what, remedy))
+        number, message, remedy = line.removeprefix("# ").split(" | ")
+        rows.append((int(number), message, remedy))
     return rows
 
 
@@ -192,14 +192,18 @@ def test_is_refused_with_place_and_remedy(name: str, folder: Path) -> None:
     assert "Traceback" not in plain.output
     assert str(path) in plain.stderr
 
-    found = json.loads(CliRunner().invoke(command, ["--json", str(path)]).stdout)["problems"]
-    for line, what, remedy in wanted:
-        fitting = [one for one in found if one["line"] == line and what in one["what"] and remedy in one["remedy"]]
-        assert fitting, (line, what, remedy, found)
-        assert all(one["file"] == str(path) and one["column"] for one in fitting)
-    assert len(found) == len(wanted), found
-    assert all(one["remedy"] for one in found)
-    places = [(one["file"], one["line"], one["column"]) for one in found]
+    problems = json.loads(CliRunner().invoke(command, ["--json", str(path)]).stdout)["problems"]
+    for line, message, remedy in wanted:
+        fitting = [
+            problem
+            for problem in problems
+            if problem["line"] == line and message in problem["what"] and remedy in problem["remedy"]
+        ]
+        assert fitting, (line, message, remedy, problems)
+        assert all(problem["file"] == str(path) and problem["column"] for problem in fitting)
+    assert len(problems) == len(wanted), problems
+    assert all(problem["remedy"] for problem in problems)
+    places = [(problem["file"], problem["line"], problem["column"]) for problem in problems]
     assert places == sorted(places)
 
 
@@ -312,6 +316,6 @@ def test_any_value_anywhere_is_read_or_an_input_error(
         try:
             assert load(path) is not None
         except InputError as error:
-            told = str(error)
-            assert str(path) in told or "the device profile" in told
-            assert "Traceback" not in told
+            message = str(error)
+            assert str(path) in message or "the device profile" in message
+            assert "Traceback" not in message

@@ -23,8 +23,8 @@ from harness.model.scenario import (
 )
 from harness.model.stimulus import NoiseKind, VoiceSpec
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario, planned_of
-from harness.scenario.together import check_together
 
 WAKE = """\
 scenario: wake
@@ -99,7 +99,7 @@ def test_a_device_in_an_opening_is_heard_by_a_microphone(folder: Path, bench: Be
 
 def test_a_wake_scenario_is_read(folder: Path) -> None:
     scenario = load_scenario(folder / "wake.yaml")
-    call, said, ask, soak = scenario.trials
+    call, recorded_call, ask, soak = scenario.trials
     recordings = folder.parent.resolve() / "recordings"
     assert (call.kind, call.query, call.lead_in_s, call.tail_s, call.route) == (
         TrialKind.WAKE,
@@ -108,8 +108,13 @@ def test_a_wake_scenario_is_read(folder: Path) -> None:
         1.5,
         Route.AUTO,
     )
-    assert said.recordings == (str(recordings / "said/one.wav"), str(recordings / "said/two.wav"))
-    assert (said.phrase, said.lead_in_s, said.tail_s, said.devices) == ("hey Ann", 0.5, 3.0, ("box",))
+    assert recorded_call.recordings == (str(recordings / "said/one.wav"), str(recordings / "said/two.wav"))
+    assert (recorded_call.phrase, recorded_call.lead_in_s, recorded_call.tail_s, recorded_call.devices) == (
+        "hey Ann",
+        0.5,
+        3.0,
+        ("box",),
+    )
     assert (ask.kind, ask.query, ask.route) == (TrialKind.COMMAND, "time", Route.LOUDSPEAKER)
     assert soak.ambient is not None
     assert (soak.ambient.hours, soak.ambient.segment_s, soak.level_dbfs) == (0.5, 30.0, -40.0)
@@ -140,7 +145,7 @@ def test_an_ambient_trial_may_fix_what_the_matrix_varies_for_others(folder: Path
 
 
 def test_connections_that_inject_are_told_from_those_that_do_not(bench: Bench) -> None:
-    assert [one.connection.injects for one in bench.devices if one.connection] == [False, True]
+    assert [device.connection.injects for device in bench.devices if device.connection] == [False, True]
 
 
 def test_what_is_injected_needs_no_loudspeaker(folder: Path, bench: Bench) -> None:

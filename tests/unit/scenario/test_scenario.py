@@ -197,10 +197,10 @@ def test_a_normalisation_file_is_read_with_the_scenario(tmp_path: Path) -> None:
     words = path.with_name("lamps.yaml")
     words.write_text("normalisation: lamps\nbase: plain\nsame: [[light bulb, lightbulb]]\n", encoding="utf-8")
     path.write_text(SMALL + "recognised: {normalisation: lamps.yaml, wer: 0.2}\n", encoding="utf-8")
-    found = load_scenario(path).recognised
-    assert (found.name, found.normalisation, found.wer) == ("lamps", Normalisation.PLAIN, 0.2)
-    assert found.rewriting is not None
-    assert found.rewriting.same == ((("light", "bulb"), ("lightbulb",)),)
+    rule = load_scenario(path).recognised
+    assert (rule.name, rule.normalisation, rule.wer) == ("lamps", Normalisation.PLAIN, 0.2)
+    assert rule.rewriting is not None
+    assert rule.rewriting.same == ((("light", "bulb"), ("lightbulb",)),)
     words.write_text("normalisation: lamps\nbase: plane\nsame: [[light bulb, lightbulb]]\n", encoding="utf-8")
     with pytest.raises(InputProblems) as refused:
         load_scenario(path)
@@ -217,7 +217,7 @@ def test_a_list_that_leaves_nothing_of_a_wording_is_refused(tmp_path: Path) -> N
     path.write_text(SMALL + "recognised: {normalisation: lamps.yaml}\n", encoding="utf-8")
     with pytest.raises(InputProblems) as refused:
         load_scenario(path)
-    assert [one.what for one in refused.value.problems] == ["no words remain under 'lamps'"]
+    assert [problem.what for problem in refused.value.problems] == ["no words remain under 'lamps'"]
 
 
 def test_only_an_sro_has_an_utterance_id(tmp_path: Path) -> None:
@@ -252,19 +252,19 @@ variables:
 
 def read(text: str) -> tuple[dict[str, str], Findings]:
     tree = strict_yaml.parse(text.encode(), "s.yaml")
-    found = Findings("s.yaml", tree)
+    findings = Findings("s.yaml", tree)
     written = tree.plain()
     assert isinstance(written, dict)
     variables = written["variables"]
     assert isinstance(variables, dict)
-    return expanded({name: str(value) for name, value in variables.items()}, found), found
+    return expanded({name: str(value) for name, value in variables.items()}, findings), findings
 
 
 def test_variables_may_name_others_in_any_order() -> None:
-    variables, found = read(VARIABLES)
+    variables, findings = read(VARIABLES)
     assert variables["wish"] == "the weather in Lincoln, Nebraska for $5 or $6"
-    assert filled_in("what is ${wish}", variables, found, ()) == f"what is {variables['wish']}"
-    assert not found.problems
+    assert filled_in("what is ${wish}", variables, findings, ()) == f"what is {variables['wish']}"
+    assert not findings.problems
 
 
 @pytest.mark.parametrize(
@@ -279,15 +279,15 @@ def test_variables_may_name_others_in_any_order() -> None:
     ],
 )
 def test_what_cannot_be_expanded_has_its_place(lines: str, problem: str) -> None:
-    _, found = read(f"variables:\n{lines}\n")
-    (told,) = found.problems
-    assert str(told).startswith(problem)
+    _, findings = read(f"variables:\n{lines}\n")
+    (error,) = findings.problems
+    assert str(error).startswith(problem)
 
 
 def test_variables_that_double_end_early() -> None:
     lines = "\n".join(f"  v{number}: '${{v{number + 1}}}${{v{number + 1}}}'" for number in range(60))
-    _, found = read(f"variables:\n{lines}\n  v60: ha\n")
-    assert "expands to" in str(found.problems[0])
+    _, findings = read(f"variables:\n{lines}\n  v60: ha\n")
+    assert "expands to" in str(findings.problems[0])
 
 
 SCENARIO = (
@@ -319,15 +319,15 @@ def listed(folder: Path, text: str) -> None:
 def test_trials_know_their_recording_its_talker_and_where_its_phrase_ends(folder: Path) -> None:
     listed(folder, "recording,talker,phrase_end_ms,distance\na.wav,ann,870,1 m\nb.wav,ben,,3 m\nc.flac,ann,,\n")
     trials = plan(load_scenario(folder / "said.yaml"), load_bench(folder / "bench.yaml"), 1)
-    said = {trial.recording: trial for trial in trials}
+    by_recording = {trial.recording: trial for trial in trials}
     ends = {
         name: trial.recipe.query.phrase_end_s
-        for name, trial in said.items()
+        for name, trial in by_recording.items()
         if isinstance(trial.recipe.query, Recording)
     }
     assert ends == {"a.wav": 0.87, "b.wav": None, "c.flac": 0.64}
-    assert said["b.wav"].conditions == (("talker", "ben"), ("distance", "3 m"))
-    assert [said[name].speaker for name in ("a.wav", "b.wav", "c.flac")] == ["ann", "ben", "ann"]
+    assert by_recording["b.wav"].conditions == (("talker", "ben"), ("distance", "3 m"))
+    assert [by_recording[name].speaker for name in ("a.wav", "b.wav", "c.flac")] == ["ann", "ben", "ann"]
     assert all(trial.recipe.as_recorded for trial in trials)
 
 
@@ -417,13 +417,13 @@ def test_a_talker_stands_in_the_rooms_of_the_matrix(folder: Path) -> None:
     path.write_text(ROOMS, encoding="utf-8")
     soundfile.write(folder / "hall.wav", np.full(800, 0.1, np.float32), 16000)
     trials = plan(load_scenario(path), load_bench(folder / "bench.yaml"))
-    placements = [one.recipe.placement for one in trials]
-    assert [one.label() for one in placements if one] == [
+    placements = [trial.recipe.placement for trial in trials]
+    assert [placement.label() for placement in placements if placement] == [
         *(f"den {distance} m {angle}°" for distance in (1, 2, 4) for angle in (0, 10)),
         "hall 2 m 0°",
         "hall 4 m 0°",
     ]
-    assert all(one is not None and not one.problem for one in placements)
+    assert all(placement is not None and not placement.problem for placement in placements)
     assert trials[0].conditions == (("room", "den"), ("distance_m", "1"), ("angle_deg", "0"))
     assert trials[-1].id == "wake.rm-hall.d4.a0.r1"
     assert placements[-1] is not None

@@ -9,8 +9,8 @@ import pytest
 from harness.model.errors import InputError, InputProblems
 from harness.model.stands import PowerSwitch, Stand, filled
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario
-from harness.scenario.together import check_together
 from harness.session.plan import plan
 
 BENCH = """\
@@ -43,7 +43,7 @@ def test_stands_of_one_controller_share_its_connection(tmp_path: Path) -> None:
     table, lift, slider = bench.stands
     assert table == Stand("table", "table", "angle", "ANGLE {value:.1f}", "^OK", low=-90, high=90, home=0)
     assert (lift.connection, slider.connection) == ("table", "slider")
-    assert [one.id for one in bench.actuators] == ["table", "slider"]
+    assert [actuator.id for actuator in bench.actuators] == ["table", "slider"]
 
 
 def test_settings_that_a_stand_moves_are_its_places(tmp_path: Path) -> None:

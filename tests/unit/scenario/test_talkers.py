@@ -11,8 +11,8 @@ from harness.model.errors import InputProblems
 from harness.model.stimulus import TALKER, VoiceSpec
 from harness.model.trial import Trial
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario
-from harness.scenario.together import check_together
 from harness.session.engine.prepare import planned
 from harness.session.plan import plan
 
@@ -39,10 +39,10 @@ LEVELS = "matrix: {axes: {voice: [ann, anna], level_dbfs: [-26, -36]}, exclude: 
 def on_bench(folder: Path, people: str = PEOPLE, bench: str = BENCH) -> tuple[tuple[Trial, ...], Bench]:
     (folder / "b.yaml").write_text(bench)
     (folder / "s.yaml").write_text(people)
-    found, where = load_scenario(folder / "s.yaml"), load_bench(folder / "b.yaml")
-    check_together(found, where)
-    planned(found, where)
-    return plan(found, where), where
+    scenario, where = load_scenario(folder / "s.yaml"), load_bench(folder / "b.yaml")
+    check_together(scenario, where)
+    planned(scenario, where)
+    return plan(scenario, where), where
 
 
 def test_a_person_stands_in_for_a_loudspeaker(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from harness.model.scenario import Evidence, MemorySpec, Need, Scenario, TrialKi
 from harness.model.trial import Trial
 from harness.model.understanding import Expected, Slot
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario, planned_of, planned_trials
-from harness.scenario.together import check_together
 from harness.scenario.trials import wait_notes
 from harness.session.plan import plan
 from tests.unit.session.material import PROFILE, bench
@@ -114,7 +114,7 @@ def read_memory(folder: Path, text: str) -> Scenario:
 def memory_problems(folder: Path, text: str) -> list[tuple[int, str]]:
     with pytest.raises(InputProblems) as refused:
         read_memory(folder, text)
-    return [(one.place.line if one.place else 0, one.what) for one in refused.value.problems]
+    return [(problem.place.line if problem.place else 0, problem.what) for problem in refused.value.problems]
 
 
 def test_a_memory_trial_is_read(tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_waits_in_equal_ratios(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_told_with_its_line(written: str, replaced: str, line: int, what: str, tmp_path: Path) -> None:
     assert written in MEMORY + WAITS
-    found = memory_problems(tmp_path, (MEMORY + WAITS).replace(written, replaced))
-    assert any(at == line and what in said for at, said in found), found
+    problems = memory_problems(tmp_path, (MEMORY + WAITS).replace(written, replaced))
+    assert any(at == line and what in message for at, message in problems), problems
 
 
 def test_waits_that_cannot_be_kept_are_told_beforehand(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_waits_that_cannot_be_kept_are_told_beforehand(tmp_path: Path) -> None:
     (note,) = wait_notes(read_memory(tmp_path, (MEMORY + WAITS).replace("4.5", "1, 0")))
     assert "cannot keep waits below 1.1 s (0, 1)" in note
     path = tmp_path / "memory.yaml"
-    found = CliRunner().invoke(validate.command, [str(path)])
-    assert (found.exit_code, note in found.output) == (0, True)
+    outcome = CliRunner().invoke(validate.command, [str(path)])
+    assert (outcome.exit_code, note in outcome.output) == (0, True)
     assert json.loads(CliRunner().invoke(validate.command, [str(path), "--json"]).output)["notes"][0]["what"] == note
     quick = (MEMORY + WAITS).replace("4.5", "1").replace("repeat: 6", "reprompt: {end_silence_ms: 500}")
     assert list(wait_notes(read_memory(tmp_path, quick))) == []
@@ -234,7 +234,7 @@ def one(folder: Path, expects: str, more: str = "") -> Scenario:
 def problems(folder: Path, text: str) -> list[str]:
     with pytest.raises(InputProblems) as caught:
         read(folder, text)
-    return [f"{found.place.line if found.place else 0}: {found.what}" for found in caught.value.problems]
+    return [f"{problem.place.line if problem.place else 0}: {problem.what}" for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_what_is_expected(tmp_path: Path, written: str, expected: Expected) -> N
     ],
 )
 def test_what_does_not_belong_together_is_refused_with_its_line(tmp_path: Path, trial: str, said: str) -> None:
-    (found,) = problems(tmp_path, f"trials:\n  - {trial}\n")
-    assert found.startswith(f"5: {said}")
+    (problem,) = problems(tmp_path, f"trials:\n  - {trial}\n")
+    assert problem.startswith(f"5: {said}")
 
 
 def test_a_rule_of_the_defaults_that_does_not_fit_is_refused_where_it_stands(tmp_path: Path) -> None:
@@ -345,10 +345,10 @@ def test_sound_goes_over_the_wire_where_it_can(tmp_path: Path) -> None:
     assert (wired.loudspeaker, wired.players, wired.recipe.rate_hz) == ("dut_link", ("dut_link",), 16000)
     through_air = planned(scenario, replace(mute(injects=True), loudspeakers=bench().loudspeakers))
     assert through_air.loudspeaker == "dut_link", "auto prefers the wire"
-    asked = one(tmp_path, "{intents: [book]}", ", route: loudspeaker")
-    assert planned(asked, replace(mute(injects=True), loudspeakers=bench().loudspeakers)).loudspeaker == "speaker"
+    by_speaker = one(tmp_path, "{intents: [book]}", ", route: loudspeaker")
+    assert planned(by_speaker, replace(mute(injects=True), loudspeakers=bench().loudspeakers)).loudspeaker == "speaker"
     with pytest.raises(UnmetNeed, match="does not offer 'loudspeaker'"):
-        check_together(asked, mute(injects=True))
+        check_together(by_speaker, mute(injects=True))
     with pytest.raises(UnmetNeed, match=r"injects sound into 'dut', whose connection \(mqtt\) cannot inject") as caught:
         check_together(one(tmp_path, "{intents: [book]}", ", route: injection"), mute())
     assert caught.value.place is not None
@@ -387,8 +387,8 @@ def test_that_somebody_can_tell_is_known_before_anything_is_played(
 
 
 def test_an_operator_may_say_it(tmp_path: Path) -> None:
-    asked = replace(mute(told=False), operator=OperatorPresence.AUTO)
-    assert planned(one(tmp_path, "{intents: [book]}"), asked).evidence is Evidence.OPERATOR
+    attended_bench = replace(mute(told=False), operator=OperatorPresence.AUTO)
+    assert planned(one(tmp_path, "{intents: [book]}"), attended_bench).evidence is Evidence.OPERATOR
 
 
 def test_intents_as_a_need(tmp_path: Path) -> None:

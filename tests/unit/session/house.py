@@ -80,10 +80,10 @@ class House:
         with self.running():
             return self
 
-    def until(self, what: Callable[[], Any], within_s: float = 600.0) -> None:
+    def until(self, condition: Callable[[], Any], within_s: float = 600.0) -> None:
         world = threads.current()
         assert isinstance(world, SimulatedThreads), "use the fixture simulated_time"
-        came = world.wait(lambda: self.error or what(), within_s)
+        came = world.wait(lambda: self.error or condition(), within_s)
         assert came, f"{self.states[-1:]}, {self.log.rows[-5:]}"
         assert self.error is None, self.error
 

@@ -105,9 +105,9 @@ class Play:
 
     @property
     def verdict(self) -> TrialFinished | None:
-        found = [action for action in self.actions if isinstance(action, TrialFinished)]
-        assert len(found) <= 1
-        return found[0] if found else None
+        verdicts = [action for action in self.actions if isinstance(action, TrialFinished)]
+        assert len(verdicts) <= 1
+        return verdicts[0] if verdicts else None
 
     @property
     def ended(self) -> TrialFinished:

@@ -173,8 +173,8 @@ RULE = RepromptRule(max_attempts=2, context_wait_s=3.0, end_silence_ms=300)
 def probe(*waits_s: float, repeat: int = 1, rule: RepromptRule = RULE, **changes: Any) -> Scenario:
     """The first query primes, the second follows up."""
     spec = MemorySpec("q1", waits_s, shows=(REMEMBERS,), forgets=(FORGOT,))
-    one = TrialTemplate("memory", "q0", kind=TrialKind.MEMORY, repeat=repeat, reprompt=rule, memory=spec)
-    return replace(scenario(2), trials=(one,), **changes)
+    template = TrialTemplate("memory", "q0", kind=TrialKind.MEMORY, repeat=repeat, reprompt=rule, memory=spec)
+    return replace(scenario(2), trials=(template,), **changes)
 
 
 def quick(profile: DeviceProfile = TELLS) -> DeviceProfile:

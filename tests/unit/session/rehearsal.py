@@ -97,8 +97,8 @@ class Rehearsal:
                 now_s = max(now_s, deadline_s)
                 self._act(now_s, self.machine.tick(now_s))
             assert now_s < until_s, f"still {self.machine.phase} at {now_s}"
-        found = [action for _, action in self.actions if isinstance(action, TrialFinished)]
-        (self.verdict,) = found
+        verdicts = [action for _, action in self.actions if isinstance(action, TrialFinished)]
+        (self.verdict,) = verdicts
         return self.verdict
 
     def rows(self) -> list[AttemptFinished]:
@@ -125,8 +125,8 @@ class Rehearsal:
                     start_s = self._play(row.play_id, now_s, self._timing.duration_s)
                     self.starts[row.attempt] = start_s
                     if self._heard:
-                        found = StimulusHeard("mic", Stamp(start_s + 0.03, 0.002), row.play_id, 0.9)
-                        self.put(start_s + self._timing.duration_s + 0.2, found)
+                        proof = StimulusHeard("mic", Stamp(start_s + 0.03, 0.002), row.play_id, 0.9)
+                        self.put(start_s + self._timing.duration_s + 0.2, proof)
                     if row.attempt <= len(self._after):
                         for arrives_s, observation in self._after[row.attempt - 1]:
                             self.put(start_s + arrives_s, _moved(observation, start_s))

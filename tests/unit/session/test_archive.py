@@ -40,8 +40,8 @@ def session(tmp_path: Path) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    found = [path for path in folder.rglob("*") if path.is_file()]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.mark.parametrize("suffix", [".tar.gz", ".zip"])
@@ -67,9 +67,9 @@ def test_reading_a_complete_session_leaves_nothing_behind(read_only: bool, sessi
     if read_only:
         session.chmod(0o500)
     for verb in ("show", "show --check", "show --csv", "categories", "report --html page.html"):
-        asked, *options = verb.split()
-        options = [str(tmp_path / one) if one == "page.html" else one for one in options]
-        ended = CliRunner().invoke(group, [asked, str(session), *options])
+        command, *options = verb.split()
+        options = [str(tmp_path / option) if option == "page.html" else option for option in options]
+        ended = CliRunner().invoke(group, [command, str(session), *options])
         assert ended.exit_code in (0, 1), ended.output
         assert files(session) == before, verb
     session.chmod(0o700)
@@ -97,8 +97,8 @@ def test_resuming_an_archive_of_others_names_its_programs_and_needs_trust(way: s
     with pytest.raises(InputError, match=r"was unpacked from an archive.*sh -c 'touch ran") as refused:
         demand_trust(back)
     assert "--trust" in refused.value.remedy
-    asked = CliRunner().invoke(group, ["resume", str(back), "--no-watch"])
-    assert isinstance(asked.exception, InputError)
+    outcome = CliRunner().invoke(group, ["resume", str(back), "--no-watch"])
+    assert isinstance(outcome.exception, InputError)
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:  # without our unpack
         archive.extractall(tmp_path / "by hand")
     with pytest.raises(InputError, match="was unpacked"):
@@ -112,8 +112,8 @@ def test_other_tools_read_it(session: Path, tmp_path: Path) -> None:
         assert tar.getnames() == packed.namelist()
         assert packed.testzip() is None
         manifest = json.loads(packed.read("session/manifest.json"))
-        for one in manifest["files"]:
-            assert hashlib.sha256(packed.read(f"session/{one['name']}")).hexdigest() == one["sha256"]
+        for entry in manifest["files"]:
+            assert hashlib.sha256(packed.read(f"session/{entry['name']}")).hexdigest() == entry["sha256"]
 
 
 def test_a_killed_session_keeps_rows_that_are_only_in_the_write_ahead_log(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_a_killed_session_keeps_rows_that_are_only_in_the_write_ahead_log(tmp_pa
         pack(tmp_path / "live", tmp_path / "a.zip")
     killed = shutil.copytree(tmp_path / "live", tmp_path / "killed")  # as kill -9 leaves it
     log.close()
-    _, found = pack(killed, tmp_path / "a.zip")
-    assert any("the end is not sealed" in one for one in found.notes)
+    _, findings = pack(killed, tmp_path / "a.zip")
+    assert any("the end is not sealed" in note for note in findings.notes)
     manifest, _ = unpack(tmp_path / "a.zip", tmp_path / "back", LIMITS)
     assert manifest.rows == 1
 
@@ -160,7 +160,7 @@ def crafted(session: Path, tmp_path: Path, edit: Edit) -> Path:
     """An archive of the session whose members were edited, in order."""
     pack(session, whole := tmp_path / "whole.tar.gz")
     with tarfile.open(whole) as tar:
-        members = [(one, tar.extractfile(one).read()) for one in tar]  # type: ignore[union-attr]
+        members = [(member, tar.extractfile(member).read()) for member in tar]  # type: ignore[union-attr]
     edit(members)
     with gzip.open(target := tmp_path / "crafted.tar.gz", "wb") as stream:
         for head, content in members:
@@ -273,11 +273,11 @@ def test_a_member_that_grows_beyond_what_it_says_is_stopped(session: Path, tmp_p
     """100 MB of zeros stand where the manifest lists a clip."""
     pack(session, whole := tmp_path / "a.zip")
     with zipfile.ZipFile(whole) as good, zipfile.ZipFile(bomb := tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as bad:
-        for one in good.namelist():
-            bad.writestr(one, bytes(10**8) if one.endswith("flac") else good.read(one))
+        for name in good.namelist():
+            bad.writestr(name, bytes(10**8) if name.endswith("flac") else good.read(name))
     content = bytearray(bomb.read_bytes())
-    said, true = (KEPT / "clips" / "00001-ee9d2bf349fb.flac").stat().st_size, 10**8
-    content = content.replace(true.to_bytes(4, "little"), said.to_bytes(4, "little"))
+    listed_size, true = (KEPT / "clips" / "00001-ee9d2bf349fb.flac").stat().st_size, 10**8
+    content = content.replace(true.to_bytes(4, "little"), listed_size.to_bytes(4, "little"))
     bomb.write_bytes(content)
     with pytest.raises(InputError, match="altered"):
         unpack(bomb, tmp_path / "back", LIMITS)
@@ -317,7 +317,7 @@ def test_a_gzip_bomb_behind_the_manifest_is_stopped(tmp_path: Path) -> None:
         stream.write(head.tobuf(tarfile.USTAR_FORMAT) + bytes(10**7))
     with pytest.raises(InputError, match="at most 33554432 are accepted"):
         unpack(bomb, tmp_path / "back", LIMITS)
-    assert [one.name for one in tmp_path.iterdir()] == ["a.tar.gz"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
 
 
 def test_only_the_time_level_and_system_of_gzip_are_not_covered(session: Path, tmp_path: Path) -> None:

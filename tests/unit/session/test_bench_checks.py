@@ -41,7 +41,7 @@ def one_room(**changes: Any) -> Bench:
 
 
 def checked(run: House, checks: BenchChecks, where: Bench | None = None) -> BenchCheck:
-    drivers: Any = {one.id: one for one in run.drivers}
+    drivers: Any = {driver.id: driver for driver in run.drivers}
     return BenchCheck(where or one_room(), checks, drivers, run.clock, Path("/"))
 
 
@@ -53,10 +53,10 @@ def looked(checks: BenchChecks, where: Bench | None = None, spoil: Callable[[Hou
         driver.open(checking.see)
     try:
         spoil(run)
-        found: dict[str, list[Check]] = {}
-        for one in checking.find([], threads.event()):
-            found.setdefault(one.name, []).append(one)
-        return found
+        by_name: dict[str, list[Check]] = {}
+        for check in checking.find([], threads.event()):
+            by_name.setdefault(check.name, []).append(check)
+        return by_name
     finally:
         for driver in run.drivers:
             driver.close()
@@ -83,13 +83,17 @@ def running(count: int, checks: BenchChecks, limit_dbfs: float = -60.0, **change
 
 
 def test_a_bench_in_order_passes_and_each_result_says_what_was_measured() -> None:
-    found = looked(BenchChecks(clock=CheckPolicy.OFF), one_room(max_noise_floor_dbfs=-60.0))
-    assert {one.level for results in found.values() for one in results} == {Level.OK}
-    assert [one.says for one in found["devices"]] == ["speaker: connected", "mic: connected", "dut_link: connected"]
-    assert found["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS; the bench wants at most -60 dBFS"
-    assert found["loudspeakers"][0].says.startswith("speaker: mic heard 5 of 5 test sounds, ")
-    assert "over 5 (at most 20 wanted)" in found["loop_delay"][0].says
-    assert re.match(r"\d+\.\d GB are free at /; \d+\.\d GB are wanted", found["disk"][0].says)
+    checks = looked(BenchChecks(clock=CheckPolicy.OFF), one_room(max_noise_floor_dbfs=-60.0))
+    assert {check.level for results in checks.values() for check in results} == {Level.OK}
+    assert [check.says for check in checks["devices"]] == [
+        "speaker: connected",
+        "mic: connected",
+        "dut_link: connected",
+    ]
+    assert checks["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS; the bench wants at most -60 dBFS"
+    assert checks["loudspeakers"][0].says.startswith("speaker: mic heard 5 of 5 test sounds, ")
+    assert "over 5 (at most 20 wanted)" in checks["loop_delay"][0].says
+    assert re.match(r"\d+\.\d GB are free at /; \d+\.\d GB are wanted", checks["disk"][0].says)
 
 
 def test_a_loudspeaker_that_is_not_heard_is_named_and_its_delay_is_not_a_number() -> None:
@@ -97,8 +101,8 @@ def test_a_loudspeaker_that_is_not_heard_is_named_and_its_delay_is_not_a_number(
         play = run.speaker.play
         run.speaker.play = lambda id, sound: play(id, Waveform(sound.samples * 0, sound.rate_hz))  # type: ignore[method-assign]
 
-    found = looked(BenchChecks(), spoil=mute)
-    (loudspeaker,), (delay,) = found["loudspeakers"], found["loop_delay"]
+    checks = looked(BenchChecks(), spoil=mute)
+    (loudspeaker,), (delay,) = checks["loudspeakers"], checks["loop_delay"]
     assert (loudspeaker.level, delay.level) == (Level.FAIL, Level.WARN)
     assert loudspeaker.says == "speaker: mic heard 0 of 5 test sounds"
     assert delay.says == "speaker: n/a, 0 of 5 test sounds were heard"
@@ -130,11 +134,11 @@ def test_a_calibration_that_expires_and_a_clock_that_is_set_are_reported(monkeyp
     known = Calibration("c", "0" * 64, "mic", "in_process", 94.0, "A", "1 m", "2020-01-01", "2020-06-01", 100.0)
     where = replace(plain, microphone=replace(plain.microphone, calibration=known))
     on = BenchChecks(**{**ONLY, "calibration": CheckPolicy.REFUSE, "noise_floor": CheckPolicy.WARN})
-    found = looked(on, where)
-    assert [(one.level, one.says) for one in found["calibration"]] == [
+    checks = looked(on, where)
+    assert [(check.level, check.says) for check in checks["calibration"]] == [
         (Level.FAIL, "mic: its calibration expired on 2020-06-01")
     ]
-    assert found["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS, 22.0 dB(A) SPL"
+    assert checks["noise_floor"][0].says == "mic: the noise floor is -72.0 dBFS, 22.0 dB(A) SPL"
     offsets = iter([0.0, 2.5])
     monkeypatch.setattr(bench_checks, "wall_offset_s", lambda: next(offsets))
     monkeypatch.setattr(bench_checks, "kernel_clock", lambda: (True, 0.01))

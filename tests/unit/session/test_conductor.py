@@ -124,9 +124,9 @@ def test_dialogues_are_closed_with_words_of_ours() -> None:
     closing = scenario(2, defaults=Defaults(close_dialogue=CloseDialogue(say="never mind")))
     run = House(plan(closing, bench()), MemoryLog(clock), clock).played()
     assert_whole(run.log, run.trials)
-    said = [row.observation for row in run.log.of(Observed) if isinstance(row.observation, StimulusEnded)]
-    assert [each.play_id.split(".")[-2][0] for each in said] == ["t", "c", "t", "c"]
-    assert all(each.complete for each in said)
+    endings = [row.observation for row in run.log.of(Observed) if isinstance(row.observation, StimulusEnded)]
+    assert [each.play_id.split(".")[-2][0] for each in endings] == ["t", "c", "t", "c"]
+    assert all(each.complete for each in endings)
     assert run.saw(StateWord.CLOSING)
 
 
@@ -249,8 +249,8 @@ def test_a_black_box_is_the_operators_to_judge() -> None:
     with house(2, profile=None, attended=lambda: True).running() as run:
         for count in (1, 2):
             run.until(lambda count=count: len(run.log.of(OperatorAsked)) == count)
-            asked = run.log.of(OperatorAsked)[-1]
-            assert run.ask(AnswerOperator(f"a{count}", "ann", asked.trial_id, asked.attempt, True)) == (True, "")
+            question = run.log.of(OperatorAsked)[-1]
+            assert run.ask(AnswerOperator(f"a{count}", "ann", question.trial_id, question.attempt, True)) == (True, "")
     assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.RESPONDED] * 2
 
 
@@ -300,8 +300,8 @@ def test_a_lost_link_interrupts_the_attempt_and_the_run_goes_on() -> None:
 
 
 def test_responses_are_transcribed_for_people() -> None:
-    def transcribe(waveform: Waveform, told: Callable[[str], None]) -> None:
-        threads.thread(told, f"{waveform.duration_s:.1f} s of words").start()
+    def transcribe(waveform: Waveform, report: Callable[[str], None]) -> None:
+        threads.thread(report, f"{waveform.duration_s:.1f} s of words").start()
 
     run = house(2, transcribe=transcribe, recogniser_name="ours").played()
     rows = run.log.of(ResponseTranscribed)
@@ -330,11 +330,11 @@ def test_effects_are_asked_for_and_answers_are_rows() -> None:
     lingering = threads.event()
     clock = ScaledClock(10.0, HostClock())
     check = EffectCheck("it is done", question="was it done?")
-    one, other = plan(scenario(2), bench())
-    asked = (replace(one, effect=check), other)
-    whole = House(asked, MemoryLog(clock), clock, attended=lambda: True, linger=lambda: not lingering.is_set())
+    asked_trial, other = plan(scenario(2), bench())
+    trials = (replace(asked_trial, effect=check), other)
+    whole = House(trials, MemoryLog(clock), clock, attended=lambda: True, linger=lambda: not lingering.is_set())
     with whole.running() as run:
-        first, second = (trial.id for trial in asked)
+        first, second = (trial.id for trial in trials)
         run.until(lambda: asked_of_effect(run))
         run.until(lambda: run.states[-1].asks is Question.EFFECT)
         assert run.ask(AnswerEffect("e0", "ann", "unknown", 1, EffectWord.RIGHT))[0] is False
@@ -393,24 +393,24 @@ def last_speech_before(run: House, started: AttemptStarted) -> tuple[float, floa
 
 
 def test_the_follow_up_begins_after_its_wait_and_the_device_remembers_for_as_long_as_it_does() -> None:
-    def transcribe(waveform: object, told: Any) -> None:  # not of primes, which it would delay
+    def transcribe(waveform: object, report: Any) -> None:  # not of primes, which it would delay
         def slowly() -> None:
             threads.sleep(0.2)
-            told("words")
+            report("words")
 
         threads.thread(slowly).start()
 
     run = probing(1.0, 60.0, transcribe=transcribe).played()
     assert run.reason is EndReason.COMPLETED
-    found = points(run)
-    assert {point.planned_s: point.shown for point in found} == {1.0: True, 60.0: False}
-    for point in found:
+    memory_points = points(run)
+    assert {point.planned_s: point.shown for point in memory_points} == {1.0: True, 60.0: False}
+    for point in memory_points:
         (started,) = starts(run, point.trial.id)
         assert point.waited_s == started.waited_s
         assert point.planned_s <= point.waited_s <= point.planned_s + LATE_S
         speech_s, begun_s = last_speech_before(run, started)
         assert begun_s - speech_s == pytest.approx(point.waited_s, abs=LATE_S)
-    assert {row.trial_id for row in run.log.of(ResponseTranscribed)} == {point.trial.id for point in found}
+    assert {row.trial_id for row in run.log.of(ResponseTranscribed)} == {point.trial.id for point in memory_points}
     for trial in run.trials[2::2]:  # primes but the first
         assert (starts(run, trial.id)[0].waited_s or 0.0) >= 3.0
 
@@ -523,13 +523,13 @@ def test_a_follow_up_that_was_interrupted_is_not_said_again() -> None:
 def test_a_session_finds_the_memory_of_a_device_that_forgets_by_chance_within_its_interval() -> None:
     options = InProcessOptions(memory_s=5.0, memory_spread=0.3)
     run = probing(1.5, 3.0, 6.0, 12.0, repeat=3, options=options, speed=30.0).played()
-    (found,) = findings(points(run))
-    assert found.counted >= 9
-    low, high = known(found.to_wake).interval
+    (finding,) = findings(points(run))
+    assert finding.counted >= 9
+    low, high = known(finding.to_wake).interval
     assert low <= 5.0
     assert high is not None
     assert high >= 5.0
-    assert known(found.forgotten).wait_s >= 4.0
+    assert known(finding.forgotten).wait_s >= 4.0
 
 
 def test_a_full_disk_interrupts_pauses_and_loses_nothing() -> None:

@@ -97,7 +97,9 @@ class Table:
         while len(self.arrived) < count:
             assert time.monotonic() < give_up_s, self.arrived
             time.sleep(0.001)
-        return {told.event_seq: told.clip for told in self.arrived if isinstance(told, Clipped) and told.clip}
+        return {
+            arrival.event_seq: arrival.clip for arrival in self.arrived if isinstance(arrival, Clipped) and arrival.clip
+        }
 
 
 def test_over_a_wire_a_clip_is_what_the_device_was_given_across_stimuli() -> None:
@@ -187,7 +189,7 @@ def test_what_cannot_be_had_is_said() -> None:
     full.plays("wired", "a", 0.1, 30.0, audio_s=0.0)
     full.wakes("wired", 1000.0, 9.0)
     assert full.stored(1) == {}
-    whys = [told.why for table in (gone, full) for told in table.arrived if isinstance(told, Clipped)]
+    whys = [arrival.why for table in (gone, full) for arrival in table.arrived if isinstance(arrival, Clipped)]
     assert whys == [str(DeviceError("that is long gone")), str(LogFull("no space left on the device"))]
 
 

@@ -94,9 +94,9 @@ def asked(*first_sounds_s: float | None, outcome: Outcome = Outcome.RESPONDED, m
 
 
 def test_silence_counts_as_a_sound_of_any_length() -> None:
-    found = sounds_of(asked(0.2, 0.3, None))
-    assert (found.soundless, found.heard.total, found.heard.excluded, found.times.excluded) == (1, 2, 0, 1)
-    assert str(found).endswith("clocks ± 10 ms (of 2); 1 without a sound")
+    sounds = sounds_of(asked(0.2, 0.3, None))
+    assert (sounds.soundless, sounds.heard.total, sounds.heard.excluded, sounds.times.excluded) == (1, 2, 0, 1)
+    assert str(sounds).endswith("clocks ± 10 ms (of 2); 1 without a sound")
 
 
 @pytest.mark.parametrize(
@@ -132,16 +132,16 @@ def test_a_log_of_an_earlier_version_has_no_first_sounds() -> None:
 def test_the_limit_of_queries_and_of_each_devices_commands(
     sounds_s: list[float | None], wanted_ms: float, found_ms: float | None, ok: bool
 ) -> None:
-    found = FirstSounds.of([None if one is None else Measured(one, 0.01) for one in sounds_s])
-    limits, commands = Limits(max_first_sound_p95_ms=wanted_ms), WakeProgress((DeviceWake("den", first_sounds=found),))
+    sounds = FirstSounds.of([None if sound_s is None else Measured(sound_s, 0.01) for sound_s in sounds_s])
+    limits, commands = Limits(max_first_sound_p95_ms=wanted_ms), WakeProgress((DeviceWake("den", first_sounds=sounds),))
     for totals, wake_progress, name in (
-        (Totals(first_sounds=found), None, "max_first_sound_p95_ms"),
+        (Totals(first_sounds=sounds), None, "max_first_sound_p95_ms"),
         (Totals(), commands, "max_first_sound_p95_ms[den]"),
     ):
         (verdict,) = check_limits(limits, totals, wake_progress)
         assert (verdict.name, verdict.found, verdict.holds) == (name, found_ms, ok)
-    both = check_limits(limits, Totals(first_sounds=found), commands)
-    assert [one.name for one in both] == ["max_first_sound_p95_ms", "max_first_sound_p95_ms[den]"]
+    both = check_limits(limits, Totals(first_sounds=sounds), commands)
+    assert [verdict.name for verdict in both] == ["max_first_sound_p95_ms", "max_first_sound_p95_ms[den]"]
     (nothing,) = check_limits(limits, Totals(), WakeProgress((DeviceWake("den"),)))
     assert (nothing.name, nothing.verdict) == ("max_first_sound_p95_ms", LimitVerdict.UNDECIDED)
 
@@ -164,10 +164,10 @@ def beeps(at_s: float, source: str = "mic") -> Earcon:
 
 def test_the_first_sound_after_a_command_may_be_heard_after_its_attempt() -> None:
     chimes = [beeps(11.2), beeps(11.9), SpeechStarted("mic", Stamp(12.4), -30.0), SpeechEnded("mic", Stamp(13.0))]
-    found = commanded(*chimes).device().first_sounds
-    assert found.soundless == 0
-    assert known(found.heard.p50).value_s == pytest.approx(0.3)
-    assert known(found.heard.p50).clock_error_s == pytest.approx(0.01)
+    sounds = commanded(*chimes).device().first_sounds
+    assert sounds.soundless == 0
+    assert known(sounds.heard.p50).value_s == pytest.approx(0.3)
+    assert known(sounds.heard.p50).clock_error_s == pytest.approx(0.01)
 
 
 def test_a_command_that_was_not_understood_and_sounds_of_others_say_nothing() -> None:
@@ -183,8 +183,8 @@ def test_the_next_command_takes_no_sound_of_the_one_before() -> None:
     rows.play(trials[0], [("kitchen", 1.3)], words=[("kitchen", 1.9, "turn on the light")])
     rows.see(beeps(11.9))
     rows.play(trials[1], [("kitchen", 1.3)], words=[("kitchen", 1.9, "turn on the light")])
-    found = rows.device().first_sounds
-    assert (found.heard.total, found.soundless) == (1, 1)
+    sounds = rows.device().first_sounds
+    assert (sounds.heard.total, sounds.soundless) == (1, 1)
 
 
 def test_the_first_sound_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
@@ -196,13 +196,13 @@ def test_the_first_sound_is_the_same_wherever_it_is_shown(tmp_path: Path) -> Non
     _, shown = page(session(tmp_path / "s", rows, limits))
     assert f"first sound{words}" in visible(shown)
     assert "first sound, p95" in visible(shown)
-    found = as_json(whole, ())["first_sound_s"]
-    assert (found["of"], found["without_a_sound"], found["p95"]["value_s"]) == (19, 1, 0.2)
+    report = as_json(whole, ())["first_sound_s"]
+    assert (report["of"], report["without_a_sound"], report["p95"]["value_s"]) == (19, 1, 0.2)
     assert 'of="first_sound",quantile="0.95"} 0.2' in prometheus(whole, scenario(limits))
     written = junit.report_of(rows.entries, scenario(limits))
     assert why(cases(written, "limits")["max_first_sound_p95_ms"]) is None
     assert "first sound: 200 ms ± 10.0 ms" in cases(written, "kitchen.query")["time-1"].said
     commands = commanded(beeps(11.9))
     assert any(line.startswith("  first sound        median 300 ms") for line in device_lines(commands.progress))
-    told = cases(junit.report_of(commands.entries, scenario()), "kitchen.command")["command-1"].said
-    assert "first sound: 300 ms ± 10.0 ms" in told
+    lines = cases(junit.report_of(commands.entries, scenario()), "kitchen.command")["command-1"].said
+    assert "first sound: 300 ms ± 10.0 ms" in lines

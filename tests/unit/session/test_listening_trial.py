@@ -426,14 +426,14 @@ def soak(segments: int, segment_s: float = 60.0, every_s: float = 300.0, id: str
 def kinds(trials: tuple[Trial, ...]) -> str:
     """p for a probe, s for a segment, w for a wake trial."""
     letter = {TrialKind.PROBE: "p", TrialKind.AMBIENT: "s", TrialKind.WAKE: "w"}
-    return "".join(letter[one.listening.kind] for one in trials if one.listening)
+    return "".join(letter[trial.listening.kind] for trial in trials if trial.listening)
 
 
 def test_probes_lie_before_between_and_after_the_segments() -> None:
     made = plan(scenario(trials=(soak(12),)), bench())
     assert kinds(made) == "psssss" + "psssss" + "pss" + "p"
-    assert [one.id for one in made if one.id.startswith("soak.p")] == [f"soak.p{n:04}" for n in (1, 2, 3, 4)]
-    assert [one.number for one in made] == list(range(1, len(made) + 1))
+    assert [trial.id for trial in made if trial.id.startswith("soak.p")] == [f"soak.p{n:04}" for n in (1, 2, 3, 4)]
+    assert [trial.number for trial in made] == list(range(1, len(made) + 1))
 
 
 def test_a_probe_says_the_phrase_as_it_is_declared_without_noise_and_at_most_twice() -> None:
@@ -479,18 +479,18 @@ def test_no_more_sound_than_declared_lies_between_two_probes(
     given_ = scenario(trials=trials, matrix=Matrix(order=Order.SHUFFLED, seed=seed))
     made = plan(given_, bench())
     assert made == plan(given_, bench()), "stable"
-    assert len({one.id for one in made}) == len(made)
+    assert len({trial.id for trial in made}) == len(made)
     since_s: float | None = None
     behind = False
-    for one in made:
-        assert one.listening is not None
-        if one.listening.kind is TrialKind.PROBE and one.template != "soak":
+    for trial in made:
+        assert trial.listening is not None
+        if trial.listening.kind is TrialKind.PROBE and trial.template != "soak":
             continue  # of another soak, and short
-        lasts_s = one.recipe.query.duration_s if isinstance(one.recipe.query, Ambience) else OTHER_TRIAL_S
-        if one.listening.kind is TrialKind.PROBE and one.template == "soak":
+        lasts_s = trial.recipe.query.duration_s if isinstance(trial.recipe.query, Ambience) else OTHER_TRIAL_S
+        if trial.listening.kind is TrialKind.PROBE and trial.template == "soak":
             since_s, behind = 0.0, False
             continue
-        if one.template == "soak":
+        if trial.template == "soak":
             assert since_s is not None, "a segment before the first probe"
             behind = True
         if since_s is not None:

@@ -49,22 +49,22 @@ WOKE = Wake("dut_link", AT, "alexa")
 
 def lived(*takes: tuple[Observation, ...], outcome: Outcome = Outcome.NO_WAKE) -> tuple[Liveness, Trial]:
     """Takes of one trial after another, each with what was seen in it."""
-    one = trial()
-    life = Liveness([one])
+    only_trial = trial()
+    life = Liveness([only_trial])
     for number, seen in enumerate(takes, start=1):
         life.begin()
         for observation in seen:
             life.see(observation)
         how = Outcome.RESPONDED if WOKE in seen else outcome
-        life.finished(one, TrialFinished(one.id, number, how, 1, 1))
-    return life, one
+        life.finished(only_trial, TrialFinished(only_trial.id, number, how, 1, 1))
+    return life, only_trial
 
 
 def test_so_many_takes_in_a_row_without_a_sign_make_a_device_doubtful() -> None:
-    life, one = lived((WOKE,), (), (), ())
+    life, trial = lived((WOKE,), (), (), ())
     assert life.doubtful(4) == ()
-    assert life.doubtful(3) == (one.device,)
-    assert life.silent(one.device) == ((one.id, 2), (one.id, 3), (one.id, 4))
+    assert life.doubtful(3) == (trial.device,)
+    assert life.silent(trial.device) == ((trial.id, 2), (trial.id, 3), (trial.id, 4))
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_what_is_a_sign_of_life(sign: Observation, alive: bool) -> None:
 
 
 def test_a_sign_after_a_restart_proves_nothing_before_it() -> None:
-    life, one = lived((WOKE,), (), ())
+    life, trial = lived((WOKE,), (), ())
     life.see(Status("dut_link", AT, DeviceState.STARTED))
     life.see(ListeningProved("dut_link", AT, Proof.HEARTBEAT))
-    assert life.doubtful(3) == (one.device,)
-    assert (life.silent(one.device), life.unproven(one.device)) == ((), ((one.id, 2), (one.id, 3)))
-    life.add(RerunAsked(one.id, 4, LIFE_CHECK_BY))
+    assert life.doubtful(3) == (trial.device,)
+    assert (life.silent(trial.device), life.unproven(trial.device)) == ((), ((trial.id, 2), (trial.id, 3)))
+    life.add(RerunAsked(trial.id, 4, LIFE_CHECK_BY))
     assert life.doubtful(1) == ()
 
 
@@ -100,64 +100,64 @@ def beat(at_s: float) -> ListeningProved:
 
 @pytest.mark.parametrize(("next_s", "proved"), [(18.0, True), (30.0, False)])
 def test_a_heartbeat_after_too_long_a_silence_proves_nothing(next_s: float, proved: bool) -> None:
-    life, one = lived((WOKE,), (beat(4.0),), ())
+    life, trial = lived((WOKE,), (beat(4.0),), ())
     life.see(beat(next_s))
-    assert life.unproven(one.device) == (() if proved else ((one.id, 3),))
+    assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
     assert bool(life.doubtful(3)) is not proved
 
 
 @pytest.mark.parametrize(("last_s", "proved"), [(18.0, True), (30.0, False)])
 def test_only_what_was_seen_before_a_kill_says_that_heartbeats_stopped(last_s: float, proved: bool) -> None:
-    life, one = lived((WOKE,), (beat(4.0),), ())
+    life, trial = lived((WOKE,), (beat(4.0),), ())
     life.see(LogLine("another", Stamp(last_s), "tick"))
     life.add(EngineStarted(2, 1, "boot", 1.0))
     life.see(beat(100.0))
-    assert life.unproven(one.device) == (() if proved else ((one.id, 3),))
+    assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
 
 @pytest.mark.parametrize(("next_s", "proved"), [(114.0, True), (130.0, False)])
 def test_a_device_that_stood_still_since_before_the_run_heard_nothing(next_s: float, proved: bool) -> None:
-    life, one = lived((WOKE,), (beat(4.0),))
+    life, trial = lived((WOKE,), (beat(4.0),))
     life.add(EngineStarted(2, 1, "boot", 1.0))
-    life.add(AttemptStarted(one.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.add(AttemptStarted(trial.id, 3, 1, "p", "c", 1.0, 2.0, 2.5, None))
     life.see(StimulusStarted("speaker", Stamp(100.0), "p"))
-    life.add(TrialFinished(one.id, 3, Outcome.NO_WAKE, 1, 1))
+    life.add(TrialFinished(trial.id, 3, Outcome.NO_WAKE, 1, 1))
     life.see(beat(next_s))
-    assert life.unproven(one.device) == (() if proved else ((one.id, 3),))
+    assert life.unproven(trial.device) == (() if proved else ((trial.id, 3),))
 
 
 @pytest.mark.parametrize(("at_s", "silent"), [(11.9, True), (12.1, False)])
 def test_a_sign_from_before_the_end_of_the_phrase_proves_no_miss(at_s: float, silent: bool) -> None:
-    life, one = lived((WOKE,))
-    life.add(AttemptStarted(one.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life, trial = lived((WOKE,))
+    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
     life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
     life.see(beat(at_s))
-    life.add(TrialFinished(one.id, 2, Outcome.NO_WAKE, 1, 1))
-    assert bool(life.silent(one.device)) is silent
+    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1))
+    assert bool(life.silent(trial.device)) is silent
 
 
 @pytest.mark.parametrize(("boot", "at_s", "silent"), [("a", 11.9, True), ("a", 12.1, False), ("b", 0.1, False)])
 def test_a_sign_reported_after_a_take_proves_it_only_if_it_is_from_then(boot: str, at_s: float, silent: bool) -> None:
-    life, one = lived((WOKE,))
+    life, trial = lived((WOKE,))
     life.add(EngineStarted(1, 1, "a", 1.0))
-    life.add(AttemptStarted(one.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
     life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
-    life.add(TrialFinished(one.id, 2, Outcome.NO_WAKE, 1, 1))
+    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1))
     life.begin()
     if boot != "a":  # the host's clock begins anew
         life.add(EngineStarted(2, 1, boot, 1.0))
     life.see(beat(at_s))
-    assert bool(life.silent(one.device)) is silent
+    assert bool(life.silent(trial.device)) is silent
 
 
 @pytest.mark.parametrize(("at_s", "silent"), [(9.9, True), (10.9, False)])
 def test_a_late_report_of_the_trial_before_is_no_reaction(at_s: float, silent: bool) -> None:
-    life, one = lived((WOKE,))
-    life.add(AttemptStarted(one.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
+    life, trial = lived((WOKE,))
+    life.add(AttemptStarted(trial.id, 2, 1, "p", "c", 1.0, 2.0, 2.5, None))
     life.see(StimulusStarted("speaker", Stamp(10.0), "p"))
     life.see(Wake("dut_link", Stamp(at_s), "alexa"))
-    life.add(TrialFinished(one.id, 2, Outcome.NO_WAKE, 1, 1))
-    assert bool(life.silent(one.device)) is silent
+    life.add(TrialFinished(trial.id, 2, Outcome.NO_WAKE, 1, 1))
+    assert bool(life.silent(trial.device)) is silent
 
 
 @pytest.mark.parametrize(("at_s", "silent"), [(10.9, True), (11.1, False)])
@@ -207,10 +207,10 @@ def test_a_resumed_run_knows_what_the_device_reacted_to() -> None:
 def test_what_it_reacted_to_is_said_again_and_a_heartbeat_is_no_reaction() -> None:
     heard = ListeningProved("dut_link", AT, Proof.HEARTBEAT)
     assert lived((heard,), ())[0].check("dut", 1) is None
-    life, one = lived((WOKE,), ())
-    again = known(life.check(one.device, 7))
+    life, trial = lived((WOKE,), ())
+    again = known(life.check(trial.device, 7))
     assert again.listening is not None
-    assert (again.id, again.recipe, again.players) == (f"{LIFE_CHECK}.7", one.recipe, (one.loudspeaker,))
+    assert (again.id, again.recipe, again.players) == (f"{LIFE_CHECK}.7", trial.recipe, (trial.loudspeaker,))
 
 
 def test_an_answer_by_voice_is_the_sign_of_a_black_box() -> None:
@@ -252,10 +252,10 @@ def test_a_killed_assistant_pauses_the_run_and_its_trials_are_played_again_when_
         run.until(lambda: run.log.of(Paused))
         assert "no sign of life" in run.log.of(Paused)[0].reason
         assert run.saw(StateWord.PAUSED)
-        not_proven = [one for one in finished(run) if one[2] is Outcome.INTERRUPTED]
-        silent = [one for one in finished(run) if one[2] in (Outcome.NO_WAKE, Outcome.NO_RESPONSE)]
+        not_proven = [entry for entry in finished(run) if entry[2] is Outcome.INTERRUPTED]
+        silent = [entry for entry in finished(run) if entry[2] in (Outcome.NO_WAKE, Outcome.NO_RESPONSE)]
         assert 2 <= len(silent) == len(not_proven)
-        assert {one[0] for one in silent} == {one[0] for one in not_proven}
+        assert {entry[0] for entry in silent} == {entry[0] for entry in not_proven}
         checks = {row.trial_id for row in run.log.of(AttemptStarted) if row.trial_id.startswith(LIFE_CHECK)}
         assert len(checks) == 1, "what it had woken to was said again before anything was said of it"
         revive(run)
@@ -309,7 +309,7 @@ def test_a_run_is_finished_only_when_its_last_trials_are_proven_so_that_leaving_
         lingering.set()
     assert finished(run) == before
     assert {name: outcome for name, _, outcome in before} == dict.fromkeys(
-        [one.id for one in run.trials], Outcome.RESPONDED
+        [trial.id for trial in run.trials], Outcome.RESPONDED
     )
     assert run.reason is EndReason.COMPLETED
 

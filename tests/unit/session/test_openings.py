@@ -123,8 +123,8 @@ class Room:
         self._sound[10_000 + 2500 : 10_000 + 5000] = pause
 
     def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
-        found: Samples = self._sound[round(start_s * 1000) : round(end_s * 1000)]
-        return Waveform(found, 1000), start_s
+        samples: Samples = self._sound[round(start_s * 1000) : round(end_s * 1000)]
+        return Waveform(samples, 1000), start_s
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,10 @@ def test_templates_times_cells_less_exclusions_times_repeats() -> None:
 
 def test_a_seed_decides_the_order_and_nothing_else() -> None:
     shuffled = scenario(4, matrix=replace(MATRIX, order=Order.SHUFFLED))
-    one, same, other = plan(shuffled, bench(), 1), plan(shuffled, bench(), 1), plan(shuffled, bench(), 2)
-    assert one == same
-    assert [trial.id for trial in one] != [trial.id for trial in other]
-    assert {trial.id for trial in one} == {trial.id for trial in plan(scenario(4, matrix=MATRIX), bench())}
+    first, same, other = plan(shuffled, bench(), 1), plan(shuffled, bench(), 1), plan(shuffled, bench(), 2)
+    assert first == same
+    assert [trial.id for trial in first] != [trial.id for trial in other]
+    assert {trial.id for trial in first} == {trial.id for trial in plan(scenario(4, matrix=MATRIX), bench())}
 
 
 def test_groups_change_one_axis_at_a_time_and_are_shuffled_within() -> None:
@@ -161,10 +161,9 @@ def boards() -> Bench:
 
 def test_everybody_who_reports_wake_events_listens_each_by_its_own_way() -> None:
     (made,) = plan(scenario(trials=(CALL,)), boards())
-    assert [(one.device, one.connection, one.player, one.injected) for one in known(made.listening).targets] == [
-        ("shelf", "shelf_link", "speaker", False),
-        ("wired", "wired", "wired", True),
-    ]
+    assert [
+        (target.device, target.connection, target.player, target.injected) for target in known(made.listening).targets
+    ] == [("shelf", "shelf_link", "speaker", False), ("wired", "wired", "wired", True)]
     assert (made.device, made.loudspeaker, made.players) == ("shelf", "speaker", ("speaker", "wired"))
     assert made.recipe.query == SpokenText("alexa")
     assert made.recipe.wake_phrase is None
@@ -224,10 +223,10 @@ def test_an_ambient_soak_is_cut_into_segments_of_one_source_each() -> None:
     assert [trial.id for trial in made[:2]] == ["soak.r1.s0001", "soak.r1.s0002"]
     assert len(made) == 60
     listening = [trial.listening for trial in made if trial.listening]
-    counts = {name: sum(one.source == name for one in listening) for name in ("tv", "hiss", "talk")}
+    counts = {name: sum(segment.source == name for segment in listening) for name in ("tv", "hiss", "talk")}
     assert counts == {"tv": 30, "hiss": 15, "talk": 15}, "by their shares"
-    assert [one.source for one in listening] != sorted(one.source for one in listening), "shuffled"
-    assert all(one.phrase == "" for one in listening)
+    assert [segment.source for segment in listening] != sorted(segment.source for segment in listening), "shuffled"
+    assert all(segment.phrase == "" for segment in listening)
     assert all(trial.recipe.level_dbfs == -30.0 and trial.recipe.noise is None for trial in made)
     again = plan(scenario(trials=(soak(1.0, TV, HISS, TALK),)), boards())
     assert again == made
@@ -248,9 +247,9 @@ def test_the_time_asked_for_is_the_time_played_and_recordings_go_on_where_they_w
     spec = AmbientSpec(hours, (tv, replace(HISS, share=share)), segment_s)
     made = [ambience for _, ambience in segments(spec, "seed")]
     assert len(made) == spec.segments
-    assert sum(one.duration_s for one in made) == pytest.approx(hours * 3600, abs=0.1)
-    assert all(one.duration_s <= segment_s + 1e-6 for one in made)
-    pieces = [piece for one in made for piece in one.pieces]
+    assert sum(ambience.duration_s for ambience in made) == pytest.approx(hours * 3600, abs=0.1)
+    assert all(ambience.duration_s <= segment_s + 1e-6 for ambience in made)
+    pieces = [piece for ambience in made for piece in ambience.pieces]
     by_path = dict(zip(paths, durations_s, strict=True))
     for piece, following in pairwise(pieces):
         end_s, length_s = piece.offset_s + piece.duration_s, by_path[piece.path]
@@ -260,17 +259,17 @@ def test_the_time_asked_for_is_the_time_played_and_recordings_go_on_where_they_w
             assert following.path == piece.path
             assert following.offset_s == pytest.approx(end_s, abs=1e-4)
             assert following.offset_s < length_s - 5e-4, "nothing is left of it to play"
-    for one in made:
-        if one.pieces:
-            assert sum(p.duration_s for p in one.pieces) == pytest.approx(one.duration_s, abs=1e-3)
+    for ambience in made:
+        if ambience.pieces:
+            assert sum(p.duration_s for p in ambience.pieces) == pytest.approx(ambience.duration_s, abs=1e-3)
 
 
 def test_noise_is_new_in_every_segment_and_every_text_gets_its_turn() -> None:
     made = plan(scenario(trials=(soak(0.5, HISS, TALK, segment_s=20.0),)), boards())
     ambiences = [trial.recipe.query for trial in made]
-    hiss = [one.seed for one in ambiences if isinstance(one, Ambience) and one.noise]
+    hiss = [ambience.seed for ambience in ambiences if isinstance(ambience, Ambience) and ambience.noise]
     assert len(set(hiss)) == len(hiss) == 45
-    sayings = [saying for one in ambiences if isinstance(one, Ambience) for saying in one.sayings]
+    sayings = [saying for ambience in ambiences if isinstance(ambience, Ambience) for saying in ambience.sayings]
     assert {(saying.text, saying.voice) for saying in sayings} == {(t, v) for t in TALK.texts for v in (ANN, BOB)}
 
 
@@ -288,23 +287,23 @@ WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 def pairs(trials: tuple[Trial, ...]) -> list[tuple[Trial, Trial]]:
     """Every prime with what comes next; AssertionError when that is not its follow-up."""
-    found = []
+    memory_pairs = []
     for trial, after in itertools.pairwise(trials):
         if trial.memory == MemoryPart():
             assert known(after.memory).primed_by == trial.id
-            found.append((trial, after))
-    assert 2 * len(found) == sum(trial.memory is not None for trial in trials)
-    return found
+            memory_pairs.append((trial, after))
+    assert 2 * len(memory_pairs) == sum(trial.memory is not None for trial in trials)
+    return memory_pairs
 
 
 def test_a_pair_for_each_wait_and_repetition() -> None:
     closing = Defaults(close_dialogue=CloseDialogue(say="never mind"))
     made = plan(probe(*WAITS, repeat=3, defaults=closing), bench(TELLS))
-    found = pairs(made)
-    assert sorted((after.memory.wait_s, after.id) for _, after in found if after.memory) == sorted(
+    memory_pairs = pairs(made)
+    assert sorted((after.memory.wait_s, after.id) for _, after in memory_pairs if after.memory) == sorted(
         (wait_s, f"memory.w{wait_s:g}.r{n}") for wait_s in WAITS for n in (1, 2, 3)
     )
-    prime, after = next(pair for pair in found if pair[1].id == "memory.w8.r2")
+    prime, after = next(pair for pair in memory_pairs if pair[1].id == "memory.w8.r2")
     assert (prime.id, prime.reference, after.reference) == (
         "memory.w8.r2.prime",
         "what time is it",
@@ -333,9 +332,9 @@ def test_pairs_stay_together_in_a_shuffled_plan_with_other_trials() -> None:
     levels = Matrix((Axis("level_dbfs", (-26.0, -40.0), ("-26", "-40")),), order=Order.SHUFFLED, seed=9)
     wanted = probe(2.0, 4.0, repeat=2, matrix=levels)
     made = plan(replace(wanted, trials=(*wanted.trials, TrialTemplate("plain", "q0", repeat=6))), bench(TELLS))
-    found = pairs(made)
-    assert len(found) == 8
-    assert all(prime.conditions == after.conditions for prime, after in found)
+    memory_pairs = pairs(made)
+    assert len(memory_pairs) == 8
+    assert all(prime.conditions == after.conditions for prime, after in memory_pairs)
     kinds = [trial.memory is not None for trial in made]
     assert kinds != sorted(kinds)
     assert kinds != sorted(kinds, reverse=True)

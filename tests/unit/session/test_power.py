@@ -100,8 +100,8 @@ def test_a_device_boots_before_every_other_trial() -> None:
     assert all(row.answered_s is not None for row in run.log.of(PowerSwitched) if row.on)
     for row in cuts(run):  # nothing is played between power off and the device's answer
         after = rows[rows.index(row) :]
-        back = next(number for number, one in enumerate(after) if isinstance(one, PowerSwitched) and one.on)
-        assert not any(isinstance(one, AttemptStarted) for one in after[:back])
+        back = next(number for number, record in enumerate(after) if isinstance(record, PowerSwitched) and record.on)
+        assert not any(isinstance(record, AttemptStarted) for record in after[:back])
 
 
 def test_a_device_that_shows_nothing_is_given_its_whole_time() -> None:

@@ -102,11 +102,11 @@ class Mouth(InProcess):
         super().open(heard)
 
     def say(self, text: str, number: int) -> None:
-        said = sound_of(StimulusRecipe(SpokenText(f"{text} {number}"), None, VoiceSpec())).waveform
-        sha = waveform_sha256(said)
+        waveform = sound_of(StimulusRecipe(SpokenText(f"{text} {number}"), None, VoiceSpec())).waveform
+        sha = waveform_sha256(waveform)
         self.script(sha, text.removeprefix("alexa, "))
-        self.expect(sha, ScriptedPhrase("alexa", said.duration_s - SILENCE_S))
-        self.play(f"said{number}", said)
+        self.expect(sha, ScriptedPhrase("alexa", waveform.duration_s - SILENCE_S))
+        self.play(f"said{number}", waveform)
 
 
 def heard_by(conductor: Conductor, seen: Observation) -> None:
@@ -115,9 +115,11 @@ def heard_by(conductor: Conductor, seen: Observation) -> None:
         conductor.inbox(seen)
 
 
-def spoken(what: Scenario, speaks: Callable[[int], bool] = lambda number: True, **changes: Any) -> tuple[House, Person]:
+def spoken(
+    scenario: Scenario, speaks: Callable[[int], bool] = lambda number: True, **changes: Any
+) -> tuple[House, Person]:
     clock = ScaledClock(SPEED, HostClock())
-    run = House(plan(what, bench()), MemoryLog(clock), clock, **changes)
+    run = House(plan(scenario, bench()), MemoryLog(clock), clock, **changes)
     person = Person(run, speaks)
     run.mic.open = lambda sink: InProcess.open(run.mic, partial(heard_by, run.conductor))  # type: ignore[method-assign]
     run.conductor._run.stage = dataclasses.replace(run.conductor._run.stage, on_state=person.see)
@@ -132,16 +134,16 @@ def test_a_query_that_a_person_says_is_scored_as_one_that_is_played() -> None:
     run, person = spoken(by_ann())
     run.played()
     assert_whole(run.log, run.trials)
-    assert [one.text for one in person.asked] == ["alexa, what time is it", "alexa, set an alarm for one"]
+    assert [prompt.text for prompt in person.asked] == ["alexa, what time is it", "alexa, set an alarm for one"]
     assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.RESPONDED] * 2
     stored = {row.sha256: row.clip for row in run.log.of(StimulusStored)}
     starts = [row.observation for row in run.log.of(Observed) if isinstance(row.observation, StimulusStarted)]
-    for said, finished, started in zip(run.log.of(StimulusSpoken), run.log.of(AttemptFinished), starts, strict=True):
-        assert (said.talker, started.source) == ("ann", "talker:ann")
-        clip = stored[said.stimulus_sha256]
+    for speech, finished, started in zip(run.log.of(StimulusSpoken), run.log.of(AttemptFinished), starts, strict=True):
+        assert (speech.talker, started.source) == ("ann", "talker:ann")
+        clip = stored[speech.stimulus_sha256]
         assert clip.start_s == started.at.at_s
-        assert said.query_end_s - said.query_start_s == pytest.approx(0.8, abs=0.1)
-        assert said.duration_s == pytest.approx(clip.duration_s) == pytest.approx(1.4, abs=0.15)
+        assert speech.query_end_s - speech.query_start_s == pytest.approx(0.8, abs=0.1)
+        assert speech.duration_s == pytest.approx(clip.duration_s) == pytest.approx(1.4, abs=0.15)
         assert finished.latency.value_s > 0
     # The person's speech is the stimulus, not an answer of the device.
     first_s = run.log.of(StimulusSpoken)[0]
@@ -157,7 +159,7 @@ def test_a_wake_phrase_that_a_person_says_is_matched_by_its_measured_end() -> No
     run, person = spoken(scenario(1, trials=(template,), defaults=Defaults(voice=ANN)))
     run.log.append(SessionStarted("s", "kitchen", "", "a" * 64, "lab", "b" * 64, 0, "", (), run.trials))
     run.played()
-    assert [one.text for one in person.asked] == ["alexa"] * 3
+    assert [prompt.text for prompt in person.asked] == ["alexa"] * 3
     assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.COUNTED] * 3
     figures = WakeFigures()
     for entry in run.log.entries():
@@ -180,7 +182,7 @@ def test_a_person_who_says_nothing_is_asked_again_within_the_attempt(monkeypatch
 
     run, person = spoken(by_ann(1), speaks=second)
     run.played()
-    assert [one.again for one in person.asked] == ["", "Nothing was heard. Once more, please."]
+    assert [prompt.again for prompt in person.asked] == ["", "Nothing was heard. Once more, please."]
     assert [row.attempt for row in run.log.of(AttemptStarted)] == [1]
     assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.RESPONDED]
 
@@ -192,8 +194,8 @@ def test_a_trial_that_nobody_says_is_skipped_and_does_not_count() -> None:
     (finished,) = run.log.of(TrialFinished)
     assert (finished.outcome, finished.deciding_attempt) == (Outcome.SKIPPED, None)
     assert finished.cause == "invalid: ann was asked 2 times and said nothing"
-    asked = [row for row in run.log.of(OperatorAsked) if row.about is Question.SPEECH]
-    assert len(asked) == len(person.asked) == 2
+    prompts = [row for row in run.log.of(OperatorAsked) if row.about is Question.SPEECH]
+    assert len(prompts) == len(person.asked) == 2
     assert not run.log.of(StimulusSpoken)
 
 
@@ -221,7 +223,7 @@ def test_a_person_repeats_what_the_device_missed_and_closes_its_dialogue() -> No
     assert_whole(run.log, run.trials)
     assert len(run.log.of(StimulusSpoken)) == len(run.log.of(AttemptStarted)) > 3
     assert {row.outcome for row in run.log.of(AttemptFinished)} >= {Outcome.NO_WAKE}
-    assert "never mind" in [one.text for one in person.asked]
+    assert "never mind" in [prompt.text for prompt in person.asked]
 
 
 def test_people_and_voices_share_a_matrix() -> None:

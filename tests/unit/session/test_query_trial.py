@@ -306,8 +306,8 @@ def test_a_transcript_that_cannot_be_of_the_first_attempt(
     rehearsal = rehearse(
         [*([wake(woken)] if woken else []), late, *speech(3, 4)], changes={"reprompt": RepromptRule(max_attempts=1)}
     )
-    credits = [one for _, one in rehearsal.actions if isinstance(one, Observed)]
-    assert [one.attempt for one in credits if isinstance(one.observation, Transcript)] == [credited]
+    credits = [action for _, action in rehearsal.actions if isinstance(action, Observed)]
+    assert [credit.attempt for credit in credits if isinstance(credit.observation, Transcript)] == [credited]
     assert (rehearsal.verdict.outcome is Outcome.RESPONDED) is (credited == 1)
 
 
@@ -444,8 +444,8 @@ def test_stopping_leaves_the_trial_open() -> None:
 
 def test_the_log_counts_errors_as_the_scorer_does() -> None:
     # The least distance is 5, each word taken for another; the scorer keeps two words, and counts 6.
-    asked = {"reference": "dim the lamp in here", "recognised": Recognised(wer=1.0)}
-    rows = rehearse([wake(), says("in here we are now"), *speech(3, 4)], changes=asked).standing()
+    changes = {"reference": "dim the lamp in here", "recognised": Recognised(wer=1.0)}
+    rows = rehearse([wake(), says("in here we are now"), *speech(3, 4)], changes=changes).standing()
     assert (rows[1].errors, rows[1].words, rows[1].outcome) == (6, 5, Outcome.MISHEARD)
     assert rows[1].cause == "words_differ: 6 errors in 5 words"
     counts = word_counts(["dim", "the", "lamp", "in", "here"], (rows[1].heard or "").split())

@@ -9,8 +9,8 @@ import pytest
 from harness.model.errors import HarnessError
 from harness.model.record import EndReason
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario
-from harness.scenario.together import check_together
 from harness.session.simulated.bench import Character
 from harness.session.simulated.night import FAULTS, Lengths, PlayedNight, SimulatedNight, simulated
 from harness.sound.stimuli.renderer import renderer

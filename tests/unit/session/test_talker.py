@@ -50,8 +50,8 @@ class Room:
     closed: threading.Event = field(default_factory=threading.Event)
 
     def open(self, sink: Sink) -> None:
-        for one in self.observations:
-            sink(one)
+        for observation in self.observations:
+            sink(observation)
 
     def close(self) -> None:
         self.closed.set()
@@ -82,10 +82,10 @@ def heard(room: Room, wait_s: float = 10.0) -> SaidPrompt:
 
 def test_an_utterance_with_a_short_pause_is_one_with_its_end() -> None:
     room = Room([ended(99.0), began(101.0), ended(101.6), began(102.0), ended(102.9)])
-    said = heard(room)
-    assert said.sound.duration_s == pytest.approx(2.5)
-    assert said.phrase_end_s == pytest.approx(2.2)
-    assert said.snr_db == pytest.approx(60 - 10.46, abs=0.1)
+    utterance = heard(room)
+    assert utterance.sound.duration_s == pytest.approx(2.5)
+    assert utterance.phrase_end_s == pytest.approx(2.2)
+    assert utterance.snr_db == pytest.approx(60 - 10.46, abs=0.1)
     assert room.closed.is_set()
 
 
@@ -154,7 +154,9 @@ def test_prompts_are_lines(tmp_path: Path) -> None:
     path.write_bytes(b"good\nca\xe9\n")
     with pytest.raises(InputProblems) as refused:
         read_prompts(path)
-    assert [(one.place.line, one.place.column) for one in refused.value.problems if one.place] == [(2, 3)]
+    assert [(problem.place.line, problem.place.column) for problem in refused.value.problems if problem.place] == [
+        (2, 3)
+    ]
     for nothing in (path, tmp_path / "none.txt"):
         path.write_text("# nothing\n")
         with pytest.raises(InputError):

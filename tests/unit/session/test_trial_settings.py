@@ -50,8 +50,8 @@ def test_a_stand_moves_once_for_each_group_and_then_goes_home() -> None:
     rows = [entry.record for entry in run.log.rows]
     for row in rows:
         if isinstance(row, TrialFinished):
-            settings = [one for one in rows[: rows.index(row)] if isinstance(one, SettingsNoted)]
-            trial = next(one for one in run.trials if one.id == row.trial_id)
+            settings = [record for record in rows[: rows.index(row)] if isinstance(record, SettingsNoted)]
+            trial = next(trial for trial in run.trials if trial.id == row.trial_id)
             assert settings[-1].settings[0][1] == dict(trial.stands)["table"]
 
 

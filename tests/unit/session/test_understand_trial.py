@@ -107,24 +107,24 @@ MUTE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("after", "attempts", "verdict"), [one[1:] for one in VOICE], ids=[one[0] for one in VOICE])
+@pytest.mark.parametrize(("after", "attempts", "verdict"), [row[1:] for row in VOICE], ids=[row[0] for row in VOICE])
 def test_of_a_device_with_a_voice(after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str) -> None:
-    found = rehearse(*after)
-    assert outcomes(found) == attempts
-    assert found.verdict.outcome.value == verdict
+    rehearsal = rehearse(*after)
+    assert outcomes(rehearsal) == attempts
+    assert rehearsal.verdict.outcome.value == verdict
 
 
-@pytest.mark.parametrize(("after", "attempts", "verdict"), [one[1:] for one in MUTE], ids=[one[0] for one in MUTE])
+@pytest.mark.parametrize(("after", "attempts", "verdict"), [row[1:] for row in MUTE], ids=[row[0] for row in MUTE])
 def test_of_a_device_without_a_voice(after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str) -> None:
-    found = rehearse(*after, voice=False)
-    assert outcomes(found) == attempts
-    assert found.verdict.outcome.value == verdict
+    rehearsal = rehearse(*after, voice=False)
+    assert outcomes(rehearsal) == attempts
+    assert rehearsal.verdict.outcome.value == verdict
 
 
 def test_a_board_without_a_voice_is_waited_for_no_longer_than_its_word_takes() -> None:
-    found = rehearse([wake(), RIGHT], voice=False)
-    ended_s, _ = found.actions[-1]
-    assert ended_s - found.starts[1] == pytest.approx(2.4 + SETTLE_S)
+    rehearsal = rehearse([wake(), RIGHT], voice=False)
+    ended_s, _ = rehearsal.actions[-1]
+    assert ended_s - rehearsal.starts[1] == pytest.approx(2.4 + SETTLE_S)
     early = rehearse([wake(), tells("greet#set_timer", TEN, at=1.5)], voice=False)
     assert early.actions[-1][0] - early.starts[1] == pytest.approx(TIMING.query_end_s + SETTLE_S)
 
@@ -143,18 +143,18 @@ def test_a_wrong_frame_is_given_time_to_become_a_right_one() -> None:
 def test_a_word_that_comes_before_the_next_query_is_said_belongs_to_the_attempt_before() -> None:
     # Nothing came after the first attempt; its word comes while the lead-in of the second one plays.
     begins_s = TIMING.query_end_s + RULE.response_timeout_s + 0.3
-    found = rehearse([wake(), tells("greet#set_timer", TEN, at=begins_s + 0.6)], [], voice=False)
-    assert outcomes(found) == [(1, "understood"), (2, "interrupted")]
-    assert found.standing()[2].cause == "late_word: of attempt 1"
-    assert frame(found, 1).right
-    assert found.standing()[1].outcome is Outcome.UNDERSTOOD
-    assert (found.verdict.outcome, found.verdict.deciding_attempt) == (Outcome.UNDERSTOOD, 1)
+    rehearsal = rehearse([wake(), tells("greet#set_timer", TEN, at=begins_s + 0.6)], [], voice=False)
+    assert outcomes(rehearsal) == [(1, "understood"), (2, "interrupted")]
+    assert rehearsal.standing()[2].cause == "late_word: of attempt 1"
+    assert frame(rehearsal, 1).right
+    assert rehearsal.standing()[1].outcome is Outcome.UNDERSTOOD
+    assert (rehearsal.verdict.outcome, rehearsal.verdict.deciding_attempt) == (Outcome.UNDERSTOOD, 1)
 
 
 def test_a_word_of_an_earlier_trial_is_of_no_attempt() -> None:
     stale: Later = (0.1, Intent("dut_link", Stamp(-3.0, 0.01), "greet#set_timer", (TEN,)))
-    found = rehearse([stale, wake(), WRONG], voice=False, changes={"reprompt": RepromptRule(max_attempts=1)})
-    assert frame(found, 1).right is False
+    rehearsal = rehearse([stale, wake(), WRONG], voice=False, changes={"reprompt": RepromptRule(max_attempts=1)})
+    assert frame(rehearsal, 1).right is False
 
 
 def test_what_was_understood_is_in_the_row() -> None:
@@ -182,9 +182,9 @@ def test_words_that_are_right_do_not_end_it_and_wrong_ones_do_not_prolong_it() -
 def test_until_recognised_the_words_decide_and_the_frame_is_kept() -> None:
     rule = {"reprompt": RepromptRule(until=Until.RECOGNISED), "reports": (*REPORTS, ObservationKind.TRANSCRIPT)}
     good, bad = says("what time is it"), says("what dime is it")
-    found = rehearse([bad, RIGHT, *ANSWER], [good, WRONG, *ANSWER], changes=rule)
-    assert outcomes(found) == [(1, "misheard"), (2, "responded")]
-    assert [frame(found, n).right for n in (1, 2)] == [True, False]
+    rehearsal = rehearse([bad, RIGHT, *ANSWER], [good, WRONG, *ANSWER], changes=rule)
+    assert outcomes(rehearsal) == [(1, "misheard"), (2, "responded")]
+    assert [frame(rehearsal, n).right for n in (1, 2)] == [True, False]
     mute = rehearse([good, tells("greet#set_timer", ("duration", "two"), at=3.1)], voice=False, changes=rule)
     assert outcomes(mute) == [(1, "understood")]
     assert code(mute.verdict.cause) == "words_only"
@@ -203,56 +203,56 @@ def yes_or_no(says: bool | None) -> Any:
 )
 def test_without_evidence_the_operator_is_asked_about_the_frame(says: Any, outcome: str, right: bool | None) -> None:
     once = {"reprompt": RepromptRule(max_attempts=1)}
-    found = rehearse([wake(), *ANSWER], attended=True, operator=yes_or_no(says), changes=once)
-    assert outcomes(found) == [(1, outcome)]
-    ((_, asked),) = found.of(OperatorAsked)
-    assert isinstance(asked, OperatorAsked)
-    assert asked.question == "Did the device understand greet#set_timer (duration: ten minutes)? (y / n)"
-    assert frame(found, 1).right is right
+    rehearsal = rehearse([wake(), *ANSWER], attended=True, operator=yes_or_no(says), changes=once)
+    assert outcomes(rehearsal) == [(1, outcome)]
+    ((_, question),) = rehearsal.of(OperatorAsked)
+    assert isinstance(question, OperatorAsked)
+    assert question.question == "Did the device understand greet#set_timer (duration: ten minutes)? (y / n)"
+    assert frame(rehearsal, 1).right is right
     source = EvidenceSource.NONE if says is None else EvidenceSource.OPERATOR
-    assert (frame(found, 1).source, frame(found, 1).intents) == (source, None)
+    assert (frame(rehearsal, 1).source, frame(rehearsal, 1).intents) == (source, None)
 
 
 def test_of_a_board_that_tells_and_says_nothing_the_operator_is_asked_at_once() -> None:
     changes = {"evidence": Evidence.OPERATOR, "reports": ()}
-    found = rehearse([], voice=False, attended=True, operator=yes_or_no(True), changes=changes)
-    assert outcomes(found) == [(1, "understood")]
-    ((at_s, _),) = found.of(OperatorAsked)
-    assert at_s - found.starts[1] < TIMING.duration_s + 0.5
+    rehearsal = rehearse([], voice=False, attended=True, operator=yes_or_no(True), changes=changes)
+    assert outcomes(rehearsal) == [(1, "understood")]
+    ((at_s, _),) = rehearsal.of(OperatorAsked)
+    assert at_s - rehearsal.starts[1] < TIMING.duration_s + 0.5
     nobody = rehearse([], voice=False, changes=changes)
     assert [(row.outcome, row.cause) for row in nobody.rows()] == [(Outcome.INCONCLUSIVE, "nobody_to_ask")]
 
 
 def test_a_word_that_comes_while_the_operator_is_asked_counts() -> None:
     late = tells("greet#set_timer", TEN, at=9.0)
-    found = rehearse([wake(), *ANSWER, late], attended=True, operator=lambda *_: [])
-    assert outcomes(found) == [(1, "responded")]
-    assert frame(found, 1).source is EvidenceSource.DEVICE
+    rehearsal = rehearse([wake(), *ANSWER, late], attended=True, operator=lambda *_: [])
+    assert outcomes(rehearsal) == [(1, "responded")]
+    assert frame(rehearsal, 1).source is EvidenceSource.DEVICE
 
 
 def test_a_resumed_trial_goes_on_after_what_was_understood_before() -> None:
     before = AttemptFinished("t1.r1", 1, 1, Outcome.MISHEARD, Recognition.NOT_ASSESSED, EvidenceSource.NONE)
-    found = rehearse([], [RIGHT], voice=False, before=(before,))
-    assert [row.attempt for row in found.rows()] == [2]
-    assert [action.attempt for _, action in found.of(AttemptStarted) if isinstance(action, AttemptStarted)] == [2]
-    assert (found.verdict.outcome, found.verdict.attempts) == (Outcome.UNDERSTOOD, 2)
+    rehearsal = rehearse([], [RIGHT], voice=False, before=(before,))
+    assert [row.attempt for row in rehearsal.rows()] == [2]
+    assert [action.attempt for _, action in rehearsal.of(AttemptStarted) if isinstance(action, AttemptStarted)] == [2]
+    assert (rehearsal.verdict.outcome, rehearsal.verdict.attempts) == (Outcome.UNDERSTOOD, 2)
 
 
 def test_a_dialogue_is_closed_before_it_is_said_again() -> None:
     close = {"close_dialogue": CloseDialogue(say="never mind")}
-    found = rehearse([WRONG, *ANSWER], [RIGHT, *ANSWER], changes=close)
-    assert outcomes(found) == [(1, "misheard"), (2, "responded")]
+    rehearsal = rehearse([WRONG, *ANSWER], [RIGHT, *ANSWER], changes=close)
+    assert outcomes(rehearsal) == [(1, "misheard"), (2, "responded")]
 
 
-def over_the_wire(*told: Observation, feeding_s: float) -> Attempt:
+def over_the_wire(*observations: Observation, feeding_s: float) -> Attempt:
     """An attempt whose sound of 2.5 s the board took in `feeding_s`; what it told came on the way, place by place."""
     machine = TrialMachine(
         trial(expects=EXPECTED, reports=REPORTS, responds=False, loudspeaker="dut_link", microphone=""), 1, TIMING
     )
-    (start,) = [one for one in machine.begin(100.0) if isinstance(one, AttemptStarted)]
+    (start,) = [action for action in machine.begin(100.0) if isinstance(action, AttemptStarted)]
     machine.feed(StimulusStarted("dut_link", Stamp(100.0), start.play_id, audio_s=40.0), 100.0)
-    for one in told:
-        machine.feed(one, one.at.at_s)
+    for observation in observations:
+        machine.feed(observation, observation.at.at_s)
     machine.feed(StimulusEnded("dut_link", Stamp(100.0 + feeding_s), start.play_id, audio_s=42.5), 100.0 + feeding_s)
     return known(machine._current)
 
@@ -278,9 +278,9 @@ def test_a_word_within_the_next_query_is_of_the_attempt_that_has_none_yet() -> N
     no_wakes = {"reports": (ObservationKind.INTENT,)}
     late = tells("greet#set_timer", TEN, at=begins_s + 1.5)
     assert outcomes(rehearse([late], [], voice=False, changes=no_wakes)) == [(1, "understood"), (2, "interrupted")]
-    told = rehearse([tells("stop"), tells("greet#set_timer", TEN, at=9.0)], [], voice=False, changes=no_wakes)
-    assert frame(told, 1).intents == ("stop",), "attempt 1 has its word: what comes in the next query is of that"
-    assert frame(told, 2).right
+    rehearsal = rehearse([tells("stop"), tells("greet#set_timer", TEN, at=9.0)], [], voice=False, changes=no_wakes)
+    assert frame(rehearsal, 1).intents == ("stop",), "attempt 1 has its word: what comes in the next query is of that"
+    assert frame(rehearsal, 2).right
 
 
 RIGHT_SECOND = [(1, "no_response"), (2, "responded")]
@@ -303,16 +303,16 @@ AFTER_THE_NEXT = [tells("greet#set_timer", TEN, at=2.2), *speech(2.3, 4.0)]
 def test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before(
     first: list[Later], then: list[Later], attempts: list[tuple[int, str]]
 ) -> None:
-    found = rehearse(first, then)
-    assert outcomes(found) == attempts
-    answered = next(row for row in found.standing().values() if row.latency is not None)
+    rehearsal = rehearse(first, then)
+    assert outcomes(rehearsal) == attempts
+    answered = next(row for row in rehearsal.standing().values() if row.latency is not None)
     assert (known(answered.latency).value_s > RULE.response_timeout_s) is (answered.attempt == 1)
 
 
 def test_the_answer_behind_a_late_word_is_kept_and_not_left_to_the_next_trial() -> None:
-    found = rehearse([wake()], [tells("greet#set_timer", TEN, at=1.5), *speech(4.0, 5.0)])
-    assert outcomes(found) == RIGHT_LATE
-    assert len(found.of(FreezeResponse)) == 1
+    rehearsal = rehearse([wake()], [tells("greet#set_timer", TEN, at=1.5), *speech(4.0, 5.0)])
+    assert outcomes(rehearsal) == RIGHT_LATE
+    assert len(rehearsal.of(FreezeResponse)) == 1
     silent = rehearse([wake()], [tells("greet#set_timer", TEN, at=1.5)])
     assert outcomes(silent) == [(1, "understood"), (2, "interrupted")]
     waits_s = silent.actions[-1][0] - (silent.starts[2] + 1.5)
@@ -399,8 +399,8 @@ def test_nobody_looks_at_what_a_misheard_query_brings_about() -> None:
     ],
 )
 def test_who_is_asked(check: EffectCheck, after: list[Later], attended: bool, asked: bool) -> None:
-    found = questions(look(check, after, attended=attended))
-    assert found == ([OperatorAsked("t1.r1", 1, 1, "does it run?", Question.EFFECT)] if asked else [])
+    question_rows = questions(look(check, after, attended=attended))
+    assert question_rows == ([OperatorAsked("t1.r1", 1, 1, "does it run?", Question.EFFECT)] if asked else [])
 
 
 def test_an_answer_that_came_into_the_next_attempt_has_an_effect_too() -> None:
@@ -430,7 +430,7 @@ class Looking(Rehearsal):
 
 def test_the_answer_leads_on_and_the_dialogue_is_closed_only_then() -> None:
     rehearsal = Looking(machine(ASKED, True, close_dialogue=CloseDialogue(say="cancel")), GOOD)
-    rehearsal.then = lambda one, now_s: one.effect_answered(now_s, 1)
+    rehearsal.then = lambda trial, now_s: trial.effect_answered(now_s, 1)
     rehearsal.run()
     ((asked_s, _),) = rehearsal.of(OperatorAsked)
     ((closed_s, _),) = rehearsal.of(SayClosing)
@@ -439,7 +439,7 @@ def test_the_answer_leads_on_and_the_dialogue_is_closed_only_then() -> None:
 
 def test_what_the_device_tells_meanwhile_answers_the_question() -> None:
     rehearsal = Looking(machine(replace(BOTH, within_s=3.0), True), GOOD)
-    rehearsal.then = lambda one, now_s: one.feed(StateTold("dut_link", Stamp(now_s), "timer", "10 minutes"), now_s)
+    rehearsal.then = lambda trial, now_s: trial.feed(StateTold("dut_link", Stamp(now_s), "timer", "10 minutes"), now_s)
     rehearsal.run()
     ((asked_s, _),) = rehearsal.of(OperatorAsked)
     assert rehearsal.actions[-1][0] == pytest.approx(asked_s + 2.0)

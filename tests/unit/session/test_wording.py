@@ -137,18 +137,18 @@ def test_an_outcome_has_the_same_words_on_every_surface(outcome: Outcome) -> Non
 
 
 def test_of_a_frame_it_says_what_was_expected_and_how_each_attempt_stands(tmp_path: Path) -> None:
-    said = RowWriter()
-    lines = [said.line(entry.record) for entry in some_frames(tmp_path).entries]
-    found = [line for line in lines if line and ("TRIAL 4" in line or ("  attempt" in line and ": " in line))]
-    assert found[0].startswith(
+    writer = RowWriter()
+    lines = [writer.line(entry.record) for entry in some_frames(tmp_path).entries]
+    frame_lines = [line for line in lines if line and ("TRIAL 4" in line or ("  attempt" in line and ": " in line))]
+    assert frame_lines[0].startswith(
         '  attempt 1: misheard, recognised; heard "set a timer for ten minutes"; intents right, '
     )
-    assert 'slots not: = set_timer, ≠ duration "15 minutes" (wanted "10 minutes"); latency 800' in found[0]
-    assert '; understood: = set_timer, = duration "10 minutes"; latency' in found[1]
-    assert found[2] == "  attempt 1: understood, recognised; understood: = get_time"
-    assert "; understood: nothing, as expected; latency" in found[3]
-    assert " to kitchen, expected add_to_list#set_timer (duration: 5 minutes, item: eggs), espeak" in found[4]
-    assert "; not understood: − add_to_list, − set_timer, " in found[5]
+    assert 'slots not: = set_timer, ≠ duration "15 minutes" (wanted "10 minutes"); latency 800' in frame_lines[0]
+    assert '; understood: = set_timer, = duration "10 minutes"; latency' in frame_lines[1]
+    assert frame_lines[2] == "  attempt 1: understood, recognised; understood: = get_time"
+    assert "; understood: nothing, as expected; latency" in frame_lines[3]
+    assert " to kitchen, expected add_to_list#set_timer (duration: 5 minutes, item: eggs), espeak" in frame_lines[4]
+    assert "; not understood: − add_to_list, − set_timer, " in frame_lines[5]
 
 
 def test_a_hostile_frame_is_harmless() -> None:
@@ -157,9 +157,9 @@ def test_a_hostile_frame_is_harmless() -> None:
         understood=Understood((HOSTILE,), (Slot(HOSTILE, HOSTILE),), False, False, EvidenceSource.DEVICE),
     )  # fmt: skip
     trial = replace(planned(1), id="t", expects=Expected((HOSTILE[::-1],), (Slot(HOSTILE, "x"),)))
-    said = RowWriter()
+    writer = RowWriter()
     for record in (SessionStarted("s", "k", "t", "a", "b", "c", 1, "in", (), (trial,)), TrialStarted("t", 1), row):
-        line = known(said.line(record))
+        line = known(writer.line(record))
         assert line.isprintable()
         assert len(line) <= 1000
 
@@ -174,7 +174,7 @@ def test_a_last_part_that_all_share_is_left_out() -> None:
     "ids",
     [
         [f"time.v-{voice}.n{noise}.r{n}" for voice in ("alan", "belinda") for noise in (10, -20) for n in (1, 2)],
-        [f"a-very-long-name-with-{one}-in-the-middle-of-it.r1" for one in ("alan", "belinda", "cass")],
+        [f"a-very-long-name-with-{name}-in-the-middle-of-it.r1" for name in ("alan", "belinda", "cass")],
         [f"kitchen-evening-question-{n:03}.r1" for n in range(500)],
     ],
 )
@@ -189,7 +189,7 @@ def test_long_names_stay_different(ids: list[str]) -> None:
 def test_never_longer_than_asked_nor_empty(ids: list[str], width: int) -> None:
     shown = short_names(ids, width)
     assert len(shown) == len(ids)
-    assert all(1 <= len(one) <= width for one in shown)
+    assert all(1 <= len(name) <= width for name in shown)
 
 
 HOSTILE_NAME = "\x1b]0;owned\x07=1+1\r\n\u202e" + "x" * 3000

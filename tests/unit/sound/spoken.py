@@ -30,10 +30,10 @@ def speech(text: str, voice: str = "en-us", level_dbfs: float = -26.0) -> Mono:
             argv = ["espeak-ng", "-v", voice, "-w", str(path), "--", text]
         subprocess.run(argv, check=True, capture_output=True, timeout=30)
         samples, rate = soundfile.read(path, dtype="float32")
-    found = soxr.resample(samples, rate, RATE_HZ).astype(np.float32)
-    loud = np.flatnonzero(np.abs(found) > 0.02 * np.abs(found).max())
-    found = found[loud[0] : loud[-1]]
-    return (found * 10 ** (level_dbfs / 20) / np.sqrt(np.mean(found**2))).astype(np.float32)
+    wave = soxr.resample(samples, rate, RATE_HZ).astype(np.float32)
+    loud = np.flatnonzero(np.abs(wave) > 0.02 * np.abs(wave).max())
+    wave = wave[loud[0] : loud[-1]]
+    return (wave * 10 ** (level_dbfs / 20) / np.sqrt(np.mean(wave**2))).astype(np.float32)
 
 
 def tone(*notes_hz: float, seconds: float, level_dbfs: float = -26.0, to_hz: float | None = None) -> Mono:

@@ -24,8 +24,8 @@ from harness.model.record import AttemptStarted
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Opening, Role, Waveform
 from harness.scenario.bench import load_bench
+from harness.scenario.compatibility import check_together
 from harness.scenario.scenario import load_scenario
-from harness.scenario.together import check_together
 from harness.session.engine.prepare import sound_path
 from harness.session.levels import LevelRule
 from harness.session.plan import plan
@@ -93,17 +93,17 @@ def test_noise_that_would_clip_is_refused_with_the_highest_level() -> None:
 
 def test_levels_asked_for_are_levels_played_from_0_to_minus_40_dbfs(tmp_path: Path) -> None:
     gain_db = 93.7  # from dBFS to dB SPL, as a room with a loudspeaker has
-    said = calibrate(
+    output = calibrate(
         tmp_path, "--level-dbfs", "-26", "--meter-reading", f"{-26 + gain_db:.1f}", "--at", "1 m", "--max-spl", "95"
     )
-    assert "near.calibration.yaml: 0 dBFS = 93.7 dB(A) SPL at 1 m" in said
-    assert "`calibration: near.calibration.yaml`" in said
-    asked = [54, 60, 66.5, 72, 78]
-    levels = scenario(tmp_path, more=f"matrix: {{axes: {{level_spl: {asked}}}}}")
+    assert "near.calibration.yaml: 0 dBFS = 93.7 dB(A) SPL at 1 m" in output
+    assert "`calibration: near.calibration.yaml`" in output
+    levels_spl = [54, 60, 66.5, 72, 78]
+    levels = scenario(tmp_path, more=f"matrix: {{axes: {{level_spl: {levels_spl}}}}}")
     room = load_bench(bench(tmp_path))
     check_together(levels, room)
     trials = plan(levels, room)
-    for trial, spl in zip(trials, asked, strict=True):
+    for trial, spl in zip(trials, levels_spl, strict=True):
         assert dict(trial.conditions) == {"level_spl": f"{spl:g}"}
         played = active_speech_level(renderer().render(trial.recipe).waveform)
         assert known(played).level_dbfs + gain_db == pytest.approx(spl, abs=0.5)
@@ -139,10 +139,10 @@ def test_a_level_that_the_bench_cannot_give_is_refused(
 ) -> None:
     calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
     soundfile.write(tmp_path / "loud.wav", np.tile([0.97, -0.97], 24_000), 48_000)
-    asked = scenario(tmp_path, defaults, more)
+    loud_scenario = scenario(tmp_path, defaults, more)
     room = load_bench(bench(tmp_path) if near is None else bench(tmp_path, near))
     with pytest.raises(InputProblems, match="cannot play") as refused:
-        check_together(asked, room)
+        check_together(loud_scenario, room)
     (problem,) = refused.value.problems
     assert what in problem.what
     assert known(problem.place).line
@@ -211,13 +211,13 @@ def in_corners(folder: Path) -> Bench:
 def test_noise_from_other_loudspeakers_has_its_ratio_at_the_device(tmp_path: Path) -> None:
     calibrate(tmp_path, "--meter-reading", "67.7", "--max-spl", "90")
     room = in_corners(tmp_path)
-    asked = scenario(tmp_path, ", level_spl: 60", FROM_LEFT)
-    check_together(asked, room)
-    (trial,) = plan(asked, room)
+    noisy_scenario = scenario(tmp_path, ", level_spl: 60", FROM_LEFT)
+    check_together(noisy_scenario, room)
+    (trial,) = plan(noisy_scenario, room)
     assert trial.noise_players == ("far", "right")
     assert dict(trial.conditions) == {"noise": "pink 6 dB from left and right"}
     rendered = renderer().render(trial.recipe)
-    by_id = {one.id: known(one.calibration) for one in room.loudspeakers}
+    by_id = {loudspeaker.id: known(loudspeaker.calibration) for loudspeaker in room.loudspeakers}
     powers = [10 ** (by_id[id].spl(rms_dbfs(sound.samples)) / 10) for id, sound in rendered.beside.items()]
     assert powers[0] == pytest.approx(powers[1], rel=0.01)
     assert 10 * np.log10(sum(powers)) == pytest.approx(60 - 6, abs=0.1)
@@ -344,7 +344,7 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, old: str, new: 
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(InputProblems) as refused:
         load_bench(bench(tmp_path))
-    assert all("near.calibration.yaml:" in str(one.place) for one in refused.value.problems)
+    assert all("near.calibration.yaml:" in str(problem.place) for problem in refused.value.problems)
 
 
 def test_hostile_places_are_text(tmp_path: Path) -> None:
@@ -469,13 +469,13 @@ def signal_of(level: float) -> npt.NDArray[np.float32]:
 @pytest.mark.parametrize("gain_db", [-12.0, 0.0])
 def test_the_level_heard_is_the_level_asked_for_in_a_room_of_known_gain(level: float, gain_db: float) -> None:
     rule = LevelRule(replace(NEAR, spl_at_0_dbfs=100.0 - gain_db), {"near": NEAR}, 1.0)
-    said = np.zeros(2 * RATE_HZ, np.float32)
-    said[RATE_HZ // 2 : RATE_HZ * 3 // 2] = signal_of(level)  # the ramps of noise are quieter
-    sound = Waveform(said, RATE_HZ)
-    found = rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db))
-    assert found is not None
-    assert found.off_db == pytest.approx(0.0, abs=0.2)
-    assert not rule.refusal(found)
+    samples = np.zeros(2 * RATE_HZ, np.float32)
+    samples[RATE_HZ // 2 : RATE_HZ * 3 // 2] = signal_of(level)  # the ramps of noise are quieter
+    sound = Waveform(samples, RATE_HZ)
+    reading = rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db))
+    assert reading is not None
+    assert reading.off_db == pytest.approx(0.0, abs=0.2)
+    assert not rule.refusal(reading)
     quieter = rule.measure(ROW, "near", sound, 10.0, Ear(sound, gain_db - 3.0))
     assert quieter is not None
     assert quieter.off_db == pytest.approx(-3.0, abs=0.2)

@@ -27,7 +27,7 @@ BUFFER_S = FRAMES / RATE_HZ
 def recorded(ring: Ring, backs: list[Stamp], flags: dict[int, int] | None = None) -> float:
     """A stream of 60 callbacks from 50 s on, which is one that came back; the moment at which that was told."""
     told_s = 0.0
-    capture = Capture("mic", "virtual_lab", on_block=ring.put, on_fault=lambda at, what: None, on_back=backs.append)
+    capture = Capture("mic", "virtual_lab", on_block=ring.put, on_fault=lambda at, fault: None, on_back=backs.append)
     capture.opened(Packet(Verb.OPENED), True)
     for n in range(60):
         first, moment_s = n * FRAMES, 50.0 + (n + 1) * BUFFER_S
@@ -58,19 +58,19 @@ def test_what_came_while_buffers_filled_or_before_a_loss_has_no_time() -> None:
 
 def test_blocks_come_in_order_and_once() -> None:
     given: list[Block] = []
-    capture = Capture("mic", "virtual_lab", on_block=given.append, on_fault=lambda at, what: None)
+    capture = Capture("mic", "virtual_lab", on_block=given.append, on_fault=lambda at, fault: None)
     for life in range(2):
         capture.opened(Packet(Verb.OPENED), bool(life))
         for n in range(50):
             moment_s = 50.0 + 10 * life + n * BUFFER_S
             capture.received(Packet(Verb.BLOCK, 0, FRAMES, n * FRAMES, moment_s, -BUFFER_S, bytes(2 * FRAMES)))
-    places = [(one.epoch, one.first_sample // FRAMES) for one in given]
+    places = [(block.epoch, block.first_sample // FRAMES) for block in given]
     assert places == [(epoch, n) for epoch in (1, 2) for n in range(10, 50)]
 
 
 def test_a_stream_that_fails_while_it_returns_was_not_back() -> None:
     faults: list[str] = []
-    capture = Capture("mic", "virtual_lab", on_block=lambda _: None, on_fault=lambda _, what: faults.append(what))
+    capture = Capture("mic", "virtual_lab", on_block=lambda _: None, on_fault=lambda _, fault: faults.append(fault))
     capture.opened(Packet(Verb.OPENED), False)
     capture.faulted(Stamp(50.0), "frozen")
     capture.opened(Packet(Verb.OPENED), True)
@@ -96,10 +96,10 @@ def test_torn_bytes_become_the_same_packets(packets: list[Packet], cuts: list[in
     whole = b"".join(packet.encode() for packet in packets)
     edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
     reader = PacketReader()
-    found = []
+    decoded_packets = []
     for start, end in itertools.pairwise(edges):
-        found += reader.feed(whole[start:end])
-    assert found == packets
+        decoded_packets += reader.feed(whole[start:end])
+    assert decoded_packets == packets
 
 
 def test_bytes_of_somebody_else_are_refused() -> None:
@@ -137,8 +137,8 @@ def test_plays_follow_one_another_without_a_gap_and_silence_is_around_them() -> 
     player.play(1, ramp(1, 700))
     player.play(2, ramp(1000, 100))
     assert played(player, 2) == [*range(1, 701), *range(1000, 1100), *[0] * 160]
-    told = [(packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != Verb.TICK]
-    assert told == [(Verb.STARTED, 1, 480), (Verb.ENDED, 1, 1180), (Verb.STARTED, 2, 1180), (Verb.ENDED, 2, 1280)]
+    events = [(packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != Verb.TICK]
+    assert events == [(Verb.STARTED, 1, 480), (Verb.ENDED, 1, 1180), (Verb.STARTED, 2, 1180), (Verb.ENDED, 2, 1280)]
 
 
 def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:

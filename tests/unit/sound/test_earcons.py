@@ -49,9 +49,9 @@ def earcon(name: str = "two tones", meaning: EarconMeaning = EarconMeaning.WAKE)
 def background(kind: str, seconds: float, chance: np.random.Generator) -> Mono:
     if kind == "noise":
         return chance.normal(0, 1, int(seconds * HZ)).astype(np.float32)
-    said = np.concatenate([low(speech(text, voice)) for text in TALK for voice in ("en-us", "flite:slt", "flite:rms")])
-    said = said / np.sqrt(np.mean(said**2))
-    return np.resize(np.roll(said, int(chance.integers(len(said)))), int(seconds * HZ)).astype(np.float32)
+    talk = np.concatenate([low(speech(text, voice)) for text in TALK for voice in ("en-us", "flite:slt", "flite:rms")])
+    talk = talk / np.sqrt(np.mean(talk**2))
+    return np.resize(np.roll(talk, int(chance.integers(len(talk)))), int(seconds * HZ)).astype(np.float32)
 
 
 def reverberation(seconds: float, chance: np.random.Generator) -> Mono:
@@ -68,13 +68,13 @@ def heard(known: tuple[LearnedEarcon, ...], samples: Mono) -> list[EarconFound]:
     """In blocks of 10 ms, and then half a second of almost silence."""
     whole = np.concatenate((samples, np.full(2 * HZ, 1e-6, np.float32)))
     finder = EarconFinder(known)
-    return [one for first in range(0, len(whole), 160) for one in finder.feed(whole[first : first + 160])]
+    return [chime for first in range(0, len(whole), 160) for chime in finder.feed(whole[first : first + 160])]
 
 
 def test_chimes_are_found_in_noise_speech_and_rooms_and_the_error_of_the_time_holds() -> None:
     """Of 120 chimes, learned without reverberation; each in another room."""
     chance = np.random.default_rng(8)
-    played = found = astray = false = 0
+    played = hits = astray = false = 0
     for name in CHIMES:
         known = earcon(name)
         for kind, snr_db, room_s in [
@@ -94,14 +94,14 @@ def test_chimes_are_found_in_noise_speech_and_rooms_and_the_error_of_the_time_ho
                 truth.append(first)
             times = heard((known,), samples)
             for at in truth:
-                near = [one for one in times if abs(one.start - at) < 0.2 * HZ]
-                found += bool(near)
-                astray += any(abs(one.start - at) / HZ > one.error_s for one in near[:1])
+                near = [chime for chime in times if abs(chime.start - at) < 0.2 * HZ]
+                hits += bool(near)
+                astray += any(abs(chime.start - at) / HZ > chime.error_s for chime in near[:1])
             played += len(truth)
-            false += sum(all(abs(one.start - at) >= 0.2 * HZ for at in truth) for one in times)
+            false += sum(all(abs(chime.start - at) >= 0.2 * HZ for at in truth) for chime in times)
     assert played == 120
-    assert found >= 0.97 * played
-    assert astray <= 0.01 * found
+    assert hits >= 0.97 * played
+    assert astray <= 0.01 * hits
     assert false <= 2
 
 
@@ -115,18 +115,18 @@ def test_sound_without_a_chime_has_none(kind: str) -> None:
 def test_the_level_changes_nothing(level_db: int) -> None:
     known = earcon()
     samples = np.pad(known.samples * np.float32(10 ** (level_db / 20)), (HZ, HZ))
-    (one,) = heard((known,), samples)
-    assert one.start == pytest.approx(HZ, abs=2)
-    assert one.score > 0.99
+    (chime,) = heard((known,), samples)
+    assert chime.start == pytest.approx(HZ, abs=2)
+    assert chime.score > 0.99
 
 
 def test_a_chime_is_told_from_another_one_that_follows_closely() -> None:
     wake, done = earcon("two tones"), earcon("sweep", EarconMeaning.DONE)
     gap = np.zeros(HZ // 10, np.float32)
     samples = np.concatenate((gap, gap, wake.samples, gap, done.samples, gap))
-    found = heard((wake, done), samples)
-    assert [one.earcon.meaning for one in found] == [EarconMeaning.WAKE, EarconMeaning.DONE]
-    assert [round(one.start / HZ, 2) for one in found] == [0.2, 0.54]
+    chimes = heard((wake, done), samples)
+    assert [chime.earcon.meaning for chime in chimes] == [EarconMeaning.WAKE, EarconMeaning.DONE]
+    assert [round(chime.start / HZ, 2) for chime in chimes] == [0.2, 0.54]
 
 
 def hearing(*earcons: LearnedEarcon) -> Hearing:
@@ -142,15 +142,15 @@ def test_a_chime_is_a_report_and_never_the_beginning_of_the_response() -> None:
     chime, answer = buzz(), speech("it is half past ten in the morning", "flite:rms")
     known = LearnedEarcon("kitchen.earcon", EarconMeaning.WAKE, low(chime))
     samples = scene(7.0, (2.0, chime), (2.6, answer))
-    deaf = next(one for one in told(hearing(), samples) if isinstance(one, SpeechStarted))
+    deaf = next(observation for observation in told(hearing(), samples) if isinstance(observation, SpeechStarted))
     assert deaf.at.at_s == pytest.approx(2.0, abs=0.1), "without the learned chime it begins the response"
     seen = told(hearing(known), samples)
-    begins = [one for one in seen if isinstance(one, SpeechStarted)]
-    assert [one.at.at_s for one in begins] == [pytest.approx(2.6, abs=0.1)]
-    assert len([one for one in seen if isinstance(one, SpeechEnded)]) == 1
-    (wake,) = [one for one in seen if isinstance(one, Wake)]
+    begins = [observation for observation in seen if isinstance(observation, SpeechStarted)]
+    assert [start.at.at_s for start in begins] == [pytest.approx(2.6, abs=0.1)]
+    assert len([observation for observation in seen if isinstance(observation, SpeechEnded)]) == 1
+    (wake,) = [observation for observation in seen if isinstance(observation, Wake)]
     assert (wake.source, wake.at.at_s) == ("kitchen.earcon", pytest.approx(2.0, abs=wake.at.error_s))
-    (sound,) = [one for one in seen if isinstance(one, Earcon)]
+    (sound,) = [observation for observation in seen if isinstance(observation, Earcon)]
     assert (sound.source, sound.of, sound.meaning) == ("mic", "kitchen.earcon", "wake")
     assert sound.ends.at_s == pytest.approx(2.3, abs=0.02)
 
@@ -178,14 +178,14 @@ def test_a_chime_while_the_harness_speaks_is_found_and_no_other(at_s: float, lev
     ear = hearing(LearnedEarcon("kitchen.earcon", EarconMeaning.WAKE, beep))
     ear.own_sound("p1", Waveform(own, 48000), 2.0)
     seen = told(ear, scene(8.0, (2.0, echo), (at_s, chime), noise_dbfs=-65.0))
-    times = [one.at for one in seen if isinstance(one, Wake)]
-    assert [one.at_s for one in times] == [pytest.approx(at_s, abs=times[0].error_s if times else 0.0)]
+    times = [observation.at for observation in seen if isinstance(observation, Wake)]
+    assert [stamp.at_s for stamp in times] == [pytest.approx(at_s, abs=times[0].error_s if times else 0.0)]
 
 
 def test_the_chime_of_an_error_says_that_nothing_was_understood() -> None:
     known = earcon("chord", EarconMeaning.ERROR)
     seen = told(hearing(known), scene(4.0, (1.0, CHIMES["chord"]())))
-    assert [(one.source, one.name) for one in seen if isinstance(one, Intent)] == [("kitchen.earcon", "")]
+    assert [(intent.source, intent.name) for intent in seen if isinstance(intent, Intent)] == [("kitchen.earcon", "")]
 
 
 def test_a_chime_is_cut_stored_and_read_again(tmp_path: Path) -> None:
@@ -195,11 +195,11 @@ def test_a_chime_is_cut_stored_and_read_again(tmp_path: Path) -> None:
     path, sound = store(chime, EarconMeaning.WAKE, "kitchen", tmp_path)
     store(cut_chime(Waveform(scene(5.0, (2.0, CHIMES["sweep"]())), 48000)), EarconMeaning.ERROR, "kitchen", tmp_path)
     earcons = read_earcons(path)
-    assert [one.meaning for one in earcons.sounds] == [EarconMeaning.WAKE, EarconMeaning.ERROR]
-    found = tuple(learned("kitchen.earcon", earcons))
-    refuse_alike(found)
-    (one,) = heard(found, low(scene(4.0, (1.0, two_tones()), noise_dbfs=-50.0)))
-    assert (one.earcon.meaning, one.start / HZ) == (EarconMeaning.WAKE, pytest.approx(1.0, abs=0.03))
+    assert [earcon.meaning for earcon in earcons.sounds] == [EarconMeaning.WAKE, EarconMeaning.ERROR]
+    known_chimes = tuple(learned("kitchen.earcon", earcons))
+    refuse_alike(known_chimes)
+    (heard_chime,) = heard(known_chimes, low(scene(4.0, (1.0, two_tones()), noise_dbfs=-50.0)))
+    assert (heard_chime.earcon.meaning, heard_chime.start / HZ) == (EarconMeaning.WAKE, pytest.approx(1.0, abs=0.03))
     sound.write_bytes(sound.read_bytes()[:-100])
     with pytest.raises(InputError):
         list(learned("kitchen.earcon", earcons))
@@ -222,11 +222,11 @@ def test_what_is_no_chime_is_refused(samples: Mono, what: str) -> None:
 
 
 def test_the_chime_is_told_from_the_voice_that_asked_for_it() -> None:
-    asked = scene(5.0, (0.8, speech("hey nova", level_dbfs=-20.0)), (2.5, two_tones()), noise_dbfs=-60.0)
-    chime = cut_chime(Waveform(asked, 48000))
+    recording = scene(5.0, (0.8, speech("hey nova", level_dbfs=-20.0)), (2.5, two_tones()), noise_dbfs=-60.0)
+    chime = cut_chime(Waveform(recording, 48000))
     assert chime.duration_s == pytest.approx(0.24, abs=0.03)
-    (one,) = heard((LearnedEarcon("k", EarconMeaning.WAKE, low(chime.samples)),), low(asked))
-    assert one.start / HZ == pytest.approx(2.5, abs=0.02)
+    (heard_chime,) = heard((LearnedEarcon("k", EarconMeaning.WAKE, low(chime.samples)),), low(recording))
+    assert heard_chime.start / HZ == pytest.approx(2.5, abs=0.02)
 
 
 def test_chimes_that_sound_alike_are_refused() -> None:

@@ -30,7 +30,7 @@ def test_a_rest_of_sound_is_no_speech_however_long_the_detector_holds_its_word(r
 def test_a_rest_of_an_earcon_is_no_speech_whatever_the_detector_says_of_the_tone(rest: int) -> None:
     """A tone that the detector takes for speech, a pause, and 10 to 50 ms of broad sound: its decay, cut by a gap."""
     seen = found((25, TONE, True), (6, QUIET, True), (rest, VOICE, True))
-    assert [type(one) for one in seen] == [ToneHeard]
+    assert [type(event) for event in seen] == [ToneHeard]
 
 
 def test_a_short_word_after_an_earcon_is_speech() -> None:
@@ -43,4 +43,4 @@ def test_a_short_word_after_an_earcon_is_speech() -> None:
 
 @pytest.mark.parametrize(("frames", "speech"), [(5, False), (6, True)])
 def test_less_than_the_least_speech_is_none(frames: int, speech: bool) -> None:
-    assert any(isinstance(one, Began) for one in found((frames, VOICE, True))) is speech
+    assert any(isinstance(event, Began) for event in found((frames, VOICE, True))) is speech

@@ -21,8 +21,8 @@ def hearing() -> Hearing:
 
 
 def spans(seen: list[Observation]) -> list[tuple[float, float]]:
-    starts = [one.at.at_s for one in seen if isinstance(one, SpeechStarted)]
-    ends = [one.at.at_s for one in seen if isinstance(one, SpeechEnded)]
+    starts = [observation.at.at_s for observation in seen if isinstance(observation, SpeechStarted)]
+    ends = [observation.at.at_s for observation in seen if isinstance(observation, SpeechEnded)]
     assert len(starts) == len(ends)
     return list(zip(starts, ends, strict=True))
 
@@ -30,9 +30,9 @@ def spans(seen: list[Observation]) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("detector", [WebrtcDetector, SileroDetector])
 def test_a_response_is_found_where_it_is(detector: type) -> None:
     words = speech("The timer is set for ten minutes.")
-    found = spans(told(Hearing("mic", detector()), scene(6, (2.0, words)), at_s=1000.0))
-    assert found[0][0] == pytest.approx(1002.0, abs=0.06)
-    assert found[-1][1] == pytest.approx(1002.0 + len(words) / RATE_HZ, abs=0.1)
+    speech_spans = spans(told(Hearing("mic", detector()), scene(6, (2.0, words)), at_s=1000.0))
+    assert speech_spans[0][0] == pytest.approx(1002.0, abs=0.06)
+    assert speech_spans[-1][1] == pytest.approx(1002.0 + len(words) / RATE_HZ, abs=0.1)
 
 
 def test_thirty_decibels_less_give_the_same_times() -> None:
@@ -66,7 +66,7 @@ def test_noise_alone_is_no_speech(noise_dbfs: float) -> None:
 def test_an_earcon_is_no_speech(sound, level_dbfs: float) -> None:
     made: Mono = sound(level_dbfs)
     seen = told(hearing(), scene(4, (2.0, made)))
-    assert [type(one) for one in seen] == [Earcon]
+    assert [type(observation) for observation in seen] == [Earcon]
     assert isinstance(seen[0], Earcon)
     assert seen[0].at.at_s == pytest.approx(2.0, abs=0.03)
     assert seen[0].ends.at_s == pytest.approx(2.0 + len(made) / RATE_HZ, abs=0.05)
@@ -78,8 +78,8 @@ def test_an_earcon_is_no_speech(sound, level_dbfs: float) -> None:
 @pytest.mark.parametrize("text", ["yes?", "ok", "no", "sure", "hello", "one moment"])
 def test_a_short_reply_is_speech(text: str, voice: str, level_dbfs: float) -> None:
     seen = told(hearing(), scene(4, (2.0, speech(text, voice, level_dbfs)), noise_dbfs=-85))
-    assert any(isinstance(one, SpeechStarted) for one in seen)
-    assert not any(isinstance(one, Earcon) for one in seen)
+    assert any(isinstance(observation, SpeechStarted) for observation in seen)
+    assert not any(isinstance(observation, Earcon) for observation in seen)
 
 
 QUERY = "Hey computer, what time is it in Paris today?"
@@ -115,7 +115,7 @@ def hear_query(whole: Mono, leaves_s: float, told_late_s: float = 0.05) -> list[
 def test_our_own_voice_is_never_the_devices(gain_db: float, told_late_s: float) -> None:
     whole = scene(9, (2.031, room(speech(QUERY), gain_db)))
     seen = hear_query(whole, 2.0, told_late_s)
-    assert [type(one) for one in seen] == [StimulusHeard]
+    assert [type(observation) for observation in seen] == [StimulusHeard]
     assert isinstance(seen[0], StimulusHeard)
     assert seen[0].at.at_s == pytest.approx(2.031, abs=0.0005)
 
@@ -124,8 +124,8 @@ def test_the_answer_after_our_query_is_heard() -> None:
     end_s = 2.031 + len(speech(QUERY)) / RATE_HZ
     answer = speech("It is half past nine.", "flite:slt")
     seen = hear_query(scene(10, (2.031, room(speech(QUERY), -6)), (end_s + 0.7, answer)), 2.0)
-    found = spans(seen)
-    assert found[0][0] == pytest.approx(end_s + 0.7, abs=0.06)
+    speech_spans = spans(seen)
+    assert speech_spans[0][0] == pytest.approx(end_s + 0.7, abs=0.06)
 
 
 def test_a_device_that_answers_too_early_is_heard() -> None:
@@ -137,7 +137,7 @@ def test_a_device_that_answers_too_early_is_heard() -> None:
 
 def test_an_earcon_under_our_query_is_heard() -> None:
     seen = hear_query(scene(9, (2.031, speech(QUERY)), (2.9, tone(880, seconds=0.2))), 2.0)
-    assert [type(one) for one in seen] == [StimulusHeard, Earcon]
+    assert [type(observation) for observation in seen] == [StimulusHeard, Earcon]
     assert isinstance(seen[1], Earcon)
     assert seen[1].at.at_s == pytest.approx(2.9, abs=0.05)
 
@@ -170,7 +170,7 @@ def halted(whole: Mono, at_s: float, seconds: float) -> Mono:
 def test_our_own_voice_with_a_flaw_is_never_the_devices(harmed, seconds: float, share: float) -> None:
     at_s = 2.031 + share * len(speech(QUERY)) / RATE_HZ
     whole = harmed(scene(8, (2.031, room(speech(QUERY), -6))), at_s, seconds)
-    assert not any(isinstance(one, SpeechStarted | Earcon) for one in hear_query(whole, 2.0))
+    assert not any(isinstance(observation, SpeechStarted | Earcon) for observation in hear_query(whole, 2.0))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
@@ -183,17 +183,17 @@ def test_a_stream_that_begins_anew_under_our_query_still_knows_it(share: float) 
             mic.own_sound("play-1", Waveform(speech(QUERY), RATE_HZ), 2.0)
         if block.at_s < break_s or block.at_s >= break_s + 0.05:
             seen += mic.feed(replace(block, epoch=1 if block.at_s < break_s else 2))
-    assert not any(isinstance(one, SpeechStarted | Earcon) for one in seen)
-    for one in seen:
-        assert isinstance(one, StimulusHeard)
-        assert one.at.at_s == pytest.approx(2.031, abs=0.001)
+    assert not any(isinstance(observation, SpeechStarted | Earcon) for observation in seen)
+    for observation in seen:
+        assert isinstance(observation, StimulusHeard)
+        assert observation.at.at_s == pytest.approx(2.031, abs=0.001)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_a_query_that_is_stopped_midway_is_not_the_devices(share: float) -> None:
     stop_s = 2.031 + share * len(speech(QUERY)) / RATE_HZ
     whole = scene(9, (2.031, speech(QUERY)[: round((stop_s - 2.031) * RATE_HZ)]))
-    assert not any(isinstance(one, SpeechStarted | Earcon) for one in hear_query(whole, 2.0))
+    assert not any(isinstance(observation, SpeechStarted | Earcon) for observation in hear_query(whole, 2.0))
 
 
 LONG = "Hey computer, set a timer for ten minutes, and tell me what the weather will be tomorrow in Paris, please."
@@ -207,8 +207,10 @@ def test_a_long_query_is_taken_out_whole_also_where_clocks_drift(drift_ppm: int)
     arrived = np.interp(times, np.arange(len(query)), query).astype(np.float32)
     end_s = 2.031 + len(query) / RATE_HZ
     whole = scene(end_s + 4, (2.031, arrived), (end_s + 0.5, speech("It is half past nine.", "flite:slt")))
-    found = spans([one for one in hear(whole, (2.0, query)) if not isinstance(one, StimulusHeard)])
-    assert found[0][0] == pytest.approx(end_s + 0.5, abs=0.06)
+    speech_spans = spans(
+        [observation for observation in hear(whole, (2.0, query)) if not isinstance(observation, StimulusHeard)]
+    )
+    assert speech_spans[0][0] == pytest.approx(end_s + 0.5, abs=0.06)
 
 
 def test_closing_words_right_after_a_query_are_ours_as_well() -> None:
@@ -218,5 +220,5 @@ def test_closing_words_right_after_a_query_are_ours_as_well() -> None:
     answer = speech("Good bye.", "flite:slt")
     whole = scene(end_s + 3, (2.031, query), (next_s + 0.031, closing), (end_s + 0.631, answer))
     seen = hear(whole, (2.0, query), (next_s, closing))
-    assert [one.play_id for one in seen if isinstance(one, StimulusHeard)] == ["play-1", "play-2"]
-    assert [one[0] for one in spans(seen)][:1] == [pytest.approx(end_s + 0.631, abs=0.06)]
+    assert [stimulus.play_id for stimulus in seen if isinstance(stimulus, StimulusHeard)] == ["play-1", "play-2"]
+    assert [span[0] for span in spans(seen)][:1] == [pytest.approx(end_s + 0.631, abs=0.06)]

@@ -53,23 +53,23 @@ def test_the_envelope_is_that_of_scipys_recursive_filter(count: int) -> None:
     ("samples", "level_dbfs"), [(tone(20, 1.0), -3.01), (np.sign(tone(20, 1.0) + 1e-9).astype(np.float32), 0.0)]
 )
 def test_a_full_scale_sine_is_3_db_below_a_full_scale_square(samples: Samples, level_dbfs: float) -> None:
-    found = known(active_speech_level(Waveform(samples, RATE)))
-    assert found.level_dbfs == pytest.approx(level_dbfs, abs=0.05)
-    assert found.activity == pytest.approx(1, abs=0.01)
+    level = known(active_speech_level(Waveform(samples, RATE)))
+    assert level.level_dbfs == pytest.approx(level_dbfs, abs=0.05)
+    assert level.activity == pytest.approx(1, abs=0.01)
 
 
 @pytest.mark.parametrize(("on_s", "off_s"), [(1.0, 1.0), (1.0, 3.0), (2.0, 1.0), (0.5, 2.0)])
 def test_bursts_are_active_while_they_last_and_for_the_hangover(on_s: float, off_s: float) -> None:
-    found = known(active_speech_level(bursts(on_s, off_s, 10)))
+    level = known(active_speech_level(bursts(on_s, off_s, 10)))
     # After a burst the envelope takes about 0.1 s to fall 15.9 dB; then come 0.2 s of hangover.
-    assert found.activity == pytest.approx((on_s + 0.3) / (on_s + off_s), rel=0.06)
+    assert level.activity == pytest.approx((on_s + 0.3) / (on_s + off_s), rel=0.06)
     long_term_db = 20 * math.log10(0.5) - 3.01 + 10 * math.log10(on_s / (on_s + off_s))
-    assert found.level_dbfs == pytest.approx(long_term_db - 10 * math.log10(found.activity), abs=0.01)
+    assert level.level_dbfs == pytest.approx(long_term_db - 10 * math.log10(level.activity), abs=0.01)
 
 
 def test_pauses_shorter_than_the_hangover_are_speech() -> None:
-    found = known(active_speech_level(bursts(0.5, 0.15, 20)))
-    assert found.activity > 0.98
+    level = known(active_speech_level(bursts(0.5, 0.15, 20)))
+    assert level.activity > 0.98
 
 
 def test_silence_around_speech_does_not_change_its_level() -> None:
@@ -104,8 +104,8 @@ def by_the_text_of_p56(waveform: Waveform) -> float:
 @pytest.mark.parametrize("text", ["alexa", "what are the names of the moons of Mars"])
 def test_the_level_of_speech_is_that_of_a_second_implementation(text: str, level_dbfs: float) -> None:
     voice = VoiceSpec("flite", "slt")
-    said = renderer().render(StimulusRecipe(SpokenText(text), None, voice, rate_hz=RATE)).waveform
-    changed = amplify(said, level_dbfs + 26)
+    waveform = renderer().render(StimulusRecipe(SpokenText(text), None, voice, rate_hz=RATE)).waveform
+    changed = amplify(waveform, level_dbfs + 26)
     assert known(active_speech_level(changed)).level_dbfs == pytest.approx(by_the_text_of_p56(changed), abs=0.1)
 
 
@@ -140,7 +140,7 @@ SAID = "the weather will stay warm and dry until the end of the week"
 
 def pitches(samples: Mono, rate_hz: int) -> list[float]:
     """Fundamental frequencies of the voiced frames, by autocorrelation between 60 and 350 Hz."""
-    size, found = round(0.05 * rate_hz), []
+    size, pitches_hz = round(0.05 * rate_hz), []
     shortest, longest = rate_hz // 350, rate_hz // 60
     loud = 0.1 * float(np.abs(samples).max())
     for first in range(0, len(samples) - size - longest, size // 2):
@@ -152,24 +152,24 @@ def pitches(samples: Mono, rate_hz: int) -> list[float]:
         alike /= np.sqrt(energy * energy[0]) + 1e-12
         peak = int(np.argmax(alike))
         if alike[peak] > 0.85:
-            found.append(rate_hz / (peak + shortest))
-    return found
+            pitches_hz.append(rate_hz / (peak + shortest))
+    return pitches_hz
 
 
 @pytest.mark.parametrize("voice", ["en-us+f3", "flite:rms"])
 @pytest.mark.parametrize("tempo", [SLOWER, 1.5])
 def test_speech_gets_longer_and_keeps_its_pitch(voice: str, tempo: float) -> None:
-    said = Waveform(speech(SAID, voice), RATE_HZ)
-    slow = at_tempo(said, tempo)
+    original = Waveform(speech(SAID, voice), RATE_HZ)
+    slow = at_tempo(original, tempo)
     assert slow.rate_hz == RATE_HZ
-    assert slow.duration_s == pytest.approx(said.duration_s / tempo, abs=0.03)
-    before, after = pitches(said.samples, RATE_HZ), pitches(slow.samples, RATE_HZ)
+    assert slow.duration_s == pytest.approx(original.duration_s / tempo, abs=0.03)
+    before, after = pitches(original.samples, RATE_HZ), pitches(slow.samples, RATE_HZ)
     assert len(before) > 20
     for quantile in (0.25, 0.5, 0.75):
         assert np.quantile(after, quantile) == pytest.approx(np.quantile(before, quantile), rel=0.03)
     # As loud, and without steps between frames that were not there.
-    assert np.sqrt(np.mean(slow.samples**2)) == pytest.approx(np.sqrt(np.mean(said.samples**2)), rel=0.1)
-    assert np.abs(np.diff(slow.samples)).max() < 1.3 * np.abs(np.diff(said.samples)).max()
+    assert np.sqrt(np.mean(slow.samples**2)) == pytest.approx(np.sqrt(np.mean(original.samples**2)), rel=0.1)
+    assert np.abs(np.diff(slow.samples)).max() < 1.3 * np.abs(np.diff(original.samples)).max()
 
 
 @pytest.mark.parametrize("rate_hz", [8000, 16000, 44100])

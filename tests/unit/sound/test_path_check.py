@@ -13,9 +13,9 @@ def test_a_clean_chirp_is_found_where_it_is(delay: int) -> None:
     known = chirp().samples
     recording = np.zeros(40_000, dtype=np.float32)
     recording[delay : delay + len(known)] = known * np.float32(0.25)
-    found = find(recording, known)
-    assert found.sample == pytest.approx(delay, abs=0.01)
-    assert found.correlation == pytest.approx(1.0, abs=1e-4)
+    detection = find(recording, known)
+    assert detection.sample == pytest.approx(delay, abs=0.01)
+    assert detection.correlation == pytest.approx(1.0, abs=1e-4)
 
 
 def test_a_chirp_in_noise_is_found_and_noise_alone_is_not_one() -> None:
@@ -24,9 +24,9 @@ def test_a_chirp_in_noise_is_found_and_noise_alone_is_not_one() -> None:
     noise = rng.normal(0, 0.17, 60_000).astype(np.float32)
     assert find(noise, known).correlation < 0.1
     noise[30_000 : 30_000 + len(known)] += known
-    found = find(noise, known)
-    assert found.sample == pytest.approx(30_000, abs=0.5)
-    assert found.correlation > 0.5
+    detection = find(noise, known)
+    assert detection.sample == pytest.approx(30_000, abs=0.5)
+    assert detection.correlation > 0.5
 
 
 def test_silence_is_no_chirp_and_a_short_recording_is_refused() -> None:

@@ -256,10 +256,10 @@ def test_what_can_be_decoded_of_a_damaged_recording_is_kept(tmp_path: Path, form
     path.write_bytes(damaged(form))
     with pytest.raises(InputError, match=r"recording is (damaged|truncated).*--rescue FOLDER"):
         recordings.check(str(path))
-    kept = recordings.rescue(str(path), target)
-    assert kept is not None
-    assert kept == (pytest.approx(1.5, abs=0.3), SECONDS if form == "flac" else None)
-    assert recordings.check(str(target)) == kept[0]
+    durations_s = recordings.rescue(str(path), target)
+    assert durations_s is not None
+    assert durations_s == (pytest.approx(1.5, abs=0.3), SECONDS if form == "flac" else None)
+    assert recordings.check(str(target)) == durations_s[0]
     samples = recordings.read(str(target)).samples
     assert np.abs(samples - TONE[: len(samples)]).max() < 0.06
     with pytest.raises(InputError, match="already exists"):

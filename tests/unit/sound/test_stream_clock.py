@@ -85,9 +85,9 @@ def test_lost_samples_are_found_and_the_clock_starts_anew() -> None:
     for sample, moment_s, _ in rows:
         # From the 4th second on, 30 ms of samples were never counted.
         late = 0.030 if sample >= 4 * RATE_HZ else 0.0
-        found = clock.observe(sample, moment_s + late)
-        if found:
-            missing.append((sample / RATE_HZ, found))
+        lost_s = clock.observe(sample, moment_s + late)
+        if lost_s:
+            missing.append((sample / RATE_HZ, lost_s))
     ((at_s, found_s),) = missing
     assert 4.0 <= at_s <= 5.0
     assert found_s == pytest.approx(0.030, abs=0.002)

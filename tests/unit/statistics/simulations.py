@@ -19,28 +19,28 @@ def kept_rate(
 ) -> int:
     """Of `runs` runs with a look each hour, those in which no look excluded the true rate."""
     counts = random.poisson(rate, (runs, looks)).cumsum(axis=1)
-    kept = 0
+    covered_runs = 0
     for run in counts:
         ends = [interval(int(count), float(hour)) for hour, count in enumerate(run, start=1)]
-        kept += all(one is not None and one[0] <= rate <= one[1] for one in ends)
-    return kept
+        covered_runs += all(bounds is not None and bounds[0] <= rate <= bounds[1] for bounds in ends)
+    return covered_runs
 
 
 def kept_share(random: np.random.Generator, share: float, runs: int, trials: int, every: int) -> int:
     """Of `runs` runs with a look after each `every` trials, those in which no look excluded the true share."""
     counts = (random.random((runs, trials)) < share).cumsum(axis=1)[:, every - 1 :: every]
-    kept = 0
+    covered_runs = 0
     for run in counts:
         ends = [share_sequence(int(count), (look + 1) * every) for look, count in enumerate(run)]
-        kept += all(one is not None and one[0] <= share <= one[1] for one in ends)
-    return kept
+        covered_runs += all(bounds is not None and bounds[0] <= share <= bounds[1] for bounds in ends)
+    return covered_runs
 
 
 def rate_verdicts(
     random: np.random.Generator, test: SequentialTest, rate: float, runs: int, look_hours: float
 ) -> dict[SequentialVerdict, int]:
     """Verdicts of runs that are looked at after each `look_hours`, each followed until it is decided."""
-    found = dict.fromkeys(SequentialVerdict, 0)
+    verdict_counts = dict.fromkeys(SequentialVerdict, 0)
     for _ in range(runs):
         count, hours, verdict = 0, 0.0, SequentialVerdict.OPEN
         while verdict is SequentialVerdict.OPEN:
@@ -49,15 +49,15 @@ def rate_verdicts(
                 verdict = rate_verdict(test, count, hours)
                 if verdict is not SequentialVerdict.OPEN:
                     break
-        found[verdict] += 1
-    return found
+        verdict_counts[verdict] += 1
+    return verdict_counts
 
 
 def share_verdicts(
     random: np.random.Generator, test: SequentialTest, share: float, runs: int
 ) -> dict[SequentialVerdict, int]:
     """Verdicts of runs that are looked at after every trial, each followed until it is decided."""
-    found = dict.fromkeys(SequentialVerdict, 0)
+    verdict_counts = dict.fromkeys(SequentialVerdict, 0)
     for _ in range(runs):
         count, total, verdict = 0, 0, SequentialVerdict.OPEN
         while verdict is SequentialVerdict.OPEN:
@@ -66,8 +66,8 @@ def share_verdicts(
                 verdict = share_verdict(test, count, total)
                 if verdict is not SequentialVerdict.OPEN:
                     break
-        found[verdict] += 1
-    return found
+        verdict_counts[verdict] += 1
+    return verdict_counts
 
 
 def drawn_voices(
@@ -87,10 +87,10 @@ def voices_covered(
     missed = random.binomial(trials, drawn_voices(random, share, correlation, voices=voices, runs=runs))
     above = below = 0
     for run in missed:
-        found = over_voices(Share(int(count), trials) for count in run)
-        assert found is not None
-        above += found.interval[0] > share
-        below += found.interval[1] < share
+        estimate = over_voices(Share(int(count), trials) for count in run)
+        assert estimate is not None
+        above += estimate.interval[0] > share
+        below += estimate.interval[1] < share
     return above, below
 
 
@@ -106,14 +106,16 @@ def voices_verdicts(
 ) -> dict[SequentialVerdict, int]:
     """Verdicts of runs in which the voices take turns, looked at after each round, for so many rounds."""
     shares = drawn_voices(random, share, correlation, voices=voices, runs=runs)
-    found = dict.fromkeys(SequentialVerdict, 0)
+    verdict_counts = dict.fromkeys(SequentialVerdict, 0)
     for of_run in shares:
         missed = (random.random((trials, voices)) < of_run).cumsum(axis=0)
         verdicts = (
             voices_verdict(test, [Share(int(count), played) for count in row]) for played, row in enumerate(missed, 1)
         )
-        found[next((one for one in verdicts if one is not SequentialVerdict.OPEN), SequentialVerdict.OPEN)] += 1
-    return found
+        verdict_counts[
+            next((verdict for verdict in verdicts if verdict is not SequentialVerdict.OPEN), SequentialVerdict.OPEN)
+        ] += 1
+    return verdict_counts
 
 
 CATEGORIES = 11

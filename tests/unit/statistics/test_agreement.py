@@ -69,13 +69,13 @@ def test_alpha_is_that_of_the_library_on_random_tables() -> None:
 
 def test_a_small_table_by_hand() -> None:
     # Ten labels of 0 and 1 on five items, of which one pair differs.
-    found = agreement(table("00110", "00111"), 2)
-    assert found.raw.value == pytest.approx(0.8)
+    figures = agreement(table("00110", "00111"), 2)
+    assert figures.raw.value == pytest.approx(0.8)
     # Margins 5 and 5: chance differs in 2·5·5 of 10·9 ordered pairs.
-    assert found.alpha.value == pytest.approx(1 - 0.2 / (50 / 90))
-    assert found.ac1.value == pytest.approx((0.8 - 0.5) / 0.5)
-    assert [one.agreement.value for one in found.categories] == [pytest.approx(0.8), pytest.approx(0.8)]
-    assert found.confusion.tolist() == [[2, 1], [1, 2]]
+    assert figures.alpha.value == pytest.approx(1 - 0.2 / (50 / 90))
+    assert figures.ac1.value == pytest.approx((0.8 - 0.5) / 0.5)
+    assert [category.agreement.value for category in figures.categories] == [pytest.approx(0.8), pytest.approx(0.8)]
+    assert figures.confusion.tolist() == [[2, 1], [1, 2]]
     (pair,) = pairs(table("00110", "00111"), 2)
     assert pair.agreed == Share(4, 5)
     assert pair.kappa.value == pytest.approx((0.8 - 0.48) / 0.52)
@@ -83,9 +83,9 @@ def test_a_small_table_by_hand() -> None:
 
 
 def test_each_item_counts_once_however_many_raters_it_has() -> None:
-    found = agreement(table("00", "01", "0.", "0."), 2)
-    assert found.raw.value == pytest.approx(0.5)
-    assert (found.raters, found.items, found.shared, found.labels, found.shared_labels) == (4, 2, 2, 6, 6)
+    figures = agreement(table("00", "01", "0.", "0."), 2)
+    assert figures.raw.value == pytest.approx(0.5)
+    assert (figures.raters, figures.items, figures.shared, figures.labels, figures.shared_labels) == (4, 2, 2, 6, 6)
 
 
 @pytest.mark.parametrize(
@@ -99,32 +99,32 @@ def test_each_item_counts_once_however_many_raters_it_has() -> None:
     ],
 )
 def test_without_shared_items_there_is_no_figure_and_the_reason(labels: NDArray[np.int64], why: str) -> None:
-    found = agreement(labels, 4)
-    for figure in (found.raw, found.alpha, found.ac1, *(one.agreement for one in found.categories)):
+    figures = agreement(labels, 4)
+    for figure in (figures.raw, figures.alpha, figures.ac1, *(category.agreement for category in figures.categories)):
         assert (figure.value, figure.interval, figure.why_not) == (None, None, why)
     assert pairs(labels, 4) == ()
     assert agreement(labels, 4).alpha.value is None
 
 
 def test_all_equal_labels_have_no_alpha_and_the_reason() -> None:
-    found = agreement(table("1111111111", "1111111111"), 3)
-    assert (found.alpha.value, found.alpha.why_not) == (None, ALL_EQUAL)
-    assert found.raw.value == found.ac1.value == 1.0
+    figures = agreement(table("1111111111", "1111111111"), 3)
+    assert (figures.alpha.value, figures.alpha.why_not) == (None, ALL_EQUAL)
+    assert figures.raw.value == figures.ac1.value == 1.0
     # Ten items of one kind do not prove that raters always agree: 1 - 0.05 ** (1 / 10) at the least.
-    assert found.raw.interval is not None
-    assert found.ac1.interval is not None
-    assert 0.65 < found.raw.interval[0] < 0.75
-    assert 0.65 < found.ac1.interval[0] < 0.75
+    assert figures.raw.interval is not None
+    assert figures.ac1.interval is not None
+    assert 0.65 < figures.raw.interval[0] < 0.75
+    assert 0.65 < figures.ac1.interval[0] < 0.75
     (pair,) = pairs(table("11", "11"), 3)
     assert (pair.kappa.value, pair.kappa.why_not) == (None, ALL_EQUAL)
-    assert found.categories[0].agreement.why_not == NEVER_GIVEN
+    assert figures.categories[0].agreement.why_not == NEVER_GIVEN
 
 
 def test_one_item_on_which_all_differ_has_values_and_no_interval() -> None:
-    found = agreement(table("0", "1"), 2)
-    assert (found.raw.value, found.alpha.value) == (0.0, 0.0)
-    assert found.alpha.interval is None
-    assert found.alpha.why_not
+    figures = agreement(table("0", "1"), 2)
+    assert (figures.raw.value, figures.alpha.value) == (0.0, 0.0)
+    assert figures.alpha.interval is None
+    assert figures.alpha.why_not
 
 
 def test_simulated_raters_have_the_agreement_that_they_must() -> None:
@@ -133,23 +133,23 @@ def test_simulated_raters_have_the_agreement_that_they_must() -> None:
     random = np.random.default_rng(3)
     labels = said(truths(20_000, random), matrices, random)
     raw, alpha = true_raw_and_alpha(matrices, prevalences())
-    found = agreement(labels, CATEGORIES, resamples=500)
-    assert found.raw.value == pytest.approx(raw, abs=0.015)
-    assert found.alpha.value == pytest.approx(alpha, abs=0.015)
-    for figure, truth in ((found.raw, raw), (found.alpha, alpha)):
+    figures = agreement(labels, CATEGORIES, resamples=500)
+    assert figures.raw.value == pytest.approx(raw, abs=0.015)
+    assert figures.alpha.value == pytest.approx(alpha, abs=0.015)
+    for figure, truth in ((figures.raw, raw), (figures.alpha, alpha)):
         assert figure.interval is not None
         assert figure.interval[0] < truth < figure.interval[1]
         assert figure.interval[1] - figure.interval[0] < 0.02
     # What is said instead of a category is one of the three behind it.
-    assert {(k - c) % CATEGORIES for c, k, _ in confusions(found.confusion)[:10]} <= {1, 2, 3, 8, 9, 10}
+    assert {(k - c) % CATEGORIES for c, k, _ in confusions(figures.confusion)[:10]} <= {1, 2, 3, 8, 9, 10}
 
 
 def test_the_same_table_gives_the_same_figures() -> None:
     random = np.random.default_rng(1)
     labels = random.integers(-1, 5, (3, 40))
-    one, other = (agreement(labels, 5) for _ in range(2))
-    assert (one.raw, one.alpha, one.ac1) == (other.raw, other.alpha, other.ac1)
-    assert one.alpha != agreement(labels, 5, seed=2).alpha
+    first, other = (agreement(labels, 5) for _ in range(2))
+    assert (first.raw, first.alpha, first.ac1) == (other.raw, other.alpha, other.ac1)
+    assert first.alpha != agreement(labels, 5, seed=2).alpha
 
 
 def test_other_labels_are_refused() -> None:
@@ -167,20 +167,20 @@ def tables(draw: st.DrawFn) -> NDArray[np.int64]:
 
 @given(tables())
 def test_figures_do_not_depend_on_names_and_order(labels: NDArray[np.int64]) -> None:
-    found = agreement(labels, 4, resamples=50)
-    for figure in (found.raw, found.alpha, found.ac1):
+    figures = agreement(labels, 4, resamples=50)
+    for figure in (figures.raw, figures.alpha, figures.ac1):
         assert figure.value is None or (-1.0000001 <= figure.value <= 1.0000001 and np.isfinite(figure.value))
         assert (figure.value is None) <= bool(figure.why_not)
         if figure.interval is not None:
             assert -1.0000001 <= figure.interval[0] <= figure.interval[1] <= 1.0000001
     swapped = np.where(labels == MISSING, MISSING, np.array([2, 0, 3, 1])[labels])[::-1, ::-1]
     again = agreement(swapped, 4, resamples=50)
-    for figure, same in ((found.raw, again.raw), (found.alpha, again.alpha), (found.ac1, again.ac1)):
+    for figure, same in ((figures.raw, again.raw), (figures.alpha, again.alpha), (figures.ac1, again.ac1)):
         assert figure.value is same.value is None or figure.value == pytest.approx(same.value)
     assert (
-        np.triu(found.confusion).sum()
+        np.triu(figures.confusion).sum()
         == np.triu(again.confusion).sum()
-        == sum(one.agreed.total for one in pairs(labels, 4))
+        == sum(pair.agreed.total for pair in pairs(labels, 4))
     )
 
 
@@ -195,13 +195,13 @@ def test_confusions_and_priors_are_found_again() -> None:
     random = np.random.default_rng(11)
     matrices = [confusion_matrix(right) for right in (0.95, 0.9, 0.85, 0.75, 0.6)]
     truth = truths(2000, random)
-    found = dawid_skene(said(truth, matrices, random, missing=0.1), CATEGORIES)
-    assert found.converged
-    assert np.abs(found.priors - prevalences()).max() < 0.03
+    fit = dawid_skene(said(truth, matrices, random, missing=0.1), CATEGORIES)
+    assert fit.converged
+    assert np.abs(fit.priors - prevalences()).max() < 0.03
     common = prevalences() > 0.05
     for rater, matrix in enumerate(matrices):
-        assert np.abs(found.confusion[rater] - matrix)[common].max() < 0.08
-        assert found.confusion[rater].sum(axis=1) == pytest.approx(1.0)
+        assert np.abs(fit.confusion[rater] - matrix)[common].max() < 0.08
+        assert fit.confusion[rater].sum(axis=1) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -258,35 +258,35 @@ def test_what_known_answers_say_holds_where_raters_share_an_error_and_what_the_m
     for number, most in ((3, 0.9), (2, 0.85)):
         assert (lead == truth)[votes == number].mean() < most
     assert stated[votes == 3].mean() > 0.97
-    kept = 0
+    covered_rounds = 0
     for _ in range(30):
         known, given = drawn(50)
         by_lead, by_votes = agreed_on(given).T
         right = (by_lead == known)[by_votes == 3]
         low, high = Share(int(right.sum()), len(right)).interval or (0.0, 0.0)
-        kept += low <= (lead == truth)[votes == 3].mean() <= high
-    assert kept >= 27
+        covered_rounds += low <= (lead == truth)[votes == 3].mean() <= high
+    assert covered_rounds >= 27
 
 
 def test_each_round_comes_nearer_and_it_comes_to_rest() -> None:
     random = np.random.default_rng(4)
     for raters, items in ((2, 30), (3, 12), (6, 200)):
         labels = said(truths(items, random), [confusion_matrix(0.7)] * raters, random, missing=0.3)
-        found = dawid_skene(labels, CATEGORIES)
-        assert (np.diff(found.objectives) > -1e-8 * np.abs(found.objectives[1:])).all()
-        assert found.converged == (found.rounds < MOST_ROUNDS)
+        fit = dawid_skene(labels, CATEGORIES)
+        assert (np.diff(fit.objectives) > -1e-8 * np.abs(fit.objectives[1:])).all()
+        assert fit.converged == (fit.rounds < MOST_ROUNDS)
         labelled = (labels != MISSING).any(axis=0)
-        assert found.posteriors[labelled].sum(axis=1) == pytest.approx(1.0)
-        assert np.isnan(found.posteriors[~labelled]).all()
+        assert fit.posteriors[labelled].sum(axis=1) == pytest.approx(1.0)
+        assert np.isnan(fit.posteriors[~labelled]).all()
         again = dawid_skene(labels, CATEGORIES)
-        assert again.objectives == found.objectives
+        assert again.objectives == fit.objectives
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 4), (2, 4)])
 def test_nothing_judged(shape: tuple[int, int]) -> None:
     labels = np.full(shape, MISSING)
-    found = dawid_skene(labels, 5)
-    assert (found.rounds, found.converged) == (0, True)
+    fit = dawid_skene(labels, 5)
+    assert (fit.rounds, fit.converged) == (0, True)
     assert (without_each(labels) == MISSING).all()
 
 
@@ -304,6 +304,6 @@ def test_a_raters_own_label_does_not_vouch_for_it() -> None:
 
 def test_fewer_than_two_others_are_no_yardstick() -> None:
     labels = np.array([[0, *[0, 1] * 8], [0, *[0, 1] * 8], [-1, *[0, 1] * 8]])
-    found = without_each(labels)
-    assert (found[:, 0] == MISSING).all()
-    assert found[2].tolist()[1:3] == [0, 1]
+    reference_labels = without_each(labels)
+    assert (reference_labels[:, 0] == MISSING).all()
+    assert reference_labels[2].tolist()[1:3] == [0, 1]

@@ -12,8 +12,8 @@ def shares(*counts: int, of: int = 60) -> SeriesToScan:
     return SeriesToScan(Scan.SHARE, tuple(map(float, counts)), (float(of),) * len(counts))
 
 
-def places(one: SeriesToScan) -> list[int]:
-    return [change.at for change in scanned([one])[0].changes]
+def places(series: SeriesToScan) -> list[int]:
+    return [change.at for change in scanned([series])[0].changes]
 
 
 def test_a_few_bad_sessions_between_good_ones_are_found() -> None:
@@ -24,9 +24,9 @@ def test_a_few_bad_sessions_between_good_ones_are_found() -> None:
 
 def test_a_rate_counts_by_its_exposure() -> None:
     hours = (1.0, 2.0, 4.0) * 5
-    steady = SeriesToScan(Scan.RATE, tuple(3 * one for one in hours), hours)
+    steady = SeriesToScan(Scan.RATE, tuple(3 * exposure for exposure in hours), hours)
     assert places(steady) == []
-    risen = SeriesToScan(Scan.RATE, tuple((3 if at < 8 else 9) * one for at, one in enumerate(hours)), hours)
+    risen = SeriesToScan(Scan.RATE, tuple((3 if at < 8 else 9) * exposure for at, exposure in enumerate(hours)), hours)
     assert places(risen) == [8]
 
 
@@ -34,7 +34,7 @@ def test_ranks_take_no_notice_of_one_extreme_delay() -> None:
     values = [0.150 + 0.001 * (at * 7 % 5) for at in range(16)]
     ones = (1.0,) * 16
     assert places(SeriesToScan(Scan.RANK, (*values[:8], 9.0, *values[9:]), ones)) == []
-    later = [one + (0.02 if at >= 9 else 0) for at, one in enumerate(values)]
+    later = [delay + (0.02 if at >= 9 else 0) for at, delay in enumerate(values)]
     assert places(SeriesToScan(Scan.RANK, tuple(later), ones)) == [9]
 
 
@@ -46,14 +46,14 @@ def test_one_or_two_bad_sessions_at_the_end_are_not_a_change() -> None:
 
 def test_p_is_that_of_the_permutations() -> None:
     """4 of 4 failed after 4 of 4 right: 2 of the 70 orders are as far apart."""
-    (found,) = scanned([shares(0, 0, 0, 0, 60, 60, 60, 60)])
-    assert found.p == pytest.approx(2 / 70, abs=0.007)
+    (scan,) = scanned([shares(0, 0, 0, 0, 60, 60, 60, 60)])
+    assert scan.p == pytest.approx(2 / 70, abs=0.007)
 
 
 def test_many_series_are_corrected() -> None:
-    one = shares(*[3, 4, 2, 5, 3, 4], *[13, 12, 9, 14, 12, 13])
-    alone, *_ = scanned([one])
-    among, *_ = scanned([one, *[shares(*[3, 4] * 6)] * 19])
+    series = shares(*[3, 4, 2, 5, 3, 4], *[13, 12, 9, 14, 12, 13])
+    alone, *_ = scanned([series])
+    among, *_ = scanned([series, *[shares(*[3, 4] * 6)] * 19])
     assert alone.changes
     assert not among.changes
     assert among.p == alone.p

@@ -29,8 +29,8 @@ from tests.known import known
 def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
     count, total = counts
     expected = binomtest(count, total).proportion_ci(0.95, method="wilson")
-    found = wilson(count, total)
-    assert found == pytest.approx((expected.low, expected.high), abs=1e-12)
+    interval = wilson(count, total)
+    assert interval == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_the_usual_deviate_is_scipys() -> None:
@@ -68,8 +68,8 @@ def test_clopper_pearson_is_scipys(counts: tuple[int, int]) -> None:
 
 @given(st.integers(0, 5000), st.floats(0.01, 1000))
 def test_garwoods_ends_leave_each_tail_its_part(count: int, hours: float) -> None:
-    found = known(garwood(count, hours))
-    low, high = found
+    interval = known(garwood(count, hours))
+    low, high = interval
     assert poisson.cdf(count, high * hours) == pytest.approx(0.025, rel=1e-6)
     if count:
         assert poisson.sf(count - 1, low * hours) == pytest.approx(0.025, rel=1e-6)
@@ -99,10 +99,10 @@ CLUSTERS = st.lists(
 def test_the_share_lies_within_and_the_rest_is_mirrored(clusters: list[tuple[int, int]]) -> None:
     counts, totals = zip(*clusters, strict=True)
     rest = [of - count for count, of in clusters]
-    found, mirrored = known(clustered_interval(counts, totals)), known(clustered_interval(rest, totals))
+    interval, mirrored = known(clustered_interval(counts, totals)), known(clustered_interval(rest, totals))
     share = sum(counts) / sum(totals)
-    assert 0 <= found[0] <= share <= found[1] <= 1
-    assert found == pytest.approx((1 - mirrored[1], 1 - mirrored[0]))
+    assert 0 <= interval[0] <= share <= interval[1] <= 1
+    assert interval == pytest.approx((1 - mirrored[1], 1 - mirrored[0]))
 
 
 def test_clusters_of_one_are_an_exact_interval() -> None:
@@ -131,16 +131,16 @@ def test_the_effect_of_clusters_is_that_of_their_size_where_each_is_all_or_nothi
 def test_clusters_that_happen_to_be_the_same_do_not_pass_for_ones_that_never_differ() -> None:
     """Large ones say the same, and each of them within; the small ones hide that large ones could differ."""
     totals = [12, 1] * 3
-    found = known(design_effect([[12, 0] * 3, [0, 1] * 3], totals))
-    assert found > 0.9 * sum(of * of for of in totals) / sum(totals)
+    effect = known(design_effect([[12, 0] * 3, [0, 1] * 3], totals))
+    assert effect > 0.9 * sum(of * of for of in totals) / sum(totals)
 
 
 def test_a_rare_share_is_as_clustered_as_the_others() -> None:
     totals = [8] * 24
     ends = []
     for count in range(6):
-        found = known(clustered_interval([1] * count + [0] * (24 - count), totals, least_effect=5.0))
-        ends.append(found[1])
+        interval = known(clustered_interval([1] * count + [0] * (24 - count), totals, least_effect=5.0))
+        ends.append(interval[1])
     assert ends == sorted(ends)
     rare = known(clustered_interval([1, 1] + [0] * 22, totals))
     assert ends[2] > 2 * rare[1]

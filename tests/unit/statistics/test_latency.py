@@ -21,12 +21,12 @@ def test_nothing_has_no_quantiles() -> None:
 
 
 def test_quantiles_are_observed_values() -> None:
-    found = latency_figures([Measured(n / 10) for n in range(1, 21)])
-    assert found.p50 is not None
-    assert found.p95 is not None
-    assert found.p50.value_s == pytest.approx(1.0)
-    assert found.p95.value_s == pytest.approx(1.9)
-    assert found.p95.high_s is None
+    figures = latency_figures([Measured(n / 10) for n in range(1, 21)])
+    assert figures.p50 is not None
+    assert figures.p95 is not None
+    assert figures.p50.value_s == pytest.approx(1.0)
+    assert figures.p95.value_s == pytest.approx(1.9)
+    assert figures.p95.high_s is None
 
 
 @given(
@@ -39,9 +39,9 @@ def test_quantiles_are_observed_values() -> None:
     )
 )
 def test_clock_error_bounds_the_true_quantile(values: list[tuple[float, float, float]]) -> None:
-    found = latency_figures([Measured(value, error) for value, error, _ in values])
+    figures = latency_figures([Measured(value, error) for value, error, _ in values])
     true = latency_figures([Measured(value + error * part) for value, error, part in values])
-    for mine, other in ((found.p50, true.p50), (found.p95, true.p95)):
+    for mine, other in ((figures.p50, true.p50), (figures.p95, true.p95)):
         assert mine is not None
         assert other is not None
         assert abs(mine.value_s - other.value_s) <= mine.clock_error_s + 1e-9
@@ -49,19 +49,19 @@ def test_clock_error_bounds_the_true_quantile(values: list[tuple[float, float, f
 
 def test_times_with_a_large_error_are_left_out_and_counted() -> None:
     times = [Measured(at / 10, 0.01 * at) for at in range(1, 11)]
-    found = latency_figures([*times, Measured(9.0, 0.94)])
-    assert (found.total, found.excluded, found.measured) == (10, 1, 11)
-    assert found.error_s == pytest.approx(0.055)
-    assert known(found.p95).value_s == pytest.approx(1.0)
-    assert text.delays(found).endswith("clocks ± 55 ms (of 10); 1 left out: clocks ± more than 250 ms")
+    figures = latency_figures([*times, Measured(9.0, 0.94)])
+    assert (figures.total, figures.excluded, figures.measured) == (10, 1, 11)
+    assert figures.error_s == pytest.approx(0.055)
+    assert known(figures.p95).value_s == pytest.approx(1.0)
+    assert text.delays(figures).endswith("clocks ± 55 ms (of 10); 1 left out: clocks ± more than 250 ms")
     assert exact_enough(Measured(0.1, 0.25))
     assert not exact_enough(Measured(0.1, 0.251))
 
 
 def test_nothing_is_said_of_times_that_are_all_left_out() -> None:
-    found = latency_figures([Measured(0.4, 0.94)] * 2)
-    assert (found.total, found.excluded, found.p50, found.p95) == (0, 2, None, None)
-    assert text.delays(found) == "n/a; 2 left out: clocks ± more than 250 ms"
+    figures = latency_figures([Measured(0.4, 0.94)] * 2)
+    assert (figures.total, figures.excluded, figures.p50, figures.p95) == (0, 2, None, None)
+    assert text.delays(figures) == "n/a; 2 left out: clocks ± more than 250 ms"
     assert latency_figures([Measured(0.4, 0.94)], inf).p50 is not None
 
 
@@ -70,26 +70,26 @@ def test_nothing_is_said_of_times_that_are_all_left_out() -> None:
     st.lists(st.floats(0, 10, allow_nan=False), max_size=20),
 )
 def test_times_that_were_left_out_may_have_been_of_any_length(used: list[float], left_out: list[float]) -> None:
-    found = latency_figures([*(Measured(value) for value in used), *(Measured(value, 1.0) for value in left_out)])
-    low, high = found.p95_between_s
-    assert low <= known(found.p95).value_s <= high
+    figures = latency_figures([*(Measured(value) for value in used), *(Measured(value, 1.0) for value in left_out)])
+    low, high = figures.p95_between_s
+    assert low <= known(figures.p95).value_s <= high
     assert low <= known(latency_figures([Measured(value) for value in (*used, *left_out)]).p95).value_s <= high
 
 
 def test_shares_of_different_trials() -> None:
     sides = [[Share(1, 1)] * right + [Share(0, 1)] * (20 - right) for right in (12, 3)]
-    found = known(shares_apart(*sides))
-    assert found.difference == pytest.approx(0.45)
+    comparison = known(shares_apart(*sides))
+    assert comparison.difference == pytest.approx(0.45)
     chances = [comb(20, right) * comb(20, 15 - right) / comb(40, 15) for right in range(16)]
-    assert found.p == pytest.approx(sum(one for one in chances if one <= chances[12] * (1 + 1e-7)))
-    assert found.interval[0] > 0
+    assert comparison.p == pytest.approx(sum(chance for chance in chances if chance <= chances[12] * (1 + 1e-7)))
+    assert comparison.interval[0] > 0
     assert shares_apart([Share(12, 20)], [Share(3, 20)]) is None  # one cluster says nothing of further ones
 
 
 def test_a_share_is_compared_also_where_p_is_too_small_for_a_float() -> None:
-    found = known(share_difference([1] * 3000, [0] * 3000))
-    assert found.difference == 1
-    assert found.p < 1e-100
+    comparison = known(share_difference([1] * 3000, [0] * 3000))
+    assert comparison.difference == 1
+    assert comparison.p < 1e-100
 
 
 def test_rates_and_wers() -> None:
@@ -97,9 +97,9 @@ def test_rates_and_wers() -> None:
     assert known(rates_apart(5, 2.0, 4, 2.0)).interval[0] < 0
     assert rates_apart(1, 0.0, 1, 1.0) is None
     words, names = [10] * 20, [str(at) for at in range(20)]
-    found = known(wers_apart(([4] * 10 + [2] * 10, words, names), ([1] * 10 + [0] * 10, words, names)))
-    assert found.difference == pytest.approx(0.25)
-    assert found.interval[0] > 0
+    comparison = known(wers_apart(([4] * 10 + [2] * 10, words, names), ([1] * 10 + [0] * 10, words, names)))
+    assert comparison.difference == pytest.approx(0.25)
+    assert comparison.interval[0] > 0
     assert known(wers_apart(([0] * 20, words, names), ([0] * 20, words, names))).p == 1
 
 
@@ -107,13 +107,13 @@ def test_a_shift_within_the_errors_of_the_clocks_is_not_shown() -> None:
     longer = [Measured(0.010 + at / 1e4, 0.002) for at in range(20)]
     assert known(paired_shift(longer)).p < 0.001
     assert known(paired_shift(longer)).interval[0] > 0
-    assert known(paired_shift([Measured(one.value_s, 0.02) for one in longer])).p == 1
+    assert known(paired_shift([Measured(delay.value_s, 0.02) for delay in longer])).p == 1
     base = [Measured(0.5 + at / 1e3, 0.001) for at in range(20)]
-    later = [Measured(one.value_s + 0.1, 0.001) for one in base]
-    found = known(unpaired_shift(later, base))
-    assert found.difference == pytest.approx(0.1)
-    assert found.interval[0] > 0
-    assert found.p < 0.001
-    vague = [Measured(one.value_s, 0.12) for one in base]
+    later = [Measured(delay.value_s + 0.1, 0.001) for delay in base]
+    shift = known(unpaired_shift(later, base))
+    assert shift.difference == pytest.approx(0.1)
+    assert shift.interval[0] > 0
+    assert shift.p < 0.001
+    vague = [Measured(delay.value_s, 0.12) for delay in base]
     assert known(unpaired_shift(later, vague)).p == 1
     assert known(unpaired_shift(later, vague)).interval[0] < 0

@@ -90,7 +90,7 @@ def test_a_test_that_cannot_decide_is_refused(wrong: SequentialTest) -> None:
 
 def _exactly(test: SequentialTest, share: float, trials: int = 20_000) -> dict[SequentialVerdict, float]:
     """How likely each verdict is, trial by trial over all counts that are still open."""
-    found = dict.fromkeys(SequentialVerdict, 0.0)
+    probabilities = dict.fromkeys(SequentialVerdict, 0.0)
     alive = {0: 1.0}
     for total in range(1, trials + 1):
         after: dict[int, float] = {}
@@ -100,10 +100,10 @@ def _exactly(test: SequentialTest, share: float, trials: int = 20_000) -> dict[S
         alive = {}
         for count, likely in after.items():
             verdict = share_verdict(test, count, total)
-            found[verdict] += likely if verdict is not SequentialVerdict.OPEN else 0.0
+            probabilities[verdict] += likely if verdict is not SequentialVerdict.OPEN else 0.0
             if verdict is SequentialVerdict.OPEN and likely > 1e-15:
                 alive[count] = likely
-    return found
+    return probabilities
 
 
 @pytest.mark.parametrize("test", [SHARE, SequentialTest(0.1, 0.4, 0.1, 0.02), SequentialTest(0.001, 0.5)])
@@ -138,16 +138,16 @@ def _mixed_share(count: int, total: int, share: float) -> float:
 
 @pytest.mark.parametrize(("count", "hours"), [(0, 1.0), (1, 2.0), (3, 7.5), (12, 40.0)])
 def test_the_rates_ends_are_where_the_mixture_reaches_twenty(count: int, hours: float) -> None:
-    found = known(rate_sequence(count, hours))
-    assert [_mixed_rate(count, hours, end) for end in found if end > 0] == pytest.approx(
+    interval = known(rate_sequence(count, hours))
+    assert [_mixed_rate(count, hours, end) for end in interval if end > 0] == pytest.approx(
         [20.0] * (2 if count else 1), rel=1e-3
     )
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 10), (1, 20), (7, 30), (30, 30)])
 def test_the_shares_ends_are_where_the_mixture_reaches_twenty(count: int, total: int) -> None:
-    found = known(share_sequence(count, total))
-    inner = [end for end in found if 0 < end < 1]
+    interval = known(share_sequence(count, total))
+    inner = [end for end in interval if 0 < end < 1]
     assert [_mixed_share(count, total, end) for end in inner] == pytest.approx(
         [20.0] * (2 if 0 < count < total else 1), rel=1e-3
     )
@@ -155,8 +155,8 @@ def test_the_shares_ends_are_where_the_mixture_reaches_twenty(count: int, total:
 
 @given(st.integers(0, 100_000), st.floats(1e-4, 1e4))
 def test_the_rate_that_was_counted_lies_within(count: int, hours: float) -> None:
-    found = known(rate_sequence(count, hours))
-    assert 0 <= found[0] <= count / hours <= found[1]
+    interval = known(rate_sequence(count, hours))
+    assert 0 <= interval[0] <= count / hours <= interval[1]
 
 
 @given(st.integers(0, 10_000), st.floats(4, 1e4))
@@ -169,8 +169,8 @@ def test_wider_than_the_interval_of_one_look(count: int, hours: float) -> None:
 
 @given(st.integers(1, 20_000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
 def test_shares_stay_within_bounds(counts: tuple[int, int]) -> None:
-    found = known(share_sequence(*counts))
-    assert 0 <= found[0] <= counts[0] / counts[1] <= found[1] <= 1
+    interval = known(share_sequence(*counts))
+    assert 0 <= interval[0] <= counts[0] / counts[1] <= interval[1] <= 1
 
 
 def test_nothing_has_no_interval() -> None:
@@ -184,8 +184,8 @@ def test_nothing_has_no_interval() -> None:
 
 def test_hourly_looks_keep_the_truth() -> None:
     """Over 4,000 runs, with shares and verdicts: tests/soak/test_intervals.py."""
-    kept = kept_rate(np.random.default_rng(3), rate=0.5, runs=60, looks=100, interval=rate_sequence)
-    assert kept >= 0.95 * 60
+    covered_runs = kept_rate(np.random.default_rng(3), rate=0.5, runs=60, looks=100, interval=rate_sequence)
+    assert covered_runs >= 0.95 * 60
 
 
 @pytest.mark.parametrize(("events", "hours"), [(0, 30.0), (1, 47.4), (2, 63.0)])
@@ -194,10 +194,10 @@ def test_hours_for_less_than_one_in_ten_hours(events: int, hours: float) -> None
 
 
 def test_hours_with_power_are_those_of_the_claim() -> None:
-    found = hours_with_power(0.1, 0.02, 0.8)
-    assert (round(found.amount, 1), found.events) == (63.0, 2)
-    assert found.power == pytest.approx(poisson.cdf(2, 0.02 * found.amount))
-    assert found.power >= 0.8
+    plan = hours_with_power(0.1, 0.02, 0.8)
+    assert (round(plan.amount, 1), plan.events) == (63.0, 2)
+    assert plan.power == pytest.approx(poisson.cdf(2, 0.02 * plan.amount))
+    assert plan.power >= 0.8
     assert poisson.cdf(1, 0.02 * 47.44) < 0.8
     assert hours_with_power(0.1, 0).events == 0
 
@@ -212,9 +212,9 @@ def test_utterances_for_events_are_the_least() -> None:
 
 
 def test_utterances_with_power_keep_it() -> None:
-    found = utterances_with_power(0.05, 0.02, 0.9)
-    assert found.power == pytest.approx(binom.cdf(found.events, int(found.amount), 0.02))
-    assert found.power >= 0.9
+    plan = utterances_with_power(0.05, 0.02, 0.9)
+    assert plan.power == pytest.approx(binom.cdf(plan.events, int(plan.amount), 0.02))
+    assert plan.power >= 0.9
 
 
 def test_mcnemar_power_is_what_is_simulated() -> None:

@@ -80,8 +80,8 @@ def test_few_matched_pairs_are_swapped_in_every_way() -> None:
 
 def test_poisson_rates_on_different_audio() -> None:
     assert poisson_rates(5, 10.0, 10, 20.0) == pytest.approx(1.0)
-    found = known(poisson_rates(2, 10.0, 20, 10.0))
-    assert found < 0.001
+    p_value = known(poisson_rates(2, 10.0, 20, 10.0))
+    assert p_value < 0.001
     assert poisson_rates(0, 1.0, 0, 1.0) == 1.0
     assert poisson_rates(1, 0.0, 1, 1.0) is None
 
@@ -91,29 +91,29 @@ DIFFERENCES = st.lists(st.fractions(-2, 2, max_denominator=6), min_size=1, max_s
 
 @given(DIFFERENCES)
 def test_it_counts_every_way_of_swapping(differences: list[Fraction]) -> None:
-    found = swapped(differences)
-    apart = [one for one in differences if one]
+    swap_test = swapped(differences)
+    apart = [difference for difference in differences if difference]
     if not apart:
-        assert found is None
+        assert swap_test is None
         return
     sums = [
-        abs(sum(sign * one for sign, one in zip(signs, apart, strict=True)))
+        abs(sum(sign * difference for sign, difference in zip(signs, apart, strict=True)))
         for signs in product((1, -1), repeat=len(apart))
     ]
-    assert found is not None
-    assert found.exact
-    assert found.clusters == len(apart)
-    assert found.p == pytest.approx(sum(one >= abs(sum(apart)) for one in sums) / len(sums))
+    assert swap_test is not None
+    assert swap_test.exact
+    assert swap_test.clusters == len(apart)
+    assert swap_test.p == pytest.approx(sum(total >= abs(sum(apart)) for total in sums) / len(sums))
 
 
 @pytest.mark.parametrize(("first", "second"), [(9, 3), (1, 0), (5, 5), (40, 12), (300, 240)])
 def test_single_responses_are_mcnemars_exact_test(first: int, second: int) -> None:
-    found = known(swapped([1] * first + [-1] * second + [0] * 20))
-    assert found.p == pytest.approx(mcnemar(first, second))
+    swap_test = known(swapped([1] * first + [-1] * second + [0] * 20))
+    assert swap_test.p == pytest.approx(mcnemar(first, second))
 
 
 def test_what_is_too_much_to_count_is_drawn_and_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    differences = [Fraction(one, 7) for one in (3, -1, 5, 2, -4, 6, 1, 1, -2, 3, 5, -1)]
+    differences = [Fraction(numerator, 7) for numerator in (3, -1, 5, 2, -4, 6, 1, 1, -2, 3, 5, -1)]
     exact = swapped(differences)
     monkeypatch.setattr(swapping, "MOST_STEPS", 0)
     drawn = swapped(differences)
@@ -150,9 +150,9 @@ def test_drawn_figures_are_near_the_exact_ones(seed: int) -> None:
 
 def test_the_papers_example() -> None:
     """Statistics in Medicine 17 (1998), table III: 36, 12, 2, 0 by method 10."""
-    found = known(Discordance(36, 12, 2, 0).apart)
-    assert found.difference == pytest.approx(0.2)
-    assert found.interval == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
+    comparison = known(Discordance(36, 12, 2, 0).apart)
+    assert comparison.difference == pytest.approx(0.2)
+    assert comparison.interval == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
 
 
 def test_nothing_has_no_difference() -> None:
@@ -161,26 +161,28 @@ def test_nothing_has_no_difference() -> None:
 
 @pytest.mark.parametrize("table", [(10, 0, 0, 0), (0, 0, 0, 10), (0, 10, 0, 0), (0, 0, 10, 0), (3, 1, 1, 0)])
 def test_the_ends_hold_the_value_and_stay_shares(table: tuple[int, int, int, int]) -> None:
-    found = known(Discordance(*table).apart)
-    assert -1 <= found.interval[0] <= found.difference <= found.interval[1] <= 1
+    comparison = known(Discordance(*table).apart)
+    assert -1 <= comparison.interval[0] <= comparison.difference <= comparison.interval[1] <= 1
 
 
 def test_systems_change_places() -> None:
-    one, other = (known(Discordance(20, 7, 3, 10).apart), known(Discordance(20, 3, 7, 10).apart))
-    assert one.interval == (pytest.approx(-other.interval[1]), pytest.approx(-other.interval[0]))
+    first, other = (known(Discordance(20, 7, 3, 10).apart), known(Discordance(20, 3, 7, 10).apart))
+    assert first.interval == (pytest.approx(-other.interval[1]), pytest.approx(-other.interval[0]))
 
 
 def test_it_never_contradicts_the_exact_test_beside_it() -> None:
     for first, second, both in product(range(13), range(13), (0, 5, 80)):
         counts = Discordance(both, first, second, 3)
-        found = known(counts.apart)
-        assert (counts.p is not None and counts.p < 0.05) == (not found.interval[0] <= 0 <= found.interval[1]), counts
+        comparison = known(counts.apart)
+        assert (counts.p is not None and counts.p < 0.05) == (
+            not comparison.interval[0] <= 0 <= comparison.interval[1]
+        ), counts
 
 
 def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:
     counts = [0, 3, 1, 0, 7, 2, 2, 0]
-    found = known(clustering(counts, [0.5] * len(counts)))
-    assert found.index == pytest.approx(np.var(counts, ddof=1) / np.mean(counts))
+    dispersion = known(clustering(counts, [0.5] * len(counts)))
+    assert dispersion.index == pytest.approx(np.var(counts, ddof=1) / np.mean(counts))
 
 
 def test_little_says_nothing() -> None:
@@ -194,35 +196,35 @@ def test_one_event_in_each_of_some_stretches_is_no_cluster() -> None:
     lengths = np.concatenate([np.full(16, 0.005), np.full(4, 2.0)])
     events = np.zeros(20)
     events[:4] = 1  # in short ones, which Pearson's chi-square takes for clusters
-    found, alone = known(clustering(events, lengths)), known(garwood(4, float(lengths.sum())))
-    assert (found.index < 1, found.p) == (True, 1.0)
-    assert found.interval[0] <= alone[0]
-    assert found.interval[1] >= alone[1]
+    dispersion, alone = known(clustering(events, lengths)), known(garwood(4, float(lengths.sum())))
+    assert (dispersion.index < 1, dispersion.p) == (True, 1.0)
+    assert dispersion.interval[0] <= alone[0]
+    assert dispersion.interval[1] >= alone[1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.001, 0.1, 1.0, 7.5])), min_size=2, max_size=12))
 @settings(max_examples=25)
 def test_it_is_never_surer_than_garwood(stretches: list[tuple[int, float]]) -> None:
     counts, lengths = zip(*stretches, strict=True)
-    found, alone = clustering(counts, lengths), garwood(sum(counts), sum(lengths))
-    if found is None:
+    dispersion, alone = clustering(counts, lengths), garwood(sum(counts), sum(lengths))
+    if dispersion is None:
         assert sum(counts) < 2
         return
     assert alone is not None
-    assert found.interval[0] <= alone[0] < alone[1] <= found.interval[1]
+    assert dispersion.interval[0] <= alone[0] < alone[1] <= dispersion.interval[1]
 
 
 def test_a_long_stretch_has_more_events_without_being_a_cluster() -> None:
     counts, lengths = [100, 1, 0, 1, 2], [100.0, 1.0, 1.0, 1.0, 1.0]
-    found = known(clustering(counts, lengths))
-    assert found.p > 0.05
+    dispersion = known(clustering(counts, lengths))
+    assert dispersion.p > 0.05
 
 
 def test_independent_events_are_seldom_called_clustered() -> None:
     random = np.random.default_rng(11)
     lengths = random.uniform(0.01, 2.0, 60)
-    found = [clustering(random.poisson(lengths * 0.7), lengths) for _ in range(6)]
-    called = sum(one is not None and one.p < 0.05 for one in found)
+    dispersions = [clustering(random.poisson(lengths * 0.7), lengths) for _ in range(6)]
+    called = sum(dispersion is not None and dispersion.p < 0.05 for dispersion in dispersions)
     assert called <= 2  # 0.3 expected; more than 2 have a chance of 1 in 500; more runs: tests/soak
 
 
@@ -230,9 +232,9 @@ def test_independent_events_are_seldom_called_clustered() -> None:
 def test_doubled_events_are_called_clustered(events: int) -> None:
     random = np.random.default_rng(5)
     counts = 4 * random.poisson(events / 4 / 300, 300)
-    found = known(clustering(counts, np.ones(300)))
-    assert found.index == pytest.approx(4, rel=0.45)
-    assert found.p < 0.01
+    dispersion = known(clustering(counts, np.ones(300)))
+    assert dispersion.index == pytest.approx(4, rel=0.45)
+    assert dispersion.p < 0.01
 
 
 def test_the_same_numbers_give_the_same_answer() -> None:

@@ -98,9 +98,9 @@ def test_one_is_not_a_plural() -> None:
 
 
 def test_differences_have_their_sign_and_a_p_its_name() -> None:
-    assert [numbers.points(one) for one in (0.0125, -0.5, None)] == ["+1.25", "-50.00", "n/a"]
+    assert [numbers.points(difference) for difference in (0.0125, -0.5, None)] == ["+1.25", "-50.00", "n/a"]
     assert text.points_interval((-0.0039, 0.0218)) == "-0.39 to +2.18"
-    assert [numbers.p_is(one) for one in (0.4331, 0.0004, None)] == ["p = 0.433", "p < 0.001", "p n/a"]
+    assert [numbers.p_is(p_value) for p_value in (0.4331, 0.0004, None)] == ["p = 0.433", "p < 0.001", "p n/a"]
 
 
 def test_a_column_with_its_unit_in_the_head_has_no_sign() -> None:

@@ -25,19 +25,27 @@ def over(*missed: int, of: int) -> OverVoices:
 
 @pytest.mark.parametrize(("missed", "voices"), [(30, 200), (0, 40), (40, 40), (1, 2)])
 def test_voices_with_one_trial_each_are_as_good_as_trials(missed: int, voices: int) -> None:
-    found = over(*[1] * missed, *[0] * (voices - missed), of=1)
-    assert found.interval == pytest.approx(known(clopper_pearson(missed, voices)), abs=0.002)
-    assert found.any_time == pytest.approx(known(share_sequence(missed, voices)), abs=0.02)
+    estimate = over(*[1] * missed, *[0] * (voices - missed), of=1)
+    assert estimate.interval == pytest.approx(known(clopper_pearson(missed, voices)), abs=0.002)
+    assert estimate.any_time == pytest.approx(known(share_sequence(missed, voices)), abs=0.02)
 
 
 @settings(max_examples=60)
 @given(VOICES)
 def test_the_share_lies_within_and_the_rest_is_mirrored(voices: list[Share]) -> None:
-    found = known(over_voices(voices))
+    estimate = known(over_voices(voices))
     mirrored = known(over_voices(Share(voice.total - voice.count, voice.total) for voice in voices))
     share = sum(voices, Share()).value
-    assert 0 <= found.any_time[0] <= found.interval[0] <= known(share) <= found.interval[1] <= found.any_time[1] <= 1
-    assert found.interval == pytest.approx((1 - mirrored.interval[1], 1 - mirrored.interval[0]), abs=1e-6)
+    assert (
+        0
+        <= estimate.any_time[0]
+        <= estimate.interval[0]
+        <= known(share)
+        <= estimate.interval[1]
+        <= estimate.any_time[1]
+        <= 1
+    )
+    assert estimate.interval == pytest.approx((1 - mirrored.interval[1], 1 - mirrored.interval[0]), abs=1e-6)
 
 
 def test_a_few_voices_that_are_all_heard_say_little_about_the_next() -> None:

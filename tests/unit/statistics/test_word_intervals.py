@@ -26,14 +26,14 @@ COUNTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 10), st.sampled_f
 @given(COUNTS, st.booleans())
 def test_the_rate_lies_within(counts: list[tuple[int, int, str]], by_speaker: bool) -> None:
     errors, words, speakers = zip(*counts, strict=True)
-    found = wer_interval(errors, words, speakers if by_speaker else None)
+    interval = wer_interval(errors, words, speakers if by_speaker else None)
     if not sum(words):
-        assert found is None
+        assert interval is None
         return
-    assert found is not None
+    assert interval is not None
     rate = sum(errors) / sum(words)
-    assert 0 <= found[0] <= rate <= found[1]
-    assert found[0] < found[1]
+    assert 0 <= interval[0] <= rate <= interval[1]
+    assert interval[0] < interval[1]
 
 
 def test_single_words_are_a_share() -> None:
@@ -73,8 +73,8 @@ def test_one_speaker_alone_is_judged_by_utterances() -> None:
 
 
 def test_more_errors_than_words() -> None:
-    found = known(wer_interval([12, 15, 11, 13], [10, 10, 10, 10]))
-    assert 0.6 < found[0] < 1.275 < found[1] < 2
+    interval = known(wer_interval([12, 15, 11, 13], [10, 10, 10, 10]))
+    assert 0.6 < interval[0] < 1.275 < interval[1] < 2
 
 
 def test_what_two_systems_share_falls_out() -> None:
@@ -82,41 +82,41 @@ def test_what_two_systems_share_falls_out() -> None:
     of, words, hard = Corpus(10, 50, 0.2, between=0.4).hard_words(random)
     first = random.binomial(words, hard)
     second = np.minimum(first + (random.random(len(words)) < 0.1), words)
-    found = wer_difference(first, second, words, of)
+    comparison = wer_difference(first, second, words, of)
     alone = wer_interval(first, words, of)
-    assert found is not None
+    assert comparison is not None
     assert alone is not None
-    assert found.interval[1] - found.interval[0] < (alone[1] - alone[0]) / 5
-    assert found.interval[0] < found.difference < found.interval[1] < 0
-    assert found.p < 0.001
+    assert comparison.interval[1] - comparison.interval[0] < (alone[1] - alone[0]) / 5
+    assert comparison.interval[0] < comparison.difference < comparison.interval[1] < 0
+    assert comparison.p < 0.001
     other = known(wer_difference(second, first, words, of))
-    assert (other.difference, other.p) == pytest.approx((-found.difference, found.p))
+    assert (other.difference, other.p) == pytest.approx((-comparison.difference, comparison.p))
 
 
 @given(COUNTS)
 def test_a_difference_is_told_with_its_interval_as_with_its_p(counts: list[tuple[int, int, str]]) -> None:
     first, words, speakers = zip(*counts, strict=True)
-    found = wer_difference(first, list(reversed(first)), words, speakers)
-    if found is not None:
-        low, high = found.interval
-        assert low < found.difference < high
-        assert (found.p < 0.05) == (not low <= 0 <= high)
+    comparison = wer_difference(first, list(reversed(first)), words, speakers)
+    if comparison is not None:
+        low, high = comparison.interval
+        assert low < comparison.difference < high
+        assert (comparison.p < 0.05) == (not low <= 0 <= high)
 
 
 def test_few_units_that_differ_are_tested_exactly() -> None:
     first, words = np.array([1, 1, 1, 1] + [0] * 36), np.ones(40)
-    found = known(wer_difference(first, np.zeros(40, int), words))
-    assert found.p == 0.125  # two of the 16 ways in which four files can be swapped; Student's t says 0.046
-    low, high = found.interval
-    assert low < 0 < found.difference < high
+    comparison = known(wer_difference(first, np.zeros(40, int), words))
+    assert comparison.p == 0.125  # two of the 16 ways in which four files can be swapped; Student's t says 0.046
+    low, high = comparison.interval
+    assert low < 0 < comparison.difference < high
     by_file = known(garwood(4, 40.0))
     assert high == pytest.approx(by_file[1])  # with nothing on the other side it is that of the one sum
 
 
 def test_what_comes_from_one_unit_is_no_difference() -> None:
-    found = known(wer_difference([9, *[0] * 19], [0] * 20, [1] * 20))
-    assert found.p == 1
-    assert found.interval[0] < 0 < found.interval[1]
+    comparison = known(wer_difference([9, *[0] * 19], [0] * 20, [1] * 20))
+    assert comparison.p == 1
+    assert comparison.interval[0] < 0 < comparison.interval[1]
 
 
 RARE = st.lists(st.sampled_from([-3, -1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 5]), min_size=6, max_size=40)
@@ -124,19 +124,19 @@ RARE = st.lists(st.sampled_from([-3, -1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 5]), min_siz
 
 @given(RARE)
 def test_an_exact_p_and_its_interval_never_contradict_each_other(apart: list[int]) -> None:
-    found = known(wer_difference(np.maximum(apart, 0), np.maximum(np.negative(apart), 0), [1] * len(apart)))
-    low, high = found.interval
-    assert low < found.difference < high
-    assert (found.p < 0.05) == (not low <= 0 <= high)
+    comparison = known(wer_difference(np.maximum(apart, 0), np.maximum(np.negative(apart), 0), [1] * len(apart)))
+    low, high = comparison.interval
+    assert low < comparison.difference < high
+    assert (comparison.p < 0.05) == (not low <= 0 <= high)
     exact = swapped(apart)
     if exact is not None and 2 * exact.clusters <= len(apart) and len(apart) >= 10:
-        assert found.p == exact.p
+        assert comparison.p == exact.p
 
 
 def test_the_same_errors_are_no_difference_but_not_proof_of_none() -> None:
-    found = known(wer_difference([1, 0, 2], [1, 0, 2], [5, 5, 5]))
-    assert (found.difference, found.p) == (0, 1)
-    assert found.interval[0] < 0 < found.interval[1]
+    comparison = known(wer_difference([1, 0, 2], [1, 0, 2], [5, 5, 5]))
+    assert (comparison.difference, comparison.p) == (0, 1)
+    assert comparison.interval[0] < 0 < comparison.interval[1]
 
 
 def test_odd_columns_are_refused() -> None:
@@ -159,24 +159,24 @@ def test_intervals_keep_what_they_promise() -> None:
 def test_the_difference_weighs_strata_by_their_pairs() -> None:
     # 3 of 4 against 1 of 4 is worth 4 pairs and differs by 1/2; 1 of 1 against 1 of 3 is worth 3/2 and differs by 2/3.
     strata = [[Stratum(3, 4, 1, 4)], [Stratum(1, 1, 1, 3)]]
-    found = known(stratified_difference(strata))
-    assert found.difference == pytest.approx((4 / 2 + 3 / 2 * 2 / 3) / 5.5)
-    assert found.first == pytest.approx((3 + 1.5) / 5.5)
-    assert found.second == pytest.approx((1 + 0.5) / 5.5)
+    comparison = known(stratified_difference(strata))
+    assert comparison.difference == pytest.approx((4 / 2 + 3 / 2 * 2 / 3) / 5.5)
+    assert comparison.first == pytest.approx((3 + 1.5) / 5.5)
+    assert comparison.second == pytest.approx((1 + 0.5) / 5.5)
 
 
 def test_with_one_try_each_it_is_the_plain_difference() -> None:
     pairs = [(1, 0)] * 6 + [(0, 1)] * 2 + [(1, 1)] * 8 + [(0, 0)] * 4
-    found = known(stratified_difference([[Stratum(one, 1, other, 1)] for one, other in pairs]))
-    assert (found.first, found.second) == pytest.approx((0.7, 0.5))
-    assert found.interval is not None
-    assert found.interval[0] < 0.2 < found.interval[1]
+    comparison = known(stratified_difference([[Stratum(first, 1, other, 1)] for first, other in pairs]))
+    assert (comparison.first, comparison.second) == pytest.approx((0.7, 0.5))
+    assert comparison.interval is not None
+    assert comparison.interval[0] < 0.2 < comparison.interval[1]
 
 
 def test_what_is_alike_in_whole_clusters_is_not_taken_for_more() -> None:
     apart = [Stratum(1, 1, 0, 1)] * 4
     even = [Stratum(0, 1, 1, 1)] * 4
-    alone = stratified_difference([[one] for one in (*apart * 3, *even)])
+    alone = stratified_difference([[stratum] for stratum in (*apart * 3, *even)])
     together = stratified_difference([apart, apart, apart, even])
     assert alone is not None
     assert together is not None
@@ -192,8 +192,8 @@ def test_nothing_has_no_difference(clusters: list[list[Stratum]]) -> None:
 
 
 def test_one_cluster_has_no_interval() -> None:
-    found = known(stratified_difference([[Stratum(1, 2, 2, 2)]]))
-    assert (found.difference, found.interval) == (-0.5, None)
+    comparison = known(stratified_difference([[Stratum(1, 2, 2, 2)]]))
+    assert (comparison.difference, comparison.interval) == (-0.5, None)
 
 
 def test_mantel_haenszel_with_one_try_each_is_mcnemars_chi_square() -> None:

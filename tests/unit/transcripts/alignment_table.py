@@ -8,11 +8,11 @@ def path_by_table(reference: Sequence[object], hypothesis: Sequence[object]) -> 
     rows = [[(3 * j, "I") for j in range(len(hypothesis) + 1)]]
     for i, word in enumerate(reference, 1):
         row = [(3 * i, "D")]
-        for j, said in enumerate(hypothesis, 1):
-            diagonal = rows[-1][j - 1][0] + (0 if word == said else 4)
+        for j, hypothesis_word in enumerate(hypothesis, 1):
+            diagonal = rows[-1][j - 1][0] + (0 if word == hypothesis_word else 4)
             deleted, inserted = rows[-1][j][0] + 3, row[j - 1][0] + 3
             if diagonal <= deleted and diagonal <= inserted:
-                row.append((diagonal, "C" if word == said else "S"))
+                row.append((diagonal, "C" if word == hypothesis_word else "S"))
             else:
                 row.append((deleted, "D") if deleted < inserted else (inserted, "I"))
         rows.append(row)

@@ -92,10 +92,10 @@ def _words(text: str) -> list[str]:
     return text.split(" ") if text else []
 
 
-def _holds(found: Alignments, references: Sequence[str], hypotheses: Sequence[str]) -> None:
-    paths = [path_by_table(_words(of), _words(said)) for of, said in zip(references, hypotheses, strict=True)]
-    assert found.paths(range(len(paths))) == paths
-    columns = found.columns
+def _holds(alignments: Alignments, references: Sequence[str], hypotheses: Sequence[str]) -> None:
+    paths = [path_by_table(_words(of), _words(heard)) for of, heard in zip(references, hypotheses, strict=True)]
+    assert alignments.paths(range(len(paths))) == paths
+    columns = alignments.columns
     for column, letter in zip(
         (columns.correct, columns.substitutions, columns.deletions, columns.insertions), "CSDI", strict=True
     ):
@@ -120,11 +120,11 @@ def test_chunks_of_any_size_give_the_same(size: int, monkeypatch: pytest.MonkeyP
     references, hypotheses = (
         [" ".join(random.choice(["a", "b", "c"], random.choice(lengths))) for _ in range(90)] for _ in range(2)
     )
-    found = Alignments(references, hypotheses)
-    _holds(found, references, hypotheses)
-    (last,), (fourth,) = found.paths([89]), found.paths([3])
-    assert found.paths([89, 3, 3]) == [last, fourth, fourth]
-    assert found.paths([]) == []
+    alignments = Alignments(references, hypotheses)
+    _holds(alignments, references, hypotheses)
+    (last,), (fourth,) = alignments.paths([89]), alignments.paths([3])
+    assert alignments.paths([89, 3, 3]) == [last, fourth, fourth]
+    assert alignments.paths([]) == []
 
 
 def test_long_pairs_are_aligned_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,9 +137,9 @@ def test_long_pairs_are_aligned_by_themselves(monkeypatch: pytest.MonkeyPatch) -
         for _ in range(2)
     )
     hypotheses[7], hypotheses[20] = references[7], ""
-    found = Alignments(references, hypotheses)
-    _holds(found, references, hypotheses)
-    assert found.paths([24, 24]) == found.paths([24]) * 2
+    alignments = Alignments(references, hypotheses)
+    _holds(alignments, references, hypotheses)
+    assert alignments.paths([24, 24]) == alignments.paths([24]) * 2
 
 
 def test_a_pair_that_is_too_long_is_refused_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,20 +147,20 @@ def test_a_pair_that_is_too_long_is_refused_with_its_place(monkeypatch: pytest.M
     monkeypatch.setattr(alignment_long, "MOST_CELLS", 1000)
     monkeypatch.setattr(alignment_long, "FEW", 10)
     texts = ["a", "b c", "x " * 49 + "x"]
-    said = ["a", "b", "y " * 49 + "y"]
+    hypotheses = ["a", "b", "y " * 49 + "y"]
     with pytest.raises(
         InputError,
         match=r"^a\.trn:3: texts of 50 and 50 words that differ this much are too long to align\. Split the utterance",
     ):
-        Alignments(texts, said, place_of=lambda row: Place("a.trn", row + 1))
+        Alignments(texts, hypotheses, place_of=lambda row: Place("a.trn", row + 1))
 
 
 def test_one_long_text_among_short_ones() -> None:
     words = [f"w{index * index % 997}" for index in range(3000)]
-    said = [word for index, word in enumerate(words) if index % 31]
-    found = Alignments(["a", " ".join(words), "b c"], ["b", " ".join(said), "b c"])
-    assert found.paths(range(3)) == ["S", align(words, said), "CC"]
-    assert found.columns.deletions.tolist() == [0, 97, 0]
+    hypothesis_words = [word for index, word in enumerate(words) if index % 31]
+    alignments = Alignments(["a", " ".join(words), "b c"], ["b", " ".join(hypothesis_words), "b c"])
+    assert alignments.paths(range(3)) == ["S", align(words, hypothesis_words), "CC"]
+    assert alignments.columns.deletions.tolist() == [0, 97, 0]
 
 
 def test_nothing_to_align() -> None:

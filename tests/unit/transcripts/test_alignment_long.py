@@ -47,10 +47,10 @@ def test_few_words_against_many(reference: list[int], hypothesis: list[int]) -> 
 @given(LONG_WORDS, st.integers(0, 40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=4))
 def test_texts_that_are_mostly_alike_but_shifted(words: list[int], shift: int, changed: list[tuple[int, int]]) -> None:
     """The way goes along an edge of the band."""
-    said = words[shift:] + words[:shift]
+    hypothesis = words[shift:] + words[:shift]
     for place, word in changed:
-        said[place : place + 1] = [word]
-    assert _path(words, said) == path_by_table(words, said)
+        hypothesis[place : place + 1] = [word]
+    assert _path(words, hypothesis) == path_by_table(words, hypothesis)
 
 
 @pytest.mark.parametrize("kept", [0, 1 << 10, 1 << 27])

@@ -31,45 +31,45 @@ def figures(
 ) -> ConfidenceFigures | None:
     lines = (f"f1 A {0.1 + 0.3 * at:.2f} 0.2 {word} {sure}\n" for at, (word, sure) in enumerate(heard))
     files = written(folder, "r.stm", reference), written(folder, "h.ctm", "".join(lines))
-    of, said = read_pair(*files)
-    return word_confidences(score(of, said, wording or Wording(Normalisation.VERBATIM)), said)
+    of, hypotheses = read_pair(*files)
+    return word_confidences(score(of, hypotheses, wording or Wording(Normalisation.VERBATIM)), hypotheses)
 
 
 def test_cross_entropy_reliability_and_detection_by_hand(tmp_path: Path) -> None:
-    found = known(figures(tmp_path))
-    assert (found.correct, found.left_out) == (Share(2, 4), 1)
+    metrics = known(figures(tmp_path))
+    assert (metrics.correct, metrics.left_out) == (Share(2, 4), 1)
     lost = math.log2(0.98) + math.log2(0.9) + math.log2(0.7) + math.log2(0.2)
-    assert found.nce == pytest.approx((4 + lost) / 4)
-    assert [(one.low, one.high, one.correct) for one in found.bins] == [
+    assert metrics.nce == pytest.approx((4 + lost) / 4)
+    assert [(bucket.low, bucket.high, bucket.correct) for bucket in metrics.bins] == [
         (0.3, 0.4, Share(0, 1)),
         (0.8, 0.9, Share(0, 1)),
         (0.9, 1.0, Share(2, 2)),
     ]
-    assert found.calibration_error == pytest.approx((0.3 + 0.8 + 2 * 0.06) / 4)
-    assert [(one.threshold, one.missed, one.false) for one in found.det] == [
+    assert metrics.calibration_error == pytest.approx((0.3 + 0.8 + 2 * 0.06) / 4)
+    assert [(point.threshold, point.missed, point.false) for point in metrics.det] == [
         (0.3, 0.0, 1.0),
         (0.8, 0.0, 0.5),
         (0.9, 0.0, 0.0),
         (0.98, 0.5, 0.0),
     ]
-    assert found.equal_error == 0.0
-    lines = list(confidence(found).lines(80))
+    assert metrics.equal_error == 0.0
+    lines = list(confidence(metrics).lines(80))
     assert lines[-1].split() == ["without", "confidence", "1", "words"]
     assert any(line.startswith("NCE") and "0.246" in line for line in lines)
 
 
 def test_one_wrong_word_of_confidence_1_does_not_decide_everything(tmp_path: Path) -> None:
-    found = known(figures(tmp_path, (("hello", "1"), ("word", "1"), ("good", "0.5"))))
-    assert found.nce == pytest.approx((3 * 0.9182958 + math.log2(1e-7) + math.log2(0.5)) / (3 * 0.9182958), rel=1e-4)
+    metrics = known(figures(tmp_path, (("hello", "1"), ("word", "1"), ("good", "0.5"))))
+    assert metrics.nce == pytest.approx((3 * 0.9182958 + math.log2(1e-7) + math.log2(0.5)) / (3 * 0.9182958), rel=1e-4)
 
 
 @pytest.mark.parametrize("heard", [(("hello", "0.9"), ("world", "0.8")), (("a", "0.9"), ("b", "0.8"))])
 def test_there_is_no_cross_entropy_if_all_words_are_right_or_none_is(
     tmp_path: Path, heard: tuple[tuple[str, str], ...]
 ) -> None:
-    found = known(figures(tmp_path, heard))
-    assert (found.nce, found.equal_error) == (None, None)
-    assert any("NCE" in line and "n/a" in line for line in confidence(found).lines(80))
+    metrics = known(figures(tmp_path, heard))
+    assert (metrics.nce, metrics.equal_error) == (None, None)
+    assert any("NCE" in line and "n/a" in line for line in confidence(metrics).lines(80))
 
 
 def test_confidences_that_are_none_are_left_out(tmp_path: Path) -> None:

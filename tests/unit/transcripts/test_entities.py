@@ -22,8 +22,8 @@ REFERENCE = "wake me at seven;time thirty;time in new;city york;city and york;ci
 
 def errors(folder: Path, heard: str, reference: str = REFERENCE) -> EntityErrors | None:
     files = written(folder, "r.trn", reference), written(folder, "h.trn", heard)
-    of, said = read_pair(*files)
-    return entity_errors(score(of, said, Wording(Normalisation.VERBATIM)), of)
+    of, hypotheses = read_pair(*files)
+    return entity_errors(score(of, hypotheses, Wording(Normalisation.VERBATIM)), of)
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def errors(folder: Path, heard: str, reference: str = REFERENCE) -> EntityErrors
     ],
 )
 def test_an_entity_is_wrong_as_a_whole(tmp_path: Path, heard: str, time: int, city: int) -> None:
-    found = known(errors(tmp_path, f"{heard} (u1)\n"))
-    assert found.by_tag == (("city", Share(city, 2)), ("time", Share(time, 1)))
-    assert found.total == Share(time + city, 3)
+    tally = known(errors(tmp_path, f"{heard} (u1)\n"))
+    assert tally.by_tag == (("city", Share(city, 2)), ("time", Share(time, 1)))
+    assert tally.total == Share(time + city, 3)
 
 
 def test_alternatives_are_left_out_and_texts_without_tags_have_none(tmp_path: Path) -> None:
-    found = known(errors(tmp_path, "a b c (u1)\n", "{ a / b } b;x c (u1)\n"))
-    assert (found.by_tag, found.left_out) == ((), 1)
+    tally = known(errors(tmp_path, "a b c (u1)\n", "{ a / b } b;x c (u1)\n"))
+    assert (tally.by_tag, tally.left_out) == ((), 1)
     assert errors(tmp_path, "a (u1)\n", r"a\;b c (u1)" + "\n") is None
     assert errors(tmp_path, "a (u1)\n", "a @ (u1)\n") is None
 

@@ -39,11 +39,11 @@ def corpus(seed: int, size: int = 300) -> tuple[Scoring, Scoring, Groupings]:
     references = {id_: " ".join(draw.choices(WORDS, k=draw.randint(0, 8))) for id_ in ids}
 
     def heard(rate: float) -> dict[str, str]:
-        found = {
+        texts = {
             id_: " ".join(draw.choice(WORDS) if draw.random() < rate else word for word in text.split())
             for id_, text in references.items()
         }
-        return {id_: text for id_, text in found.items() if draw.random() < 0.95}
+        return {id_: text for id_, text in texts.items() if draw.random() < 0.95}
 
     groupings = tuple(
         ColumnGrouping(name, tuple(draw.choice(labels) for _ in ids[3:]))
@@ -58,13 +58,13 @@ def corpus(seed: int, size: int = 300) -> tuple[Scoring, Scoring, Groupings]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_groups_add_up_to_the_whole_in_every_way(seed: int) -> None:
-    one, _, groups = corpus(seed)
-    found = group_figures(one, [groups], [("noise", "level")])
-    for grouped in found.grouped:
-        assert sum((words.counts for _, words in grouped.values), WordCounts()) == one.totals
-    (cross,) = found.crossed
-    assert cross.total.counts == one.totals
-    assert cross.total.interval == interval_of(one)
+    scoring, _, groups = corpus(seed)
+    breakdown = group_figures(scoring, [groups], [("noise", "level")])
+    for grouped in breakdown.grouped:
+        assert sum((words.counts for _, words in grouped.values), WordCounts()) == scoring.totals
+    (cross,) = breakdown.crossed
+    assert cross.total.counts == scoring.totals
+    assert cross.total.interval == interval_of(scoring)
     for label, row, total in zip(cross.rows, cross.cells, cross.row_sums, strict=True):
         assert sum((cell.counts for cell in row if cell), WordCounts()) == total.counts, label
     for at, total in enumerate(cross.column_sums):
@@ -74,20 +74,20 @@ def test_groups_add_up_to_the_whole_in_every_way(seed: int) -> None:
 
 
 def test_each_value_has_the_words_of_its_utterances() -> None:
-    one, _, groups = corpus(7)
+    scoring, _, groups = corpus(7)
     noise = dict(zip(groups.ids, groups.groupings[0].labels, strict=True))
-    for label, words in group_figures(one, [groups]).grouped[0].values:
-        rows = [row for row, id_ in enumerate(one.ids) if noise.get(id_, "") == label]
-        assert words == words_on(one, np.array(rows, np.intp))
-        assert words.counts == sum((each.counts for each in one.utterances(rows)), WordCounts())
+    for label, words in group_figures(scoring, [groups]).grouped[0].values:
+        rows = [row for row, id_ in enumerate(scoring.ids) if noise.get(id_, "") == label]
+        assert words == words_on(scoring, np.array(rows, np.intp))
+        assert words.counts == sum((each.counts for each in scoring.utterances(rows)), WordCounts())
 
 
 def test_who_has_no_row_and_whose_row_has_no_utterance_is_told() -> None:
     scoring = scored({"a_1": "x", "A_2": "y", "b_1": "z"}, {"a_1": "x", "c_9": "q", "b_1": "z"}, drop=True)
     groups = listed({"A_1": "fan", "b_9": "fan", "C_9": "fan", "a_2": "fan"})
-    found = group_figures(scoring, [groups])
-    assert [(label, words.counts.sentences) for label, words in found.grouped[0].values] == [("fan", 1), ("", 1)]
-    assert (found.without_row, found.strangers) == (("b_1",), ("b_9",))
+    breakdown = group_figures(scoring, [groups])
+    assert [(label, words.counts.sentences) for label, words in breakdown.grouped[0].values] == [("fan", 1), ("", 1)]
+    assert (breakdown.without_row, breakdown.strangers) == (("b_1",), ("b_9",))
 
 
 def test_an_id_as_it_is_written_goes_before_one_in_another_case() -> None:
@@ -117,8 +117,8 @@ def test_over_no_words_there_is_no_rate() -> None:
 def test_notes_on_single_utterances_are_no_groups() -> None:
     texts = {f"a_{number}": "x" for number in range(MOST_LABELS + 1)}
     scoring = scored(texts, texts)
-    found = group_figures(scoring, [listed({id_: id_ for id_ in texts}, "file")])
-    assert (found.grouped, found.left_out) == ((), (("file", MOST_LABELS + 1),))
+    breakdown = group_figures(scoring, [listed({id_: id_ for id_ in texts}, "file")])
+    assert (breakdown.grouped, breakdown.left_out) == ((), (("file", MOST_LABELS + 1),))
     with pytest.raises(InputError, match="file"):
         group_figures(scoring, [listed({id_: id_ for id_ in texts}, "file")], [("file", "file")])
 
@@ -142,12 +142,12 @@ def test_the_order_of_labels(labels: tuple[str, ...], first: tuple[str, ...], ex
 
 
 def test_two_systems_are_compared_within_each_value_on_what_both_have() -> None:
-    one, two, groups = corpus(11, 600)
-    found: GroupFigures = group_figures(one, [groups])
-    for parting in found.partings:
-        values = compared_by_group(one, two, parting).values
+    first, two, groups = corpus(11, 600)
+    breakdown: GroupFigures = group_figures(first, [groups])
+    for parting in breakdown.partings:
+        values = compared_by_group(first, two, parting).values
         assert [label for label, _ in values] == list(parting.labels)
-        (whole,) = compare([one, two])
+        (whole,) = compare([first, two])
         assert sum(pair.utterances for _, pair in values) == whole.utterances
         assert sum((pair.first_counts for _, pair in values), WordCounts()) == whole.first_counts
         assert sum((pair.second_counts for _, pair in values), WordCounts()) == whole.second_counts
@@ -159,8 +159,8 @@ def test_two_systems_are_compared_within_each_value_on_what_both_have() -> None:
 
 
 def test_one_value_compares_as_the_whole_does() -> None:
-    one, two, groups = corpus(13)
-    everything = listed(dict.fromkeys((*groups.ids, *one.ids), "all"))
-    (parting,) = group_figures(one, [everything]).partings
-    ((_, pair),) = compared_by_group(one, two, parting).values
-    assert pair == replace(compare([one, two])[0], tests=())
+    first, two, groups = corpus(13)
+    everything = listed(dict.fromkeys((*groups.ids, *first.ids), "all"))
+    (parting,) = group_figures(first, [everything]).partings
+    ((_, pair),) = compared_by_group(first, two, parting).values
+    assert pair == replace(compare([first, two])[0], tests=())

@@ -39,11 +39,11 @@ def shown(words: tuple[AlignedWord, ...]) -> str:
 
 def written_ways(network: WordNetwork) -> set[tuple[str, ...]]:
     """Every way through a network, in words; nothing is an @."""
-    found: list[set[tuple[str, ...]]] = [{()}]
+    ways_to_node: list[set[tuple[str, ...]]] = [{()}]
     for arc in network.arcs:
-        before = {way for number in network.entering[arc.node] for way in found[number]}
-        found.append({(*way, arc.written) for way in before})
-    return {way for number in network.entering[-1] for way in found[number]}
+        before = {way for number in network.entering[arc.node] for way in ways_to_node[number]}
+        ways_to_node.append({(*way, arc.written) for way in before})
+    return {way for number in network.entering[-1] for way in ways_to_node[number]}
 
 
 def ways(of: WordNetwork) -> set[tuple[str, ...]]:
@@ -147,8 +147,8 @@ def test_brackets_outlive_a_normalisation_that_takes_them_off_only_where_they_co
 
 @given(WORDS, WORDS, st.booleans())
 def test_texts_without_marks_align_as_everywhere(reference: list[str], hypothesis: list[str], optional: bool) -> None:
-    found = align_networks(network(" ".join(reference)), network(" ".join(hypothesis)), optional_words=optional)
-    assert found == side_by_side(reference, hypothesis, align(reference, hypothesis))
+    alignment = align_networks(network(" ".join(reference)), network(" ".join(hypothesis)), optional_words=optional)
+    assert alignment == side_by_side(reference, hypothesis, align(reference, hypothesis))
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -156,10 +156,10 @@ def test_no_way_through_both_is_cheaper(depth: int) -> None:
     references, hypotheses = pairs(depth, 250, depth=depth, longest=4)
     for reference, hypothesis in zip(map(network, references), map(network, hypotheses), strict=True):
         words = align_networks(reference, hypothesis)
-        through, said = ways(reference), ways(hypothesis)
+        through, heard_ways = ways(reference), ways(hypothesis)
         assert tuple(word.reference for word in words if word.reference) in through
-        assert tuple(word.hypothesis for word in words if word.hypothesis) in said
-        least = min(price(side_by_side(one, other, align(one, other))) for one in through for other in said)
+        assert tuple(word.hypothesis for word in words if word.hypothesis) in heard_ways
+        least = min(price(side_by_side(way, other, align(way, other))) for way in through for other in heard_ways)
         assert price(words) == least
 
 

@@ -39,18 +39,18 @@ def test_every_test_of_two_systems() -> None:
             scored(references, {"a_1": "x two three four five", "a_2": "x x", "b_2": "x", "b_3": "one two"}),
         ]
     )
-    found = {test.by: test for test in pair.tests}
+    tests = {test.by: test for test in pair.tests}
     assert (pair.recognised.both, pair.recognised.only_first) == (1, 3)
     assert (pair.recognised.only_second, pair.recognised.neither) == (0, 1)
-    assert found[PairedBy.RECOGNISED] == PairedTest(PairedBy.RECOGNISED, "utterances", 5, 3, 0, 0.25, 0.25)
+    assert tests[PairedBy.RECOGNISED] == PairedTest(PairedBy.RECOGNISED, "utterances", 5, 3, 0, 0.25, 0.25)
     # Errors 1 : 1, 1 : 0, 0 : 2, 0 : 1 and 0 : 1.
-    segment_test = found[PairedBy.SEGMENTS]
+    segment_test = tests[PairedBy.SEGMENTS]
     assert (segment_test.units, segment_test.first_better, segment_test.second_better) == (5, 3, 1)
     # Of the four with words: one better, two worse.
-    signs = found[PairedBy.SIGNS]
+    signs = tests[PairedBy.SIGNS]
     assert (signs.units, signs.first_better, signs.second_better, signs.p) == (4, 2, 1, 1.0)
-    assert found[PairedBy.RANKS].p == pytest.approx(0.5)  # ranks -1, 2.5 and 2.5; as far as 4 in 4 of 8 ways
-    assert found[PairedBy.WORDS].p == pair.p
+    assert tests[PairedBy.RANKS].p == pytest.approx(0.5)  # ranks -1, 2.5 and 2.5; as far as 4 in 4 of 8 ways
+    assert tests[PairedBy.WORDS].p == pair.p
 
 
 def test_speakers_are_units_where_there_are_five() -> None:

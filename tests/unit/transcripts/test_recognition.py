@@ -26,26 +26,26 @@ from tests.unit.wake.wake_rows import wake_trial
     ],
 )
 def test_spoken(reference: str, heard: str, wer: float, expected: tuple[bool, int, int]) -> None:
-    asked = trial(reference=reference, alternatives=("tell me the hour",), recognised=Recognised(wer=wer))
-    found = recognised(asked, heard)
-    assert (found.recognised, found.counts.errors, found.counts.words) == expected
+    spoken_trial = trial(reference=reference, alternatives=("tell me the hour",), recognised=Recognised(wer=wer))
+    recognition = recognised(spoken_trial, heard)
+    assert (recognition.recognised, recognition.counts.errors, recognition.counts.words) == expected
 
 
 def test_the_counts_are_of_the_words_that_fit_best() -> None:
-    asked = trial(reference="dim the light in the hall", alternatives=("dim the lights",))
-    found = recognised(asked, "Alexa, dim the lights in the hall!")
-    assert found.reference == ("dim", "the", "light", "in", "the", "hall")
-    assert found.heard == ("dim", "the", "lights", "in", "the", "hall")
-    assert found.counts == WordCounts(5, 1, 0, 0, sentences=1, sentences_with_error=1)
-    assert recognised(asked, "dim the lights").reference == ("dim", "the", "lights")
+    spoken_trial = trial(reference="dim the light in the hall", alternatives=("dim the lights",))
+    recognition = recognised(spoken_trial, "Alexa, dim the lights in the hall!")
+    assert recognition.reference == ("dim", "the", "light", "in", "the", "hall")
+    assert recognition.heard == ("dim", "the", "lights", "in", "the", "hall")
+    assert recognition.counts == WordCounts(5, 1, 0, 0, sentences=1, sentences_with_error=1)
+    assert recognised(spoken_trial, "dim the lights").reference == ("dim", "the", "lights")
 
 
 def test_a_list_of_words_counts_on_top_of_its_base() -> None:
     rewriting = Rewriting("lamps", Normalisation.PLAIN, ((("light", "bulb"), ("lightbulb",)),))
     rule = Recognised(Normalisation.PLAIN, rewriting=rewriting)
-    asked = trial(reference="change the light bulb", recognised=rule)
-    assert (rule.name, recognised(asked, "Change the lightbulb.").recognised) == ("lamps", True)
-    assert recognised(asked, "change the light").counts.substitutions == 1
+    spoken_trial = trial(reference="change the light bulb", recognised=rule)
+    assert (rule.name, recognised(spoken_trial, "Change the lightbulb.").recognised) == ("lamps", True)
+    assert recognised(spoken_trial, "change the light").counts.substitutions == 1
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_a_list_of_words_counts_on_top_of_its_base() -> None:
     [("what time is it", 0), ("What time is it?", 0), ("Alexa what time is it", 0), ("what time [uh is it", 1)],
 )
 def test_snor(heard: str, errors: int) -> None:
-    asked = trial(reference="<what> [um] what . time is it", recognised=Recognised(Normalisation.SNOR))
-    found = recognised(asked, f"what {heard}")
-    assert (found.counts.errors, found.counts.words) == (errors + ("Alexa" in heard), 5)
+    spoken_trial = trial(reference="<what> [um] what . time is it", recognised=Recognised(Normalisation.SNOR))
+    recognition = recognised(spoken_trial, f"what {heard}")
+    assert (recognition.counts.errors, recognition.counts.words) == (errors + ("Alexa" in heard), 5)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_a_device_writes_no_utterance_id(heard: str) -> None:
 @pytest.mark.parametrize("heard", ["a <b", "(1", "*", "[", "x ] y", "\0", "< >"])
 def test_whatever_a_device_writes_is_only_words(heard: str) -> None:
     for normalisation in Normalisation:
-        asked = trial(recognised=Recognised(normalisation))
-        assert recognised(asked, heard).counts.words == 4
+        spoken_trial = trial(recognised=Recognised(normalisation))
+        assert recognised(spoken_trial, heard).counts.words == 4
 
 
 def test_verbatim_forgives_nothing() -> None:
-    asked = trial(recognised=Recognised(Normalisation.VERBATIM))
-    assert recognised(asked, "What time is it").recognised is False
-    assert recognised(asked, "what time is it").recognised is True
+    spoken_trial = trial(recognised=Recognised(Normalisation.VERBATIM))
+    assert recognised(spoken_trial, "What time is it").recognised is False
+    assert recognised(spoken_trial, "what time is it").recognised is True
 
 
 @pytest.mark.parametrize(

@@ -32,13 +32,13 @@ def corpus(seed: int, utterances: int = 60) -> tuple[dict[str, str], dict[str, s
     references: dict[str, str] = {}
     hypotheses: dict[str, str] = {}
     for number in range(utterances):
-        said = draw.choices(words, k=draw.randrange(9))
-        heard = [draw.choice(words) if draw.random() < 0.2 else word for word in said if draw.random() > 0.1]
+        spoken_words = draw.choices(words, k=draw.randrange(9))
+        heard = [draw.choice(words) if draw.random() < 0.2 else word for word in spoken_words if draw.random() > 0.1]
         id_ = f"{draw.choice(['amy', 'bob', 'cat'])}_{number}"
         if number % 11:
-            references[id_] = " ".join(said)
+            references[id_] = " ".join(spoken_words)
         if number % 7:
-            hypotheses[id_] = " ".join(heard if number % 3 else said)
+            hypotheses[id_] = " ".join(heard if number % 3 else spoken_words)
     shuffled = list(hypotheses.items())
     draw.shuffle(shuffled)
     return references, dict(shuffled)
@@ -48,35 +48,39 @@ def corpus(seed: int, utterances: int = 60) -> tuple[dict[str, str], dict[str, s
 @pytest.mark.parametrize("drop", [False, True])
 def test_columns_say_what_one_pair_after_the_other_says(seed: int, drop: bool) -> None:
     references, hypotheses = corpus(seed)
-    found = scored(references, hypotheses, drop=drop)
+    scoring = scored(references, hypotheses, drop=drop)
     ids = [id_ for id_ in references if id_ in hypotheses or not drop]
     paths = {id_: align(references[id_].split(), hypotheses.get(id_, "").split()) for id_ in ids}
     speakers: dict[str, WordCounts] = {}
     for id_, path in paths.items():
         speakers[prefixes([id_])[0]] = speakers.get(prefixes([id_])[0], WordCounts()) + count(path)
-    assert list(found.ids) == ids
-    assert list(found.paths(range(len(found)))) == list(paths.values())
-    assert found.by_speaker == tuple(sorted(speakers.items()))
-    assert found.totals == sum(speakers.values(), WordCounts())
-    assert [one.id for one in found.utterances(found.with_errors())] == [id_ for id_ in ids if set(paths[id_]) - {"C"}]
-    for one in found.utterances():
-        assert one.counts == count(paths[one.id])
-        assert one.missing == (one.id not in hypotheses)
-        assert " ".join(word.reference for word in one.words if word.reference) == references[one.id]
-        assert " ".join(word.hypothesis for word in one.words if word.hypothesis) == hypotheses.get(one.id, "")
+    assert list(scoring.ids) == ids
+    assert list(scoring.paths(range(len(scoring)))) == list(paths.values())
+    assert scoring.by_speaker == tuple(sorted(speakers.items()))
+    assert scoring.totals == sum(speakers.values(), WordCounts())
+    assert [utterance.id for utterance in scoring.utterances(scoring.with_errors())] == [
+        id_ for id_ in ids if set(paths[id_]) - {"C"}
+    ]
+    for utterance in scoring.utterances():
+        assert utterance.counts == count(paths[utterance.id])
+        assert utterance.missing == (utterance.id not in hypotheses)
+        assert " ".join(word.reference for word in utterance.words if word.reference) == references[utterance.id]
+        assert " ".join(word.hypothesis for word in utterance.words if word.hypothesis) == hypotheses.get(
+            utterance.id, ""
+        )
     absent = [id_ for id_ in references if id_ not in hypotheses]
-    assert list(found.without_hypothesis) == absent
-    assert (found.missing, found.dropped) == ((0, len(absent)) if drop else (len(absent), 0))
-    assert set(found.surplus) == set(hypotheses) - set(references)
-    assert found.empty_references == sum(not references[id_] for id_ in ids)
+    assert list(scoring.without_hypothesis) == absent
+    assert (scoring.missing, scoring.dropped) == ((0, len(absent)) if drop else (len(absent), 0))
+    assert set(scoring.surplus) == set(hypotheses) - set(references)
+    assert scoring.empty_references == sum(not references[id_] for id_ in ids)
 
 
 def test_nothing_over_nothing_and_what_was_put_in() -> None:
-    found = scored({"a_1": ""}, {"a_1": "two words"})
-    assert found.totals == WordCounts(insertions=2, sentences=1, sentences_with_error=1)
-    assert found.totals.wer is None
-    assert interval_of(found) is None
-    assert found.empty_references == 1
+    scoring = scored({"a_1": ""}, {"a_1": "two words"})
+    assert scoring.totals == WordCounts(insertions=2, sentences=1, sentences_with_error=1)
+    assert scoring.totals.wer is None
+    assert interval_of(scoring) is None
+    assert scoring.empty_references == 1
     none = scored({"a_1": "one"}, {"b_1": "one"}, drop=True)
     assert len(none) == 0
     assert (none.totals, none.by_speaker, none.dropped, none.surplus) == (WordCounts(), (), 1, ("b_1",))
@@ -86,8 +90,8 @@ def test_nothing_over_nothing_and_what_was_put_in() -> None:
 
 def test_speakers_of_the_file_come_before_those_of_ids() -> None:
     of = transcripts("r.trn", {"a_1": "x", "a_2": "x"}, speakers={"a_2": "Ann"})
-    found = score(of, transcripts("h.trn", {"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speakers_of=prefixes)
-    assert [name for name, _ in found.by_speaker] == ["Ann", "a"]
+    scoring = score(of, transcripts("h.trn", {"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speakers_of=prefixes)
+    assert [name for name, _ in scoring.by_speaker] == ["Ann", "a"]
     named = score(of, of, VERBATIM, "verbatim", speakers_of=lambda ids: ["z"] * len(ids))
     assert [name for name, _ in named.by_speaker] == ["Ann", "z"]
 
@@ -105,10 +109,10 @@ def test_only_the_letters_a_to_z_lose_their_case() -> None:
 
 def test_alternatives_are_read_where_they_are_written() -> None:
     references = {"a_1": "show { me / us / @ } it", "a_2": "plain words", "b_1": "the { big / very big } one"}
-    found = scored(references, {"a_1": "show it", "a_2": "plain birds", "b_1": "the very big one"})
-    assert [one.counts.errors for one in found.utterances()] == [0, 1, 0]
-    assert list(found.paths([2, 1])) == ["CCCC", "CS"]
-    assert confusions(found).pairs == ((("words", "birds"), 1),)
+    scoring = scored(references, {"a_1": "show it", "a_2": "plain birds", "b_1": "the very big one"})
+    assert [utterance.counts.errors for utterance in scoring.utterances()] == [0, 1, 0]
+    assert list(scoring.paths([2, 1])) == ["CCCC", "CS"]
+    assert confusions(scoring).pairs == ((("words", "birds"), 1),)
     assert counts(scored({"a_1": "the (big) one"}, {"a_1": "the one"}, optional_words=True))[1:] == (0, 0, 0)
     assert counts(scored({"a_1": "the (big) one"}, {"a_1": "the one"})) == (2, 0, 1, 0)
 
@@ -118,19 +122,19 @@ def test_all_texts_that_cannot_be_read_are_told_up_to_a_limit(wrong: str, wordin
     texts = {f"a_{number}": "fine" if number == 3 else wrong for number in range(60)}
     with pytest.raises(InputProblems) as caught:
         scored(texts, dict.fromkeys(texts, "fine"), wording)
-    told = caught.value.problems
-    assert [one.place.line for one in told if one.place] == [1, 2, 3, *range(5, 52), 0]
-    assert told[-1].what == "and 9 more problems"
-    assert all("--" in one.remedy for one in told[:-1])
+    problems = caught.value.problems
+    assert [problem.place.line for problem in problems if problem.place] == [1, 2, 3, *range(5, 52), 0]
+    assert problems[-1].what == "and 9 more problems"
+    assert all("--" in problem.remedy for problem in problems[:-1])
 
 
 def test_marks_are_words_where_they_are_not_read() -> None:
-    of, said = {"a_1": "show { me / us } (now)", "a_2": "a@b on @"}, {"a_1": "show us } (now)", "a_2": "a@b; on"}
+    of, heard = {"a_1": "show { me / us } (now)", "a_2": "a@b on @"}, {"a_1": "show us } (now)", "a_2": "a@b; on"}
     with pytest.raises(InputError, match=r"hyp.trn:1:9: a `}` closes nothing.*--marks reference"):
-        scored(of, said)
-    reference = scored(of, said, Wording(Normalisation.VERBATIM, marks=Marks.REFERENCE))
+        scored(of, heard)
+    reference = scored(of, heard, Wording(Normalisation.VERBATIM, marks=Marks.REFERENCE))
     assert counts(reference) == (4, 1, 0, 1)
-    none = scored(of, said, Wording(Normalisation.VERBATIM, marks=Marks.NONE), fragments=True, optional_words=True)
+    none = scored(of, heard, Wording(Normalisation.VERBATIM, marks=Marks.NONE), fragments=True, optional_words=True)
     assert counts(none) == (5, 1, 4, 0)
     assert none.normalisation == "verbatim, no marks"
     with pytest.raises(InputError, match=r"ref.trn:1:6: an alternation `{` is never closed.*--marks none"):
@@ -141,8 +145,8 @@ def test_marks_are_words_where_they_are_not_read() -> None:
 
 
 def test_fragments_of_sro_text_stand_among_signs_that_are_no_marks() -> None:
-    found = scored({"a_1": "show } @ fli- ;x"}, {"a_1": "show } @ flight ;x"}, EXPANDED, fragments=True)
-    assert counts(found) == (5, 0, 0, 0)
+    scoring = scored({"a_1": "show } @ fli- ;x"}, {"a_1": "show } @ flight ;x"}, EXPANDED, fragments=True)
+    assert counts(scoring) == (5, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("reference", "errors"), [("show fli- now", 0), ("show -ights now", 0), ("show fla- now", 1)])
@@ -153,22 +157,22 @@ def test_fragments_count_only_where_that_was_asked_for(reference: str, errors: i
 
 
 def test_a_deleted_word_sounds_as_it_is_spoken() -> None:
-    found = scored({"a_1": "<show> [uh] me . fli- flights"}, {"a_1": "show me flights"}, EXPANDED)
-    assert [word for word in next(found.utterances([0])).words if word.edit is Edit.CORRECT] == [
+    scoring = scored({"a_1": "<show> [uh] me . fli- flights"}, {"a_1": "show me flights"}, EXPANDED)
+    assert [word for word in next(scoring.utterances([0])).words if word.edit is Edit.CORRECT] == [
         AlignedWord(Edit.CORRECT, "<SHOW>", "SHOW"),
         AlignedWord(Edit.CORRECT, "ME", "ME"),
         AlignedWord(Edit.CORRECT, "FLIGHTS", "FLIGHTS"),
     ]
-    assert counts(found) == (3, 0, 3, 0)
+    assert counts(scoring) == (3, 0, 3, 0)
     with_fragments = scored({"a_1": "<show> me fli-"}, {"a_1": "show me flights"}, EXPANDED, fragments=True)
     assert counts(with_fragments) == (3, 0, 0, 0)
 
 
 @pytest.mark.parametrize("text", ["call (foo)", "call (%hesitation)", "call (foo) me"])
 def test_a_text_whose_id_was_taken_off_has_no_other(text: str) -> None:
-    for of, said in ((text, "call"), ("call", text)):
+    for of, hypothesis in ((text, "call"), ("call", text)):
         with pytest.raises(InputError, match=":1:6: this bracket is neither an edit cue nor the utterance id"):
-            scored({"a_1": of}, {"a_1": said}, Wording(Normalisation.SNOR))
+            scored({"a_1": of}, {"a_1": hypothesis}, Wording(Normalisation.SNOR))
     cue = scored({"a_1": "call (1) you (1 him)"}, {"a_1": "CALL YOU HIM"}, Wording(Normalisation.SNOR))
     assert counts(cue) == (3, 0, 0, 0)
 
@@ -185,24 +189,24 @@ def test_spaces_of_any_kind_part_words(texts: list[str]) -> None:
 def test_confusions_count_each_sort_most_frequent_first_and_equals_by_word() -> None:
     references = {"a_1": "to the b a", "a_2": "to the gone", "a_3": "b is gone x", "a_4": "fine"}
     hypotheses = {"a_1": "two the d c", "a_2": "two the", "a_3": "d is x", "a_4": "fine more zz more"}
-    found = confusions(scored(references, hypotheses))
-    assert found.pairs == ((("b", "d"), 2), (("to", "two"), 2), (("a", "c"), 1))
-    assert found.inserted == (("more", 2), ("zz", 1))
-    assert found.deleted == (("gone", 2),)
-    assert found.substituted == (("b", 2), ("to", 2), ("a", 1))
-    assert found.falsely_recognised == (("d", 2), ("two", 2), ("c", 1))
+    confusion_counts = confusions(scored(references, hypotheses))
+    assert confusion_counts.pairs == ((("b", "d"), 2), (("to", "two"), 2), (("a", "c"), 1))
+    assert confusion_counts.inserted == (("more", 2), ("zz", 1))
+    assert confusion_counts.deleted == (("gone", 2),)
+    assert confusion_counts.substituted == (("b", 2), ("to", 2), ("a", 1))
+    assert confusion_counts.falsely_recognised == (("d", 2), ("two", 2), ("c", 1))
 
 
 def test_a_missing_hypothesis_is_all_deletions_of_the_system_that_lacks_it() -> None:
     references = {f"a_{number}": "one two three four" for number in range(6)}
     first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"))
     second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"))
-    (found,) = compare([first, second])
-    assert found.utterances == 6
-    assert (found.first_missing, found.second_missing) == (2, 1)
-    assert found.first_counts == first.totals == WordCounts(16, deletions=8, sentences=6, sentences_with_error=2)
-    assert found.second_counts == second.totals == WordCounts(15, 5, 4, sentences=6, sentences_with_error=6)
-    assert found.difference == pytest.approx((8 - 9) / 24)
+    (comparison,) = compare([first, second])
+    assert comparison.utterances == 6
+    assert (comparison.first_missing, comparison.second_missing) == (2, 1)
+    assert comparison.first_counts == first.totals == WordCounts(16, deletions=8, sentences=6, sentences_with_error=2)
+    assert comparison.second_counts == second.totals == WordCounts(15, 5, 4, sentences=6, sentences_with_error=6)
+    assert comparison.difference == pytest.approx((8 - 9) / 24)
     assert len(compare([first, second, first])) == 3
 
 
@@ -210,6 +214,6 @@ def test_what_was_left_out_on_request_is_not_compared() -> None:
     references = {f"a_{number}": "one two three four" for number in range(6)}
     first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"), drop=True)
     second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"), drop=True)
-    (found,) = compare([first, second])
-    assert (found.utterances, found.first_missing, found.second_missing) == (3, 0, 0)
-    assert found.second_counts == WordCounts(9, 3, sentences=3, sentences_with_error=3)
+    (comparison,) = compare([first, second])
+    assert (comparison.utterances, comparison.first_missing, comparison.second_missing) == (3, 0, 0)
+    assert comparison.second_counts == WordCounts(9, 3, sentences=3, sentences_with_error=3)

@@ -206,18 +206,18 @@ def converted(line: str, form: Form, place_edits: bool) -> str | InputError:
 
 @given(st.one_of(SRO, st.text()), st.sampled_from(Form), st.booleans())
 def test_what_always_holds(line: str, form: Form, place_edits: bool) -> None:
-    said = converted(line, form, place_edits)
-    if isinstance(said, InputError):
-        assert said.place is not None
-        assert 1 <= said.place.column <= len(line)
-        assert said.remedy
+    snor_line = converted(line, form, place_edits)
+    if isinstance(snor_line, InputError):
+        assert snor_line.place is not None
+        assert 1 <= snor_line.place.column <= len(line)
+        assert snor_line.remedy
         return
-    assert convert(said, form, place_edits=place_edits) == said
-    assert said == said.upper() == " ".join(said.split())
+    assert convert(snor_line, form, place_edits=place_edits) == snor_line
+    assert snor_line == snor_line.upper() == " ".join(snor_line.split())
     id_ = split_id(line)[1]
-    assert split_id(said)[1] == id_.upper()
-    assert words(said, form) == tuple(said.split()[: -1 if id_ else None])
-    assert sorted(words(said, form)) == sorted(words(line, form))
+    assert split_id(snor_line)[1] == id_.upper()
+    assert words(snor_line, form) == tuple(snor_line.split()[: -1 if id_ else None])
+    assert sorted(words(snor_line, form)) == sorted(words(line, form))
 
 
 def read_sign_by_sign(text: str) -> list[object] | None:
@@ -241,8 +241,8 @@ def test_a_very_long_line_takes_linear_time(piece: str, end: str) -> None:
     """A moment; what is quadratic would take hours, and the test's time limit."""
     pieces = 400_000 // len(piece)
     letters = sum(map(str.isalpha, piece))
-    said = convert(piece * pieces + end * pieces, LEXICAL)
-    assert sum(map(str.isalpha, said)) == letters * pieces
+    snor_line = convert(piece * pieces + end * pieces, LEXICAL)
+    assert sum(map(str.isalpha, snor_line)) == letters * pieces
 
 
 def test_the_example_of_the_documentation() -> None:
@@ -250,7 +250,7 @@ def test_the_example_of_the_documentation() -> None:
     line = known(re.search(r"^\$ echo '(.*)' > a\.sro$", page, re.MULTILINE))
     shown = re.findall(r"^\$ harness score snor --output-format (\w+) a\.sro\n(.*)$", page, re.MULTILINE)
     assert [form for form, _ in shown] == [form.value for form in Form]
-    assert [convert(line[1], Form(form)) for form, _ in shown] == [said for _, said in shown]
+    assert [convert(line[1], Form(form)) for form, _ in shown] == [output for _, output in shown]
 
 
 @pytest.mark.parametrize(

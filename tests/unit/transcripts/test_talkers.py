@@ -28,11 +28,11 @@ def talk(*rows: tuple[str, float, float, str], file: str = "m") -> Segments:
         Segment(file, "", name, start_s, end_s, text, (), False, line)
         for line, (name, start_s, end_s, text) in enumerate(rows, 1)
     ]
-    return Segments(f"{file}.json", tuple(sorted(segments, key=lambda one: one.start_s)), ())
+    return Segments(f"{file}.json", tuple(sorted(segments, key=lambda segment: segment.start_s)), ())
 
 
-def counted(found: PairedTalkers) -> WordCounts:
-    return WordCounts.total(count("".join(word.edit.value for word in words)) for words in found.aligned.values())
+def counted(pairing: PairedTalkers) -> WordCounts:
+    return WordCounts.total(count("".join(word.edit.value for word in words)) for words in pairing.aligned.values())
 
 
 @pytest.mark.parametrize(
@@ -42,25 +42,25 @@ def counted(found: PairedTalkers) -> WordCounts:
 def test_errors_are_those_of_meeteval(by: SpeakersBy, collar_s: float, key: str) -> None:
     """Made-up talk of one to three speakers, chosen so that the four rates of each differ."""
     for case in CASES:
-        found = counted(pair_talkers(talk(*case["reference"]), talk(*case["hypothesis"]), VERBATIM, by, collar_s))
-        assert [found.errors, found.words] == case["counts"][key][:2]
+        counts = counted(pair_talkers(talk(*case["reference"]), talk(*case["hypothesis"]), VERBATIM, by, collar_s))
+        assert [counts.errors, counts.words] == case["counts"][key][:2]
 
 
 def test_who_is_whom_and_who_is_nobody() -> None:
     of = talk(("ann", 0, 2, "turn it on"), ("bob", 1, 3, "what time is it"), ("cem", 4, 5, "hello"))
-    said = talk(("2", 0, 2, "turn it on"), ("1", 1, 3, "what time it is"))
-    found = pair_talkers(of, said, VERBATIM, SpeakersBy.CP)
-    assert found.pairs == (TalkerPair("m", "ann", "2"), TalkerPair("m", "bob", "1"), TalkerPair("m", "cem", None))
-    assert (found.references.ids, found.hypotheses.ids) == (("m-ann", "m-bob", "m-cem"), ("m-ann", "m-bob"))
-    more = pair_talkers(said, of, VERBATIM, SpeakersBy.CP)
+    hypothesis = talk(("2", 0, 2, "turn it on"), ("1", 1, 3, "what time it is"))
+    pairing = pair_talkers(of, hypothesis, VERBATIM, SpeakersBy.CP)
+    assert pairing.pairs == (TalkerPair("m", "ann", "2"), TalkerPair("m", "bob", "1"), TalkerPair("m", "cem", None))
+    assert (pairing.references.ids, pairing.hypotheses.ids) == (("m-ann", "m-bob", "m-cem"), ("m-ann", "m-bob"))
+    more = pair_talkers(hypothesis, of, VERBATIM, SpeakersBy.CP)
     assert more.pairs[-1] == TalkerPair("m", None, "cem")
     assert (counted(more).insertions, more.references.texts[-1]) == (2, "")
 
 
 def test_words_are_paired_only_within_the_collar() -> None:
-    of, said = talk(("ann", 0, 1, "good morning")), talk(("1", 20, 21, "good morning"))
-    assert counted(pair_talkers(of, said, VERBATIM, SpeakersBy.TCP, 5)).errors == 4
-    assert counted(pair_talkers(of, said, VERBATIM, SpeakersBy.TCP, 30)).errors == 0
+    of, hypothesis = talk(("ann", 0, 1, "good morning")), talk(("1", 20, 21, "good morning"))
+    assert counted(pair_talkers(of, hypothesis, VERBATIM, SpeakersBy.TCP, 5)).errors == 4
+    assert counted(pair_talkers(of, hypothesis, VERBATIM, SpeakersBy.TCP, 30)).errors == 0
 
 
 def test_a_recording_that_nobody_knows_and_one_that_is_too_long_are_refused() -> None:
@@ -83,7 +83,7 @@ SEGMENT: dict[str, Any] = {"session_id": "m", "speaker": "ann", "start_time": 1,
 def test_segments_of_seglst_have_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps([SEGMENT, SEGMENT | {"start_time": 0, "speaker": "ANN"}], indent=1), "utf-8")
-    assert [one.line for one in read_seglst(path).segments] == [2, 9]
+    assert [segment.line for segment in read_seglst(path).segments] == [2, 9]
     first, _ = read_segments(path, TranscriptFormat.SEGLST).segments
     assert first == Segment("m", "", "ann", 0.0, 2.5, "a b", (), False, 9)
 
@@ -117,13 +117,13 @@ def test_words_by_their_times_are_paired_as_sclite_pairs_them(tmp_path: Path) ->
     for name, text in words.items():
         lines = "".join(f"f A {word}\n" for word in text.split(","))
         (tmp_path / f"{name}.ctm").write_text(lines, "utf-8")
-    of, said = read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm")
-    found = score(of, said, VERBATIM, aligned=by_time).totals
-    assert (found.correct, found.substitutions, found.deletions, found.insertions) == (1, 1, 3, 7)
+    of, hypotheses = read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm")
+    totals = score(of, hypotheses, VERBATIM, aligned=by_time).totals
+    assert (totals.correct, totals.substitutions, totals.deletions, totals.insertions) == (1, 1, 3, 7)
     with pytest.raises(InputError, match="words have lost their times"):
-        by_time(of, said, (["a"], ["a"]))
+        by_time(of, hypotheses, (["a"], ["a"]))
     with pytest.raises(InputError, match="words have lost their times"):
-        by_time(of, said, (["{ a / b }"], ["a"]))
+        by_time(of, hypotheses, (["{ a / b }"], ["a"]))
 
 
 def test_alternatives_are_chosen_by_their_times_as_sclite_chooses_them(tmp_path: Path) -> None:
@@ -137,5 +137,5 @@ def test_alternatives_are_chosen_by_their_times_as_sclite_chooses_them(tmp_path:
         ("0.1 0.2 a,* * <ALT_BEGIN>,0.4 0.3 x,* * <ALT>,0.4 0.1 c,* * <ALT_END>,0.8 -0.1 e", "CSID"),
     ):
         (tmp_path / "h.ctm").write_text("".join(f"f A {word}\n" for word in heard.split(",")))
-        found = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=by_time)
-        assert ["".join(word.edit.value for word in each.words) for each in found.utterances()] == [path], heard
+        scoring = score(*read_pair(tmp_path / "r.ctm", tmp_path / "h.ctm"), VERBATIM, aligned=by_time)
+        assert ["".join(word.edit.value for word in each.words) for each in scoring.utterances()] == [path], heard

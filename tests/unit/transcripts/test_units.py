@@ -57,13 +57,13 @@ LETTERS = st.text(alphabet="abcé京東 ", min_size=1).filter(str.strip)
 @given(LETTERS, LETTERS)
 def test_as_few_errors_as_jiwer_finds_without_spaces(reference: str, hypothesis: str) -> None:
     bare = jiwer.Compose([jiwer.RemoveWhiteSpace(), jiwer.ReduceToListOfListOfChars()])
-    found = pair(reference, hypothesis).totals
+    totals = pair(reference, hypothesis).totals
     least = jiwer.process_characters(reference, hypothesis, bare, bare)
     # sclite's weights may take a path with an error more; the cost of its path is never higher.
-    assert found.errors >= least.substitutions + least.deletions + least.insertions
-    cost = 4 * found.substitutions + 3 * (found.deletions + found.insertions)
+    assert totals.errors >= least.substitutions + least.deletions + least.insertions
+    cost = 4 * totals.substitutions + 3 * (totals.deletions + totals.insertions)
     assert cost <= 4 * least.substitutions + 3 * (least.deletions + least.insertions)
-    assert found.words == least.hits + least.substitutions + least.deletions
+    assert totals.words == least.hits + least.substitutions + least.deletions
 
 
 def test_alternatives_are_compared_by_character() -> None:

@@ -90,16 +90,16 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 
 @given(WORDS, WORDS)
 def test_counts_are_of_both_texts_whole(reference: list[str], hypothesis: list[str]) -> None:
-    found = word_counts(reference, hypothesis)
-    assert found.words == len(reference)
-    assert found.correct + found.substitutions + found.insertions == len(hypothesis)
-    assert (found.errors == 0) == (reference == hypothesis)
+    counts = word_counts(reference, hypothesis)
+    assert counts.words == len(reference)
+    assert counts.correct + counts.substitutions + counts.insertions == len(hypothesis)
+    assert (counts.errors == 0) == (reference == hypothesis)
 
 
 def test_counts_are_those_of_the_scorer_not_of_the_least_distance() -> None:
     # Five substitutions are the least number of errors; by the scorer's weights six that keep two words are cheaper.
-    found = word_counts(list("abcde"), list("dexyz"))
-    assert (found.correct, found.substitutions, found.deletions, found.insertions) == (2, 0, 3, 3)
+    counts = word_counts(list("abcde"), list("dexyz"))
+    assert (counts.correct, counts.substitutions, counts.deletions, counts.insertions) == (2, 0, 3, 3)
     reference, hypothesis = ["a", "b", "c", "d"], ["b", "x", "c", "y", "z"]
     assert word_counts(reference, hypothesis) == count(align(reference, hypothesis))
 
@@ -137,8 +137,8 @@ def plain(text: str) -> list[str]:
     low = unicodedata.normalize("NFKC", "".join(apart)).lower().replace("’", "'")
     out = []
     for before, sign, after in zip(" " + low, low, low[1:] + " ", strict=False):
-        letters = all(re.fullmatch(r"[^\W\d]", one) for one in (before, after))
-        inside = all(re.fullmatch(r"\w", one) for one in (before, after))
+        letters = all(re.fullmatch(r"[^\W\d]", neighbour) for neighbour in (before, after))
+        inside = all(re.fullmatch(r"\w", neighbour) for neighbour in (before, after))
         if sign == "\0" or (sign == "'" and inside) or (sign == "." and letters):
             continue
         out.append(" " if unicodedata.category(sign)[0] in "PSCZ" else sign)
@@ -228,16 +228,18 @@ LEAST_RIGHT = 0.9
 READ = ("en", "de", "fr", "es")
 
 
-def alike(one: str, other: str, language: str = "en-US") -> bool:
+def alike(reference: str, other: str, language: str = "en-US") -> bool:
     """As the gate of a live trial decides."""
-    return recognised(trial(reference=one, alternatives=(), recognised=Recognised(language=language)), other).recognised
+    return recognised(
+        trial(reference=reference, alternatives=(), recognised=Recognised(language=language)), other
+    ).recognised
 
 
 def listed_pairs(name: str) -> Iterator[tuple[bool, str, str]]:
     """Whether the two must match, the reference, and what was heard."""
     for line in (PAIRS / f"{name}.txt").read_text("utf-8").splitlines():
         verdict, _, *texts = (field.strip() for field in line.split("|"))
-        reference, heard = (re.sub(r"\\u(....)", lambda found: chr(int(found[1], 16)), text) for text in texts)
+        reference, heard = (re.sub(r"\\u(....)", lambda match: chr(int(match[1], 16)), text) for text in texts)
         yield verdict == "=", reference, heard
 
 
@@ -259,7 +261,7 @@ def test_of_the_pairs_held_out_nine_of_ten_are_right_and_more_than_by_whispers_n
     held_out = list(listed_pairs("spoken_english/held_out"))
     whisper = EnglishTextNormalizer()
     ours = 1 - len(wrong_pairs("spoken_english/held_out")) / len(held_out)
-    theirs = sum((whisper(one) == whisper(other)) == match for match, one, other in held_out) / len(held_out)
+    theirs = sum((whisper(text) == whisper(other)) == match for match, text, other in held_out) / len(held_out)
     assert ours >= LEAST_RIGHT
     assert ours > theirs
 
@@ -452,10 +454,10 @@ def test_no_two_numbers_are_ever_said_the_same() -> None:
         {f"{top}/{bottom}": numerals.fractions(top, bottom) for top in range(1, 20) for bottom in range(2, 20)},
     )
     for kind in kinds:
-        said: dict[str, str] = {}
+        written_by_reading: dict[str, str] = {}
         for written, readings in kind.items():
             for reading in readings:
-                assert said.setdefault(reading.replace("oh", "zero"), written) == written
+                assert written_by_reading.setdefault(reading.replace("oh", "zero"), written) == written
 
 
 SAID = st.lists(st.sampled_from(PARTS.split()) | st.text(max_size=3), max_size=8)
@@ -464,7 +466,7 @@ SAID = st.lists(st.sampled_from(PARTS.split()) | st.text(max_size=3), max_size=8
 @given(SAID, st.sampled_from(["", " "]), st.sampled_from(["en", "de", "fr", "es", "it", "mt"]))
 def test_whatever_is_written_has_words_that_are_single(parts: list[str], between: str, language: str) -> None:
     pieces = spoken_readings(between.join(parts), language)
-    assert all(isinstance(one, str) or len(one) > 1 for one in pieces)
+    assert all(isinstance(piece, str) or len(piece) > 1 for piece in pieces)
     assert all(word.split() == [word] for piece in pieces for reading in options(piece) for word in reading)
 
 
@@ -480,18 +482,18 @@ def test_a_score_counts_as_the_gate_decides() -> None:
     some = [*listed_pairs("spoken_english/development")]
     columns = zip(*((reference, heard) for _, reference, heard in some), strict=True)
     ids, lines = tuple(f"a_{number}" for number in range(len(some))), tuple(range(1, len(some) + 1))
-    of, said = (Transcripts("x", ids, tuple(texts), lines, ("",) * len(some), "utf-8") for texts in columns)
+    of, hypotheses = (Transcripts("x", ids, tuple(texts), lines, ("",) * len(some), "utf-8") for texts in columns)
     wording = Wording(Normalisation.SPOKEN)
-    found = score(of, said, wording, wording.name)
-    assert [not errors for errors in found.columns.errors.tolist()] == [match for match, _, _ in some]
+    scoring = score(of, hypotheses, wording, wording.name)
+    assert [not errors for errors in scoring.columns.errors.tolist()] == [match for match, _, _ in some]
 
 
 def test_long_texts_are_read_in_their_readings_too() -> None:
     """Too long to align every reading with every other: each is settled by the words of the other text."""
     written = " ".join(f"room {number} at 7:{number % 50 + 10}" for number in range(200, 900))
-    said = " ".join(
+    spoken_form = " ".join(
         f"room {number // 100} {number % 100:02} at {number % 50 + 10} past seven" for number in range(200, 900)
     )
     assert alike(written, written)
     assert alike("845 " * 2000, "eight forty five " * 2000)
-    assert not alike(written, said)
+    assert not alike(written, spoken_form)

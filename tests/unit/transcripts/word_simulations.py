@@ -55,9 +55,9 @@ def kept(random: np.random.Generator, corpus: Corpus, runs: int) -> tuple[int, i
     for _ in range(runs):
         of, words, hard = corpus.hard_words(random)
         clusters = of if corpus.between else None
-        found = known(wer_interval(corpus.heard(random, words, hard), words, clusters))
-        below += found[1] < corpus.truth
-        above += found[0] > corpus.truth
+        interval = known(wer_interval(corpus.heard(random, words, hard), words, clusters))
+        below += interval[1] < corpus.truth
+        above += interval[0] > corpus.truth
     return runs - below - above, below, above
 
 
@@ -67,7 +67,7 @@ def called_different(random: np.random.Generator, corpus: Corpus, runs: int) -> 
     for _ in range(runs):
         of, words, hard = corpus.hard_words(random)
         first, second = (corpus.heard(random, words, hard) for _ in range(2))
-        found = known(wer_difference(first, second, words, of if corpus.between else None))
-        significant += found.p < 0.05
-        excluded += not found.interval[0] <= 0 <= found.interval[1]
+        comparison = known(wer_difference(first, second, words, of if corpus.between else None))
+        significant += comparison.p < 0.05
+        excluded += not comparison.interval[0] <= 0 <= comparison.interval[1]
     return significant, excluded

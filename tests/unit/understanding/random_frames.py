@@ -19,17 +19,17 @@ def intents(source: random.Random, most: int = 3, among: Sequence[str] = INTENTS
 
 def tags(source: random.Random, words: int, *, wild: bool) -> tuple[str, ...]:
     """wild: an I- may follow anything."""
-    found: list[str] = []
-    while len(found) < words:
+    sequence: list[str] = []
+    while len(sequence) < words:
         kind = source.random()
         concept = source.choice(CONCEPTS)
         if kind < 0.4:
-            found.append("O")
+            sequence.append("O")
         elif wild:
-            found.append(source.choice("BI") + "-" + concept)
+            sequence.append(source.choice("BI") + "-" + concept)
         else:
-            found += ["B-" + concept, *["I-" + concept] * source.randint(0, 2)]
-    return tuple(found[:words])
+            sequence += ["B-" + concept, *["I-" + concept] * source.randint(0, 2)]
+    return tuple(sequence[:words])
 
 
 def utterance(source: random.Random, id_: str, words: int, *, wild: bool) -> Utterance:
@@ -40,16 +40,16 @@ def near(source: random.Random, gold: Utterance) -> Utterance:
     """What a system might say: much of it right."""
     other = utterance(source, gold.id, len(gold.words), wild=source.random() < 0.3)
     of = gold.tags or ()
-    said = tuple(theirs if source.random() < 0.2 else ours for ours, theirs in zip(of, other.tags or (), strict=True))
-    return Utterance(gold.id, gold.words, gold.intents if source.random() < 0.5 else other.intents, said)
+    tags = tuple(theirs if source.random() < 0.2 else ours for ours, theirs in zip(of, other.tags or (), strict=True))
+    return Utterance(gold.id, gold.words, gold.intents if source.random() < 0.5 else other.intents, tags)
 
 
 def pairs(source: random.Random, utterances: int, *, longest: int = 9) -> list[Pair]:
-    found = []
+    cases = []
     for number in range(utterances):
         gold = utterance(source, str(number), source.randint(0, longest), wild=source.random() < 0.3)
-        found.append((gold, near(source, gold)))
-    return found
+        cases.append((gold, near(source, gold)))
+    return cases
 
 
 def counted(of: Sequence[Pair], rule: Rule | None = None) -> FrameCounts:

@@ -37,30 +37,30 @@ STARTS = {("B", "B"), ("I", "B"), ("O", "B"), ("O", "I")}
 
 
 def conlleval_chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    found = []
+    spans = []
     began = -1
     before, of = "O", ""
     for at, tag in enumerate([*tags, "O"]):
         prefix, _, concept = tag.partition("-")
         changed = concept != of
         if (before, prefix) in ENDS or (before != "O" and changed):
-            found.append((of, began, at))
+            spans.append((of, began, at))
         if (before, prefix) in STARTS or (prefix != "O" and changed):
             began = at
         before, of = prefix, concept
-    return found
+    return spans
 
 
 def iob2_chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
     """From each B- as far as its own I- reach."""
-    found = []
+    spans = []
     for at, tag in enumerate(tags):
         if tag.startswith("B-"):
             end = at + 1
             while end < len(tags) and tags[end] == "I" + tag[1:]:
                 end += 1
-            found.append((tag[2:], at, end))
-    return found
+            spans.append((tag[2:], at, end))
+    return spans
 
 
 CASES = 10_000
@@ -76,16 +76,16 @@ def matrix(of: list[Pair], side: int) -> np.ndarray[Any, Any]:
 
 
 def theirs(of: list[Pair], average: str | None, zero: float) -> list[Any]:
-    found = precision_recall_fscore_support(matrix(of, 0), matrix(of, 1), average=average, zero_division=zero)
-    return [np.asarray(one).tolist() for one in found[:3]]
+    scores = precision_recall_fscore_support(matrix(of, 0), matrix(of, 1), average=average, zero_division=zero)
+    return [np.asarray(column).tolist() for column in scores[:3]]
 
 
 def ours(averages: Averages) -> tuple[float | None, ...]:
     return averages.precision, averages.recall, averages.f1
 
 
-def close(one: Any, other: Any) -> bool:
-    return np.shape(one) == np.shape(other) and np.allclose(np.asarray(one, float), other, rtol=0, atol=1e-12)
+def close(actual: Any, other: Any) -> bool:
+    return np.shape(actual) == np.shape(other) and np.allclose(np.asarray(actual, float), other, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("zero", [ZERO, ONE])
@@ -95,13 +95,13 @@ def test_every_utterance_by_itself(cases_of_intents: list[Pair], zero: ZeroDivis
     each = precision_recall_fscore_support(gold.T, predicted.T, average=None, zero_division=zero.precision)
     accuracies = jaccard_score(gold.T, predicted.T, average=None, zero_division=zero.accuracy)
     # There are only so many different pairs of labels: each is compared once.
-    rows = {(of.intents, said.intents): row for row, (of, said) in enumerate(cases_of_intents)}
+    rows = {(of.intents, prediction.intents): row for row, (of, prediction) in enumerate(cases_of_intents)}
     assert len(rows) > 600
     for row in rows.values():
-        found = figures(counted([cases_of_intents[row]]), zero).intents
-        assert close(ours(found.samples), [column[row] for column in each[:3]])
-        assert close(found.accuracy, accuracies[row])
-        assert found.exact.count == int((gold[row] == predicted[row]).all())
+        intent_figures = figures(counted([cases_of_intents[row]]), zero).intents
+        assert close(ours(intent_figures.samples), [column[row] for column in each[:3]])
+        assert close(intent_figures.accuracy, accuracies[row])
+        assert intent_figures.exact.count == int((gold[row] == predicted[row]).all())
 
 
 @pytest.mark.parametrize("zero", [ZERO, ONE])
@@ -111,19 +111,19 @@ def test_corpora_of_any_size(cases_of_intents: list[Pair], zero: ZeroDivision) -
     for begin, end in pairwise(ends):
         some = cases_of_intents[begin:end]
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-            found = figures(counted(some), zero, INTENTS).intents
-            assert close(ours(found.samples), theirs(some, "samples", zero.precision))
-            assert close(ours(found.macro), theirs(some, "macro", zero.precision))
+            intent_figures = figures(counted(some), zero, INTENTS).intents
+            assert close(ours(intent_figures.samples), theirs(some, "samples", zero.precision))
+            assert close(ours(intent_figures.macro), theirs(some, "macro", zero.precision))
             if any(pair[0].intents for pair in some):
-                assert close(ours(found.weighted), theirs(some, "weighted", zero.precision))
-            if found.micro != Averages():
-                assert close(ours(found.micro), theirs(some, "micro", zero.precision))
-            by_label = np.array([ours(one) for _, _, one in found.labels]).T
+                assert close(ours(intent_figures.weighted), theirs(some, "weighted", zero.precision))
+            if intent_figures.micro != Averages():
+                assert close(ours(intent_figures.micro), theirs(some, "micro", zero.precision))
+            by_label = np.array([ours(averages) for _, _, averages in intent_figures.labels]).T
             assert close(by_label.tolist(), theirs(some, None, zero.precision))
             gold, predicted = matrix(some, 0), matrix(some, 1)
             jaccard = jaccard_score(gold, predicted, average="samples", zero_division=zero.accuracy)
-            assert close(found.accuracy, jaccard)
-            assert close(found.exact.value, accuracy_score(gold, predicted))
+            assert close(intent_figures.accuracy, jaccard)
+            assert close(intent_figures.exact.value, accuracy_score(gold, predicted))
 
 
 def test_macro_over_labels_seen_is_over_the_columns_that_occur() -> None:
@@ -132,20 +132,20 @@ def test_macro_over_labels_seen_is_over_the_columns_that_occur() -> None:
         some = pairs(source, source.randint(1, 4), longest=0)
         gold, predicted = matrix(some, 0), matrix(some, 1)
         seen = (gold + predicted).any(axis=0)
-        found = figures(counted(some)).intents
-        assert not found.declared
-        assert len(found.labels) == seen.sum()
+        intent_figures = figures(counted(some)).intents
+        assert not intent_figures.declared
+        assert len(intent_figures.labels) == seen.sum()
         if seen.any():
             of = precision_recall_fscore_support(gold[:, seen], predicted[:, seen], average="macro", zero_division=0.0)
-            assert close(ours(found.macro), of[:3])
+            assert close(ours(intent_figures.macro), of[:3])
         else:
-            assert found.macro == Averages()
+            assert intent_figures.macro == Averages()
 
 
 def test_over_nothing_at_all_scikit_learn_chooses_and_we_say_nothing() -> None:
     gold = np.zeros((3, 2), dtype=int)
-    found = precision_recall_fscore_support(gold, gold, average="micro", zero_division=0.0)
-    assert found[:3] == (0, 0, 0)
+    scores = precision_recall_fscore_support(gold, gold, average="micro", zero_division=0.0)
+    assert scores[:3] == (0, 0, 0)
     assert figures(counted(pairs(random.Random(0), 0))).intents.micro == Averages()
 
 
@@ -176,7 +176,7 @@ def test_every_utterance_has_the_chunks_of_seqeval(cases_of_slots: list[Pair], s
         of = list(pair[side].tags or ())
         theirs = [(concept, start, end + 1) for concept, start, end in get_entities(of)]
         assert list(chunks(of, Chunking.CONLLEVAL)) == theirs
-        strict = [(one.tag, one.start, one.end) for one in Entities([of], IOB2).entities[0]] if of else []
+        strict = [(entity.tag, entity.start, entity.end) for entity in Entities([of], IOB2).entities[0]] if of else []
         assert list(chunks(of, Chunking.IOB2)) == strict
 
 
@@ -184,39 +184,41 @@ def test_every_utterance_has_the_chunks_of_seqeval(cases_of_slots: list[Pair], s
 def test_figures_of_corpora(cases_of_slots: list[Pair], chunking: Chunking) -> None:
     compared = 0
     for some in corpora(cases_of_slots, 200):
-        found = figures(counted(some, Rule(chunking=chunking))).slots
+        slot_figures = figures(counted(some, Rule(chunking=chunking))).slots
         gold, predicted = tags(some, 0), tags(some, 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = THEIRS[chunking](gold, predicted, average="micro", zero_division=0)
             each = THEIRS[chunking](gold, predicted, average=None, zero_division=0)
-        if found.micro == Averages():
+        if slot_figures.micro == Averages():
             continue
         compared += 1
-        ours = (found.micro.precision, found.micro.recall, found.micro.f1)
+        ours = (slot_figures.micro.precision, slot_figures.micro.recall, slot_figures.micro.f1)
         assert ours == pytest.approx(theirs[:3], abs=1e-12)
-        if any(one.gold for _, one, _ in found.per_concept):
+        if any(counts.gold for _, counts, _ in slot_figures.per_concept):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 weighted = THEIRS[chunking](gold, predicted, average="weighted", zero_division=0)
-            of = found.weighted
+            of = slot_figures.weighted
             assert (of.precision, of.recall, of.f1) == pytest.approx(weighted[:3], abs=1e-12)
-        mine = [[one.precision, one.recall, one.f1] for _, _, one in found.per_concept]
+        mine = [[averages.precision, averages.recall, averages.f1] for _, _, averages in slot_figures.per_concept]
         assert np.allclose(np.array(mine, float), np.array(each[:3]).T, rtol=0, atol=1e-12)
-        assert [one.gold for _, one, _ in found.per_concept] == list(each[3])
+        assert [counts.gold for _, counts, _ in slot_figures.per_concept] == list(each[3])
     assert compared > 150
 
 
 def test_the_readings_differ_where_tags_are_not_well_formed(cases_of_slots: list[Pair]) -> None:
-    loose, strict = (known(figures(counted(cases_of_slots, Rule(chunking=one))).slots.micro.f1) for one in Chunking)
+    loose, strict = (
+        known(figures(counted(cases_of_slots, Rule(chunking=chunking))).slots.micro.f1) for chunking in Chunking
+    )
     assert abs(loose - strict) > 0.01
 
 
 @needs_sclite
 def test_concept_errors_of_every_utterance(tmp_path: Path) -> None:
     cases = pairs(random.Random(5), CASES)
-    lists = [[" ".join(of for of, _, _ in conlleval_chunks(one.tags or ())) for one in pair] for pair in cases]
-    theirs = sclite.align(tmp_path, [of for of, _ in lists], [said for _, said in lists])
+    lists = [[" ".join(of for of, _, _ in conlleval_chunks(frame.tags or ())) for frame in pair] for pair in cases]
+    theirs = sclite.align(tmp_path, [of for of, _ in lists], [hypothesis for _, hypothesis in lists])
     totals = WordCounts()
     for (gold, predicted), utterance in zip(cases, theirs, strict=True):
         expected = count(utterance.path)
@@ -229,9 +231,9 @@ def test_concept_errors_of_every_utterance(tmp_path: Path) -> None:
 def test_lists_without_places_and_with_values(tmp_path: Path) -> None:
     source = random.Random(6)
     sides = [[source.choices(CONCEPTS, k=source.randint(0, 8)) for _ in range(2)] for _ in range(2_000)]
-    valued = [[[(one, source.choice("xyz")) for one in concepts] for concepts in pair] for pair in sides]
-    texts = [[" ".join(f"{one}={value}" for one, value in concepts) for concepts in pair] for pair in valued]
-    theirs = sclite.align(tmp_path, [of for of, _ in texts], [said for _, said in texts])
+    valued = [[[(concept, source.choice("xyz")) for concept in concepts] for concepts in pair] for pair in sides]
+    texts = [[" ".join(f"{concept}={value}" for concept, value in concepts) for concepts in pair] for pair in valued]
+    theirs = sclite.align(tmp_path, [of for of, _ in texts], [hypothesis for _, hypothesis in texts])
     for pair, utterance in zip(valued, theirs, strict=True):
-        gold, said = (Utterance("1", intents=(), slots=tuple(Slot(*one) for one in side)) for side in pair)
-        assert count_frame(gold, said, Rule()).valued.edits == count(utterance.path)
+        gold, prediction = (Utterance("1", intents=(), slots=tuple(Slot(*slot) for slot in side)) for side in pair)
+        assert count_frame(gold, prediction, Rule()).valued.edits == count(utterance.path)

@@ -26,12 +26,12 @@ def counts_of(seed: int, utterances: int) -> list[FrameCounts]:
     return [counted([pair], RULE) for pair in pairs(random.Random(seed), utterances)]
 
 
-def values(found: FrameFigures, counts: FrameCounts) -> dict[Metric, float | None]:
-    intents, valued = found.intents, known(found.valued)
+def values(frame_figures: FrameFigures, counts: FrameCounts) -> dict[Metric, float | None]:
+    intents, valued = frame_figures.intents, known(frame_figures.valued)
     of = [intents.accuracy, intents.exact.value, intents.samples.f1, intents.macro.f1, intents.micro.f1]
-    for slots in (found.slots, valued):
+    for slots in (frame_figures.slots, valued):
         of += [slots.micro.f1, slots.concept_sets.f1, slots.cer, slots.frames.value]
-    of += [None if found.slots.by_place else concept_f1(counts.slots.multisets)[0]]
+    of += [None if frame_figures.slots.by_place else concept_f1(counts.slots.multisets)[0]]
     of += [concept_f1(counts.valued.multisets)[0], slu_f1s(counts.entities)[0][0]]
     return dict(zip(Metric, of, strict=True))
 
@@ -41,10 +41,10 @@ def values(found: FrameFigures, counts: FrameCounts) -> dict[Metric, float | Non
 def test_columns_have_the_figures_of_counts(zero: ZeroDivision, utterances: int) -> None:
     counts = counts_of(utterances, utterances)
     declared = ("annulation", "never seen")
-    found = columns([counts], basis([counts], zero, declared)).found()
+    actual = columns([counts], basis([counts], zero, declared)).found()
     expected = figures(total(counts), zero, declared)
     for figure, of in values(expected, total(counts)).items():
-        assert found[figure].tolist() == pytest.approx([np.nan if of is None else of], nan_ok=True), figure
+        assert actual[figure].tolist() == pytest.approx([np.nan if of is None else of], nan_ok=True), figure
 
 
 def test_samples_have_the_figures_of_the_utterances_they_are_of() -> None:
@@ -70,8 +70,8 @@ def corpus(seed: int, utterances: int) -> Corpus:
 
 def system(gold: Corpus, seed: int, right: float) -> FrameScoring:
     source = random.Random(seed)
-    said = tuple(one if source.random() < right else near(source, one) for one in gold.utterances)
-    return score(gold, Corpus(f"system {seed}", said), Rule())
+    frames = tuple(utterance if source.random() < right else near(source, utterance) for utterance in gold.utterances)
+    return score(gold, Corpus(f"system {seed}", frames), Rule())
 
 
 def counts(scoring: FrameScoring) -> list[FrameCounts]:
@@ -80,30 +80,30 @@ def counts(scoring: FrameScoring) -> list[FrameCounts]:
 
 def test_a_better_system_is_told_from_a_worse_one() -> None:
     gold = corpus(1, 400)
-    found = compare(system(gold, 1, 0.8), system(gold, 2, 0.3))
+    comparison = compare(system(gold, 1, 0.8), system(gold, 2, 0.3))
     for figure in NOT_VALUED:
-        one = found.differences[figure]
-        low, high = known(one.interval)
-        assert known(one.p) < 0.01, figure
-        assert low < known(one.difference) < high
+        difference = comparison.differences[figure]
+        low, high = known(difference.interval)
+        assert known(difference.p) < 0.01, figure
+        assert low < known(difference.difference) < high
         # Errors are fewer, all other figures higher.
         assert (high < 0) if figure is Metric.CER else (low > 0)
 
 
 def test_a_system_does_not_differ_from_itself() -> None:
-    found = compare(system(corpus(3, 100), 1, 0.5), system(corpus(3, 100), 1, 0.5))
+    comparison = compare(system(corpus(3, 100), 1, 0.5), system(corpus(3, 100), 1, 0.5))
     for figure in NOT_VALUED:
-        one = found.differences[figure]
-        assert (one.difference, one.p) == (0, 1)
-        assert figure in SHARES or one.interval is None
+        difference = comparison.differences[figure]
+        assert (difference.difference, difference.p) == (0, 1)
+        assert figure in SHARES or difference.interval is None
 
 
 def test_equal_systems_seldom_seem_to_differ() -> None:
     seldom = 0
     for seed in range(50):
         gold = corpus(seed, 60)
-        found = differences(counts(system(gold, 2 * seed, 0.5)), counts(system(gold, 2 * seed + 1, 0.5)), draws=199)
-        seldom += known(found[Metric.SLOT_F1].p) <= 0.05
+        by_metric = differences(counts(system(gold, 2 * seed, 0.5)), counts(system(gold, 2 * seed + 1, 0.5)), draws=199)
+        seldom += known(by_metric[Metric.SLOT_F1].p) <= 0.05
     # A test of level 5 % says so in 2.5 of 50; more than 8 would be one in a thousand.
     assert seldom <= 8
 
@@ -112,33 +112,33 @@ def test_shares_have_mcnemars_p() -> None:
     gold = corpus(5, 120)
     first, second = system(gold, 1, 0.6), system(gold, 2, 0.4)
     right = [[frame.counts.slots.frames_placed.count for frame in scoring.frames] for scoring in (first, second)]
-    only_first = sum(one > other for one, other in zip(*right, strict=True))
-    only_second = sum(one < other for one, other in zip(*right, strict=True))
-    found = compare(first, second).differences[Metric.SFA]
-    assert found.p == mcnemar(only_first, only_second)
-    assert found.difference == pytest.approx((only_first - only_second) / 120)
+    only_first = sum(count > other for count, other in zip(*right, strict=True))
+    only_second = sum(count < other for count, other in zip(*right, strict=True))
+    difference = compare(first, second).differences[Metric.SFA]
+    assert difference.p == mcnemar(only_first, only_second)
+    assert difference.difference == pytest.approx((only_first - only_second) / 120)
 
 
 def test_swapping_keeps_the_sum_of_both() -> None:
     gold = corpus(6, 80)
     pair = counts(system(gold, 1, 0.6)), counts(system(gold, 2, 0.4))
     made = columns(pair, basis(pair, ZERO, None))
-    found, swapped = made.found(), made.swapped(50, 0)
+    actual, swapped = made.found(), made.swapped(50, 0)
     for figure in SHARES[:2]:
-        assert swapped[figure].sum(axis=0) == pytest.approx(found[figure].sum())
+        assert swapped[figure].sum(axis=0) == pytest.approx(actual[figure].sum())
         assert len(set(swapped[figure][0].tolist())) > 5
 
 
 def test_only_utterances_that_both_have_are_compared() -> None:
     gold = corpus(7, 10)
     first, second = (
-        score(gold, Corpus(name, tuple(one for one in gold.utterances if int(one.id) in ids)), Rule())
+        score(gold, Corpus(name, tuple(utterance for utterance in gold.utterances if int(utterance.id) in ids)), Rule())
         for name, ids in (("one", {0, 1, 2, 3, 4, 5}), ("two", {4, 5, 6}))
     )
-    found = compare(first, second)
-    assert found.utterances == ("4", "5")
-    assert (found.only_first, found.only_second, found.neither) == (4, 1, 3)
-    assert (found.first, found.second) == ("one", "two")
+    comparison = compare(first, second)
+    assert comparison.utterances == ("4", "5")
+    assert (comparison.only_first, comparison.only_second, comparison.neither) == (4, 1, 3)
+    assert (comparison.first, comparison.second) == ("one", "two")
 
 
 def test_two_rules_are_not_compared() -> None:
@@ -149,86 +149,88 @@ def test_two_rules_are_not_compared() -> None:
 
 
 def test_over_nothing_there_is_no_difference() -> None:
-    found = compare(score(Corpus("g", ()), Corpus("a", ()), Rule()), score(Corpus("g", ()), Corpus("b", ()), Rule()))
-    assert {one.difference for one in found.differences.values()} == {None}
+    comparison = compare(
+        score(Corpus("g", ()), Corpus("a", ()), Rule()), score(Corpus("g", ()), Corpus("b", ()), Rule())
+    )
+    assert {difference.difference for difference in comparison.differences.values()} == {None}
     bare = Corpus("g", (Utterance("1", intents=("a",)),))
-    one = compare(score(bare, bare, Rule()), score(bare, bare, Rule())).differences
-    assert one[Metric.CER].difference is None
-    assert one[Metric.EMR].difference == 0
+    by_metric = compare(score(bare, bare, Rule()), score(bare, bare, Rule())).differences
+    assert by_metric[Metric.CER].difference is None
+    assert by_metric[Metric.EMR].difference == 0
 
 
 def test_figures_on_the_reference_and_on_what_was_heard_stand_side_by_side() -> None:
-    found = small()
-    before, after = figures(found.total.reference), figures(found.total.transcript)
+    scoring = small()
+    before, after = figures(scoring.total.reference), figures(scoring.total.transcript)
     assert (before.intents.exact, after.intents.exact) == (Share(3, 4), Share(2, 4))
     assert (before.slots.frames, after.slots.frames) == (Share(3, 4), Share(1, 4))
     # Of three concepts one is not heard.
     assert (before.slots.cer, after.slots.cer) == (0, 1 / 3)
-    sfa = found.total.differences[Metric.SFA]
+    sfa = scoring.total.differences[Metric.SFA]
     assert (sfa.second, sfa.first, sfa.difference) == (0.75, 0.25, -0.5)
     assert known(sfa.interval)
     # niece for nice, yellow for hello, and two words of three for away.
-    assert (found.total.words.errors, found.total.words.words) == (4, 10)
+    assert (scoring.total.words.errors, scoring.total.words.words) == (4, 10)
 
 
 def test_slot_f1_is_of_the_reference_alone() -> None:
-    found = small()
-    assert figures(found.placed).slots.micro.f1 == 1
-    for side in (found.total.reference, found.total.transcript):
+    scoring = small()
+    assert figures(scoring.placed).slots.micro.f1 == 1
+    for side in (scoring.total.reference, scoring.total.transcript):
         assert figures(side).slots.micro.f1 is None
         assert not figures(side).slots.by_place
-    assert found.total.differences[Metric.SLOT_F1].difference is None
+    assert scoring.total.differences[Metric.SLOT_F1].difference is None
 
 
 def test_each_utterance_has_a_fate() -> None:
-    found = small()
-    assert {one.id: one.fate for one in found.utterances} == {
+    scoring = small()
+    assert {utterance.id: utterance.fate for utterance in scoring.utterances} == {
         "a": FrameFate.BROKEN,
         "b": FrameFate.KEPT,
         "c": FrameFate.BROKEN,
         "e": FrameFate.WRONG,
     }
-    assert [one.id for one in found.of(FrameFate.BROKEN)] == ["a", "c"]
-    assert found.of(FrameFate.BROKEN)[0].heard.text == "Book niece on Monday."
-    assert found.of(FrameFate.BROKEN)[0].words.substitutions == 1
+    assert [utterance.id for utterance in scoring.of(FrameFate.BROKEN)] == ["a", "c"]
+    assert scoring.of(FrameFate.BROKEN)[0].heard.text == "Book niece on Monday."
+    assert scoring.of(FrameFate.BROKEN)[0].words.substitutions == 1
 
 
 def test_what_is_right_only_as_heard_is_told_too() -> None:
     gold = Corpus("gold", (said("a", "scrap it", intents=("cancel",)),))
-    found = scored(joined(gold, heard(a="cancel it")))
-    assert found.utterances[0].fate is FrameFate.MENDED
-    assert found.total.differences[Metric.SFA].difference == 1
+    scoring = scored(joined(gold, heard(a="cancel it")))
+    assert scoring.utterances[0].fate is FrameFate.MENDED
+    assert scoring.total.differences[Metric.SFA].difference == 1
 
 
 def test_what_has_no_partner_is_told_and_counts_nowhere() -> None:
     gold = Corpus("gold", (*GOLD.utterances, Utterance("f", ("no", "idea"))))
-    found = scored(joined(gold, heard(a="book nice on monday", f="no idea", z="what")))
-    assert found.pairs.without_transcript == ("b", "c", "d", "e")
-    assert (found.pairs.without_gold, found.pairs.unannotated) == (("z",), ("f",))
-    assert [one.id for one in found.utterances] == ["a"]
-    assert found.total.words.words == 4
-    assert not found.pairs.missing_is_silence
+    scoring = scored(joined(gold, heard(a="book nice on monday", f="no idea", z="what")))
+    assert scoring.pairs.without_transcript == ("b", "c", "d", "e")
+    assert (scoring.pairs.without_gold, scoring.pairs.unannotated) == (("z",), ("f",))
+    assert [utterance.id for utterance in scoring.utterances] == ["a"]
+    assert scoring.total.words.words == 4
+    assert not scoring.pairs.missing_is_silence
 
 
 def test_no_transcript_can_count_as_silence() -> None:
-    found = scored(joined(GOLD, heard(a="book nice on monday"), missing_is_silence=True))
-    assert len(found.utterances) == 5
-    assert found.pairs.without_transcript == ("b", "c", "d", "e")
-    assert found.pairs.missing_is_silence
-    assert found.total.words.deletions == 1 + 3 + 4 + 2
-    assert figures(found.total.transcript).intents.empty == 4
+    scoring = scored(joined(GOLD, heard(a="book nice on monday"), missing_is_silence=True))
+    assert len(scoring.utterances) == 5
+    assert scoring.pairs.without_transcript == ("b", "c", "d", "e")
+    assert scoring.pairs.missing_is_silence
+    assert scoring.total.words.deletions == 1 + 3 + 4 + 2
+    assert figures(scoring.total.transcript).intents.empty == 4
 
 
 def test_an_empty_transcript_is_one() -> None:
-    found = scored(joined(GOLD, heard(b="")))
-    assert found.utterances[0].fate is FrameFate.BROKEN
-    assert found.utterances[0].words.deletions == 1
+    scoring = scored(joined(GOLD, heard(b="")))
+    assert scoring.utterances[0].fate is FrameFate.BROKEN
+    assert scoring.utterances[0].words.deletions == 1
 
 
 def test_values_are_words_compared_without_case_and_marks() -> None:
     pairs = joined(GOLD, heard(a="book NICE, on Sunday!"))
     both = scored(pairs).total.reference, scored(pairs).total.transcript
-    assert [known(figures(one).valued).cer for one in both] == [0, 0.5]
+    assert [known(figures(side).valued).cer for side in both] == [0, 0.5]
     # Without values, another day is a date as well.
     assert figures(scored(pairs).total.transcript).slots.cer == 0
     assert scored(pairs).utterances[0].fate is FrameFate.REVALUED
@@ -239,36 +241,36 @@ def test_values_are_words_compared_without_case_and_marks() -> None:
 
 
 def test_groups_part_the_whole() -> None:
-    found = small()
-    ((column, labels),) = found.groups
+    scoring = small()
+    ((column, labels),) = scoring.groups
     assert column == "voice"
     assert [(label, group.reference.utterances) for label, group in labels] == [("one", 2), ("two", 2)]
-    one, two = (group for _, group in labels)
-    assert one.reference + two.reference == found.total.reference
-    assert one.transcript + two.transcript == found.total.transcript
-    assert one.words + two.words == found.total.words
-    assert one.differences[Metric.EMR].difference == 0
+    first, two = (group for _, group in labels)
+    assert first.reference + two.reference == scoring.total.reference
+    assert first.transcript + two.transcript == scoring.total.transcript
+    assert first.words + two.words == scoring.total.words
+    assert first.differences[Metric.EMR].difference == 0
     assert two.differences[Metric.EMR].difference == -0.5
 
 
 def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
     many = tuple(said(str(n), "book nice", groups=(("file", f"{n}.wav"), ("voice", "v"))) for n in range(70))
     pairs = joined(Corpus("gold", many), Corpus("heard", many))
-    found = scored(pairs, draws=20)
-    assert [column for column, _ in found.groups] == ["voice"]
-    assert found.too_many == (("file", 70),)
-    asked = scored(pairs, by=("file",), draws=20)
-    assert [(column, len(labels)) for column, labels in asked.groups] == [("file", 70)]
-    assert asked.too_many == ()
+    scoring = scored(pairs, draws=20)
+    assert [column for column, _ in scoring.groups] == ["voice"]
+    assert scoring.too_many == (("file", 70),)
+    by_file = scored(pairs, by=("file",), draws=20)
+    assert [(column, len(labels)) for column, labels in by_file.groups] == [("file", 70)]
+    assert by_file.too_many == ()
 
 
 def test_perfect_recognition_costs_nothing() -> None:
-    found = scored(joined(GOLD, GOLD))
+    scoring = scored(joined(GOLD, GOLD))
     for figure in (Metric.EMR, Metric.SFA, Metric.CER, Metric.F1MH, Metric.ACCURACY):
-        assert found.total.differences[figure].difference == 0
-        assert found.total.differences[figure].p == 1
-    assert not found.of(FrameFate.BROKEN)
-    assert found.total.words.wer == 0
+        assert scoring.total.differences[figure].difference == 0
+        assert scoring.total.differences[figure].p == 1
+    assert not scoring.of(FrameFate.BROKEN)
+    assert scoring.total.words.wer == 0
 
 
 def test_what_understands_must_answer_to_each_text() -> None:

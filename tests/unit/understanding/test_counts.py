@@ -74,11 +74,11 @@ def test_shards_add_up_to_the_whole_in_any_order(seed: int, utterances: int, sha
 
 def test_nothing_adds_nothing_and_adding_changes_neither() -> None:
     assert total([]) == FrameCounts()
-    one, other = count_frame(GOLD, GOLD, Rule()), count_frame(GOLD, said("O O O O O O", ()), Rule())
-    before = total([one]), total([other])
-    assert FrameCounts() + one == one + FrameCounts() == one
-    _ = one + other
-    assert (one, other) == before
+    first, other = count_frame(GOLD, GOLD, Rule()), count_frame(GOLD, said("O O O O O O", ()), Rule())
+    before = total([first]), total([other])
+    assert FrameCounts() + first == first + FrameCounts() == first
+    _ = first + other
+    assert (first, other) == before
 
 
 def test_a_frame_by_hand() -> None:
@@ -288,29 +288,41 @@ def per_cent(*shares: float | None) -> tuple[float, ...]:
 
 
 def test_the_macro_figures_are_those_of_the_paper_where_precision_of_nothing_is_one() -> None:
-    found = of(SEED)
-    assert per_cent(found.macro.precision, found.macro.recall, found.macro.f1) == (93.77, 60.98, 58.99)
-    assert found.never_predicted == ("annulation", "incomprehension", "modification", "reponse_indecise")
+    intent_figures = of(SEED)
+    assert per_cent(intent_figures.macro.precision, intent_figures.macro.recall, intent_figures.macro.f1) == (
+        93.77,
+        60.98,
+        58.99,
+    )
+    assert intent_figures.never_predicted == ("annulation", "incomprehension", "modification", "reponse_indecise")
 
 
 def test_by_default_a_third_of_that_precision_is_gone_and_the_rest_stays() -> None:
-    found = of(ZERO)
-    assert per_cent(found.macro.precision, found.macro.recall, found.macro.f1) == (57.41, 60.98, 58.99)
+    intent_figures = of(ZERO)
+    assert per_cent(intent_figures.macro.precision, intent_figures.macro.recall, intent_figures.macro.f1) == (
+        57.41,
+        60.98,
+        58.99,
+    )
     # F1 counts right ones of gold and predicted together: with gold ones there is no 0/0, and all choices agree.
-    assert of(ONE).macro.f1 == of(SEED).macro.f1 == found.macro.f1
-    assert all(one.f1 == 0 for name, _, one in of(SEED).labels if name in found.never_predicted)
+    assert of(ONE).macro.f1 == of(SEED).macro.f1 == intent_figures.macro.f1
+    assert all(averages.f1 == 0 for name, _, averages in of(SEED).labels if name in intent_figures.never_predicted)
 
 
 def test_the_figures_over_samples_are_those_of_the_paper_with_two_empty_predictions() -> None:
-    found = of(SEED)
-    assert per_cent(found.exact.value) == (92.51,)
-    assert per_cent(found.samples.precision, found.samples.recall, found.samples.f1) == (95.19, 93.85, 93.85)
-    assert found.empty == 2
+    intent_figures = of(SEED)
+    assert per_cent(intent_figures.exact.value) == (92.51,)
+    assert per_cent(intent_figures.samples.precision, intent_figures.samples.recall, intent_figures.samples.f1) == (
+        95.19,
+        93.85,
+        93.85,
+    )
+    assert intent_figures.empty == 2
     assert per_cent(of(ZERO).samples.precision) == (94.12,)
 
 
 def f1(counts: dict[tuple[int, int, int], int]) -> Interval | None:
-    return ratio_interval(counts, lambda one: 2 * one[0], lambda one: one[1] + one[2])
+    return ratio_interval(counts, lambda triple: 2 * triple[0], lambda triple: triple[1] + triple[2])
 
 
 def drawn(draw: random.Random, number: int) -> dict[tuple[int, int, int], int]:
@@ -325,16 +337,16 @@ def drawn(draw: random.Random, number: int) -> dict[tuple[int, int, int], int]:
 def test_an_interval_has_the_truth_in_it_as_often_as_it_says() -> None:
     draw = random.Random(1)
     true = 0.5 * (1 - 1.5 / 4) + 0.5 * 0.75
-    found = [f1(drawn(draw, 120)) for _ in range(300)]
-    held = sum(one is not None and one[0] <= true <= one[1] for one in found)
+    intervals = [f1(drawn(draw, 120)) for _ in range(300)]
+    held = sum(interval is not None and interval[0] <= true <= interval[1] for interval in intervals)
     assert 0.90 <= held / 300 <= 0.98
 
 
 def test_where_nothing_varies_utterances_stand_for_what_is_counted() -> None:
     assert f1({(2, 2, 2): 30, (0, 0, 0): 5}) == wilson(30, 30)
     assert f1({(0, 2, 2): 30}) == wilson(0, 30)
-    assert ratio_interval({(3, 3): 9}, lambda one: one[0], lambda one: one[1], None) is None
-    assert ratio_interval({(0, 3): 9}, lambda one: one[0], lambda one: one[1], None) == wilson(0, 9)
+    assert ratio_interval({(3, 3): 9}, lambda pair: pair[0], lambda pair: pair[1], None) is None
+    assert ratio_interval({(0, 3): 9}, lambda pair: pair[0], lambda pair: pair[1], None) == wilson(0, 9)
 
 
 @pytest.mark.parametrize("counts", [{}, {(0, 0, 0): 9}, {(3, 4, 4): 1}, {(3, 4, 4): 1, (0, 0, 0): 9}])
@@ -343,15 +355,15 @@ def test_one_utterance_that_counts_says_nothing_of_others(counts: dict[tuple[int
 
 
 def test_an_error_rate_may_go_above_one() -> None:
-    found = known(ratio_interval({(6, 2): 20, (1, 2): 20}, lambda one: one[0], lambda one: one[1], None))
-    assert found[0] < 1.75 < found[1]
-    assert found[1] > 2
+    interval = known(ratio_interval({(6, 2): 20, (1, 2): 20}, lambda pair: pair[0], lambda pair: pair[1], None))
+    assert interval[0] < 1.75 < interval[1]
+    assert interval[1] > 2
 
 
 def intents_of(counts: FrameCounts) -> list[float | None]:
-    found = figures(counts, SEED).intents
-    averages = [of for one in (found.samples, found.micro) for of in (one.precision, one.recall, one.f1)]
-    return [found.accuracy, *averages]
+    intents = figures(counts, SEED).intents
+    averages = [of for mean in (intents.samples, intents.micro) for of in (mean.precision, mean.recall, mean.f1)]
+    return [intents.accuracy, *averages]
 
 
 def test_intervals_of_intents_have_the_figures_of_all_utterances_in_them() -> None:
@@ -379,18 +391,20 @@ def gold(id_: str, **changed: object) -> Utterance:
     return Utterance(id_, **(given | changed))  # type: ignore[arg-type]
 
 
-def scored(of: list[Utterance], said: list[Utterance], rule: Rule | None = None, **options: object) -> FrameScoring:
-    pair = Corpus("gold.jsonl", tuple(of)), Corpus("said.jsonl", tuple(said))
+def scored(
+    of: list[Utterance], predictions: list[Utterance], rule: Rule | None = None, **options: object
+) -> FrameScoring:
+    pair = Corpus("gold.jsonl", tuple(of)), Corpus("said.jsonl", tuple(predictions))
     return score(*pair, rule or Rule(), **options)  # type: ignore[arg-type]
 
 
 def test_a_missing_prediction_has_predicted_nothing_and_one_without_gold_counts_nowhere() -> None:
-    found = scored([gold("1"), gold("2"), gold("3", intents=None, tags=None)], [gold("1"), gold("4")])
-    assert (found.missing, found.unknown, found.unannotated) == (("2",), ("4",), ("3",))
-    assert [(frame.id, frame.missing) for frame in found.frames] == [("1", False), ("2", True)]
-    assert found.totals.intents.labels == {"go": Matched(1, 2, 1)}
-    assert found.totals.slots.frames_placed.count == 1
-    assert found.totals.intents.empty == 1
+    scoring = scored([gold("1"), gold("2"), gold("3", intents=None, tags=None)], [gold("1"), gold("4")])
+    assert (scoring.missing, scoring.unknown, scoring.unannotated) == (("2",), ("4",), ("3",))
+    assert [(frame.id, frame.missing) for frame in scoring.frames] == [("1", False), ("2", True)]
+    assert scoring.totals.intents.labels == {"go": Matched(1, 2, 1)}
+    assert scoring.totals.slots.frames_placed.count == 1
+    assert scoring.totals.intents.empty == 1
 
 
 def test_ids_pair_in_any_order() -> None:
@@ -399,9 +413,9 @@ def test_ids_pair_in_any_order() -> None:
 
 
 def test_a_system_that_never_tells_intents_has_no_figures_of_them() -> None:
-    found = scored([gold("1"), gold("2")], [gold("1", intents=None)])
-    assert (found.intents_told, found.slots_told) == (False, True)
-    shown = figures(found.totals)
+    scoring = scored([gold("1"), gold("2")], [gold("1", intents=None)])
+    assert (scoring.intents_told, scoring.slots_told) == (False, True)
+    shown = figures(scoring.totals)
     assert shown.intents.exact.value is None
     assert shown.slots.micro == Averages(1.0, 0.5, 2 / 3)
     # One that tells them for some utterances is wrong about the others.
@@ -411,16 +425,16 @@ def test_a_system_that_never_tells_intents_has_no_figures_of_them() -> None:
 
 
 def test_a_system_that_never_tells_slots_has_no_frames() -> None:
-    found = scored([gold("1")], [Utterance("1", intents=("go",))])
-    assert not found.slots_told
-    assert figures(found.totals).slots.frames.value is None
-    assert figures(found.totals).slots.cer is None
+    scoring = scored([gold("1")], [Utterance("1", intents=("go",))])
+    assert not scoring.slots_told
+    assert figures(scoring.totals).slots.frames.value is None
+    assert figures(scoring.totals).slots.cer is None
 
 
 def test_without_any_prediction_all_is_missing() -> None:
-    found = scored([gold("1")], [])
-    assert figures(found.totals).intents.exact.value == 0
-    assert figures(found.totals).slots.cer == 1
+    scoring = scored([gold("1")], [])
+    assert figures(scoring.totals).intents.exact.value == 0
+    assert figures(scoring.totals).slots.cer == 1
 
 
 def test_values_count_where_both_sides_give_some() -> None:
@@ -442,22 +456,22 @@ def test_groups_part_the_totals() -> None:
     source = random.Random(4)
     some: list[Pair] = pairs(source, 200)
     of = [
-        Utterance(one.id, one.words, one.intents, one.tags, groups=(("voice", source.choice("ab")), ("level", "x")))
-        for one, _ in some
+        Utterance(gold.id, gold.words, gold.intents, gold.tags, groups=(("voice", source.choice("ab")), ("level", "x")))
+        for gold, _ in some
     ]
     of[7] = Utterance(of[7].id, of[7].words, of[7].intents, of[7].tags)
-    found = scored(of, [said for _, said in some])
-    assert [column for column, _ in found.groups] == ["voice", "level"]
-    assert found.totals == counted(some)
-    for _, labels in found.groups:
-        assert total(counts for _, counts in labels) == found.totals
-    assert [label for label, _ in found.groups[0][1]] == ["", "a", "b"]
-    assert found.groups[0][1][0][1] == counted(some[7:8])
+    scoring = scored(of, [prediction for _, prediction in some])
+    assert [column for column, _ in scoring.groups] == ["voice", "level"]
+    assert scoring.totals == counted(some)
+    for _, labels in scoring.groups:
+        assert total(counts for _, counts in labels) == scoring.totals
+    assert [label for label, _ in scoring.groups[0][1]] == ["", "a", "b"]
+    assert scoring.groups[0][1][0][1] == counted(some[7:8])
     only = scored(of, [], by=["voice"])
     assert [column for column, _ in only.groups] == ["voice"]
 
 
 def test_nothing_is_scored_to_nothing() -> None:
-    found = scored([], [gold("1")])
-    assert found.totals == FrameCounts()
-    assert found.unknown == ("1",)
+    scoring = scored([], [gold("1")])
+    assert scoring.totals == FrameCounts()
+    assert scoring.unknown == ("1",)

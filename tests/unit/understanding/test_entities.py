@@ -20,7 +20,7 @@ Slots = list[tuple[str, str]]
 
 
 def utterance(slots: Slots, id_: str = "1") -> Utterance:
-    return Utterance(id_, intents=(), slots=tuple(Slot(*one) for one in slots))
+    return Utterance(id_, intents=(), slots=tuple(Slot(*slot) for slot in slots))
 
 
 def counts(gold: Slots, predicted: Slots) -> FrameCounts:
@@ -58,24 +58,24 @@ def test_slu_f1_by_hand(
 
 def test_slots_without_a_value_are_left_out() -> None:
     gold = Utterance("1", intents=(), slots=(Slot("date", "today"), Slot("city", None)))
-    said = Utterance("1", intents=(), slots=(Slot("date", "today"), Slot("city", "Rome"), Slot("date", None)))
-    assert f1s(count_frame(gold, said, Rule())) == [1.0, 1.0, 1.0]
+    prediction = Utterance("1", intents=(), slots=(Slot("date", "today"), Slot("city", "Rome"), Slot("date", None)))
+    assert f1s(count_frame(gold, prediction, Rule())) == [1.0, 1.0, 1.0]
 
 
 @cache
-def edits(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    if not one or not other:
-        return len(one) + len(other)
-    ends = edits(one[:-1], other[:-1]) + (one[-1] != other[-1])
-    return min(ends, edits(one[:-1], other) + 1, edits(one, other[:-1]) + 1)
+def edits(first: tuple[str, ...], other: tuple[str, ...]) -> int:
+    if not first or not other:
+        return len(first) + len(other)
+    ends = edits(first[:-1], other[:-1]) + (first[-1] != other[-1])
+    return min(ends, edits(first[:-1], other) + 1, edits(first, other[:-1]) + 1)
 
 
-def wrong_words(gold: str, said: str) -> Fraction:
-    return Fraction(edits(tuple(gold.split()), tuple(said.split())), len(gold.split()))
+def wrong_words(gold: str, prediction: str) -> Fraction:
+    return Fraction(edits(tuple(gold.split()), tuple(prediction.split())), len(gold.split()))
 
 
-def wrong_letters(gold: str, said: str) -> Fraction:
-    return Fraction(edits(tuple(gold), tuple(said)), max(len(gold), len(said)))
+def wrong_letters(gold: str, prediction: str) -> Fraction:
+    return Fraction(edits(tuple(gold), tuple(prediction)), max(len(gold), len(prediction)))
 
 
 def test_slu_f1_is_that_of_the_definition() -> None:
@@ -90,9 +90,9 @@ def test_slu_f1_is_that_of_the_definition() -> None:
     table: list[list[Fraction]] = []  # for each distance: true positives, false positives, false negatives
     for distance in (wrong_words, wrong_letters):
         tp = fp = fn = Fraction(0)
-        for gold, said in pairs:
+        for gold, prediction in pairs:
             open_ = dict(enumerate(gold))
-            for concept, value in said:
+            for concept, value in prediction:
                 far = {at: distance(of, value) for at, (other, of) in open_.items() if other == concept}
                 if not far:
                     fp += 1
@@ -108,9 +108,9 @@ def test_slu_f1_is_that_of_the_definition() -> None:
         return float(2 * precision * recall / (precision + recall))
 
     both = [sum(column) for column in zip(*table, strict=True)]
-    found = total(counts(*pair) for pair in pairs)
-    assert f1s(found) == pytest.approx([f1([Fraction(one) for one in both]), *map(f1, table)], abs=1e-12)
-    for value, interval in slu_f1s(found.entities):
+    frame_counts = total(counts(*pair) for pair in pairs)
+    assert f1s(frame_counts) == pytest.approx([f1([Fraction(count) for count in both]), *map(f1, table)], abs=1e-12)
+    for value, interval in slu_f1s(frame_counts.entities):
         low, high = known(interval)
         assert low < known(value) < high
 
@@ -130,8 +130,8 @@ def test_concepts_count_as_often_as_they_occur() -> None:
     assert concept_f1({}) == (None, None)
 
 
-def reported(gold: list[Utterance], said: list[Utterance], rule: Rule | None = None) -> Reported:
-    return Reported(counted([score(Corpus("g", tuple(gold)), Corpus("p", tuple(said)), rule or Rule())]))
+def reported(gold: list[Utterance], predictions: list[Utterance], rule: Rule | None = None) -> Reported:
+    return Reported(counted([score(Corpus("g", tuple(gold)), Corpus("p", tuple(predictions)), rule or Rule())]))
 
 
 def intents(*names: str) -> list[Utterance]:
@@ -168,9 +168,9 @@ def test_sfa_by_tags_is_shown_where_it_differs() -> None:
     assert (row.value, row.counts) == (0.0, "0 of 1 utterances; every tag as in gold")
     assert reported(tagged("O B-city O"), tagged("O B-city O")).row("sfa_tags") is None
     relaxed = Rule(detail=Detail.RELAX)
-    found = reported(tagged("O B-city-to O"), tagged("O B-city-from O"), relaxed)
-    assert known(found.row("sfa")).value == 1
-    assert found.row("sfa_tags") is None
+    report = reported(tagged("O B-city-to O"), tagged("O B-city-from O"), relaxed)
+    assert known(report.row("sfa")).value == 1
+    assert report.row("sfa_tags") is None
     slots = [Utterance("1", words, ("go",), None, (Slot("city", None, 1, 2),))]
     assert reported(tagged("O B-city O"), slots).row("sfa_tags") is None
 

@@ -43,7 +43,7 @@ def default() -> Corpus:
 
 
 def of(split: str) -> list[Utterance]:
-    return [one for one in default().utterances if dict(one.groups)["split"] == split]
+    return [utterance for utterance in default().utterances if dict(utterance.groups)["split"] == split]
 
 
 def numbers(
@@ -75,28 +75,28 @@ def test_a_split_does_not_depend_on_the_size_of_those_after_it(tmp_path: Path) -
 
 
 def test_no_sentence_is_there_twice() -> None:
-    texts = Counter(one.text for one in default().utterances)
+    texts = Counter(utterance.text for utterance in default().utterances)
     assert texts.most_common(1)[0][1] == 1
-    assert Counter(dict(one.groups)["split"] for one in default().utterances) == SIZES
+    assert Counter(dict(utterance.groups)["split"] for utterance in default().utterances) == SIZES
 
 
 def test_every_label_is_learned_some_are_rare_and_a_share_has_two() -> None:
     learned, tested = (
-        Counter(label for one in of(split) for label in one.intents or ()) for split in ("train", "test")
+        Counter(label for utterance in of(split) for label in utterance.intents or ()) for split in ("train", "test")
     )
     assert set(tested) <= set(learned)
     assert len(learned) == 51
     assert max(learned.values()) > 30 * min(learned.values())
-    sets = [one.intents or () for one in default().utterances]
-    assert 0.12 < sum(len(one) > 1 for one in sets) / len(sets) < 0.17
-    assert {one for one in sets if "discourse_marker" in one} == {("discourse_marker",)}, "it stands alone"
+    sets = [utterance.intents or () for utterance in default().utterances]
+    assert 0.12 < sum(len(intents) > 1 for intents in sets) / len(sets) < 0.17
+    assert {intents for intents in sets if "discourse_marker" in intents} == {("discourse_marker",)}, "it stands alone"
 
 
 def test_numbers_are_normalised_and_specifiers_told_apart() -> None:
     values = {
-        (slot.concept, " ".join(one.words[slot.start : slot.end])): slot.value
-        for one in default().utterances
-        for slot in one.slots or ()
+        (slot.concept, " ".join(utterance.words[slot.start : slot.end])): slot.value
+        for utterance in default().utterances
+        for slot in utterance.slots or ()
     }
     assert values["level", "sixty"] == "60"
     assert values["time-start", "half past seven"] == "7:30"
@@ -106,26 +106,28 @@ def test_numbers_are_normalised_and_specifiers_told_apart() -> None:
 
 
 def test_some_values_come_in_the_test_split_alone() -> None:
-    said = {split: {" ".join(one.words) for one in of(split)} for split in SIZES}
+    texts_by_split = {split: {" ".join(utterance.words) for utterance in of(split)} for split in SIZES}
     for unseen in ("winter tyres", "saint malo", "violet hill choir"):
-        assert not any(unseen in text for text in said["train"] | said["dev"])
-        assert any(unseen in text for text in said["test"])
+        assert not any(unseen in text for text in texts_by_split["train"] | texts_by_split["dev"])
+        assert any(unseen in text for text in texts_by_split["test"])
 
 
 def test_a_value_that_is_taken_back_is_no_slot(tmp_path: Path) -> None:
-    both = [one for one in numbers(tmp_path, corrected=1, test=60).utterances if "rather" in one.words]
+    both = [
+        utterance for utterance in numbers(tmp_path, corrected=1, test=60).utterances if "rather" in utterance.words
+    ]
     assert len(both) > 50
-    for one in both:
-        (slot,) = one.slots or ()
-        assert slot.start == one.words.index("rather") + 1
-        assert slot.end == len(one.words) - 1
+    for utterance in both:
+        (slot,) = utterance.slots or ()
+        assert slot.start == utterance.words.index("rather") + 1
+        assert slot.end == len(utterance.words) - 1
 
 
 def test_a_false_start_is_no_slot(tmp_path: Path) -> None:
-    for one in numbers(tmp_path, starts=1, test=60).utterances:
-        assert one.words.count("count") == 2
-        begins = len(one.words) - 1 - one.words[::-1].index("count")
-        (slot,) = one.slots or ()
+    for utterance in numbers(tmp_path, starts=1, test=60).utterances:
+        assert utterance.words.count("count") == 2
+        begins = len(utterance.words) - 1 - utterance.words[::-1].index("count")
+        (slot,) = utterance.slots or ()
         assert slot.start == begins + 2
 
 
@@ -170,13 +172,13 @@ def test_a_grammar_says_all_that_it_can(tmp_path: Path) -> None:
     path = written(tmp_path, WHOLE)
     read = load_grammar(path)
     kind, cups = read.values
-    assert [(one.words, one.value, one.weight) for one in kind.values] == [
+    assert [(entry.words, entry.value, entry.weight) for entry in kind.values] == [
         (("green",), None, 1.0),
         (("earl", "grey"), "bergamot", 3.0),
     ]
-    assert [one.words for one in kind.unseen] == [("oolong",)]
+    assert [entry.words for entry in kind.unseen] == [("oolong",)]
     assert kind.unseen_share == 0.4
-    assert [(one.words, one.value) for one in cups.values] == [
+    assert [(entry.words, entry.value) for entry in cups.values] == [
         (("twenty",), "20"),
         (("twenty", "two"), "22"),
         (("twenty", "four"), "24"),
@@ -228,16 +230,16 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, old: str, new: str,
     path = written(tmp_path, WHOLE.replace(old, new, 1))
     with pytest.raises(InputProblems) as caught:
         load_grammar(path)
-    told = [(one.place.line, one.what) for one in caught.value.problems if one.place]
-    assert any(at == line and what in said for at, said in told), told
-    assert all(one.remedy for one in caught.value.problems)
+    problems = [(problem.place.line, problem.what) for problem in caught.value.problems if problem.place]
+    assert any(at == line and what in message for at, message in problems), problems
+    assert all(problem.remedy for problem in caught.value.problems)
 
 
 def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "train-understanders.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     read = load_grammar(written(tmp_path, example))
-    assert [one.label for one in read.intents] == [("brew",), ("hm",)]
+    assert [intent.label for intent in read.intents] == [("brew",), ("hm",)]
     assert len(generate((read,), 1, {"train": 200, "test": 50}).utterances) == 250
 
 
@@ -261,15 +263,18 @@ def test_a_pattern_that_cannot_be_read_is_refused(pattern: str) -> None:
 
 
 def test_times_are_said_as_people_say_them() -> None:
-    said = {
-        " ".join(one.words): one.value for one in spoken_values(SpokenKind.TIME, (7 * 60 + 30, 18 * 60 + 45, 12 * 60))
+    value_by_words = {
+        " ".join(entry.words): entry.value
+        for entry in spoken_values(SpokenKind.TIME, (7 * 60 + 30, 18 * 60 + 45, 12 * 60))
     }
-    assert said["half past seven"] == said["seven thirty"] == "7:30"
-    assert said["seven thirty a m"] == "7:30"
-    assert said["quarter to seven"] == "6:45"
-    assert said["six forty five in the evening"] == "18:45"
-    assert said["noon"] == "12:00"
-    assert [(one.words, one.value) for one in spoken_values(SpokenKind.ORDINAL, (31,))] == [(("thirty", "first"), "31")]
+    assert value_by_words["half past seven"] == value_by_words["seven thirty"] == "7:30"
+    assert value_by_words["seven thirty a m"] == "7:30"
+    assert value_by_words["quarter to seven"] == "6:45"
+    assert value_by_words["six forty five in the evening"] == "18:45"
+    assert value_by_words["noon"] == "12:00"
+    assert [(entry.words, entry.value) for entry in spoken_values(SpokenKind.ORDINAL, (31,))] == [
+        (("thirty", "first"), "31")
+    ]
 
 
 ROOT = Path(__file__).parents[3]
@@ -289,14 +294,14 @@ def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "lamps.yaml"
     path.write_text(example, encoding="utf-8")
-    found = load_label_set(path)
-    assert found.ids == ("switch_on", "switch_off", "ask", "thank", "filler")
-    assert found.never_together == (("switch_on", "switch_off"),)
-    first = found.labels[0]
+    label_set = load_label_set(path)
+    assert label_set.ids == ("switch_on", "switch_off", "ask", "thank", "filler")
+    assert label_set.never_together == (("switch_on", "switch_off"),)
+    first = label_set.labels[0]
     assert (first.key, first.examples[1].labels) == ("o", ("switch_on", "thank"))
     assert first.counterexamples[0].labels == ("ask",)
-    assert found.labels[4].alone
-    assert [(one.id, one.key) for one in found.concepts] == [("room", "r"), ("brightness", "")]
+    assert label_set.labels[4].alone
+    assert [(concept.id, concept.key) for concept in label_set.concepts] == [("room", "r"), ("brightness", "")]
 
 
 @pytest.mark.parametrize(
@@ -341,16 +346,16 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_the_set_of_the_generated_corpus_has_all_intents_of_its_grammars() -> None:
-    found = load_label_set(ROOT / "scenarios" / "labels" / "generated.yaml")
+    label_set = load_label_set(ROOT / "scenarios" / "labels" / "generated.yaml")
     grammars = [load_grammar(path) for path in sorted((ROOT / "scenarios" / "understanding").glob("*.yaml"))]
-    assert set(found.ids) == {one for grammar in grammars for intent in grammar.intents for one in intent.label}
+    assert set(label_set.ids) == {label for grammar in grammars for intent in grammar.intents for label in intent.label}
 
 
 def test_the_set_of_media_is_what_the_preset_leads_to() -> None:
-    found = load_label_set(ROOT / "scenarios" / "labels" / "media.yaml")
-    assert set(found.ids) == set(load_label_map("media").values())
-    assert [label.id for label in found.labels if label.alone] == ["discourse_marker"]
-    assert all(label.key and label.examples for label in found.labels)
+    label_set = load_label_set(ROOT / "scenarios" / "labels" / "media.yaml")
+    assert set(label_set.ids) == set(load_label_map("media").values())
+    assert [label.id for label in label_set.labels if label.alone] == ["discourse_marker"]
+    assert all(label.key and label.examples for label in label_set.labels)
 
 
 def test_maps_of_names(tmp_path: Path) -> None:

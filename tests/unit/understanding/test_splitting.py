@@ -31,8 +31,10 @@ def test_every_utterance_is_in_one_part_and_equal_sentences_are_together(
     except InputError:
         assert len({text.lower() for text, _ in rows}) < 5
         return
-    assert sorted(one.id for part in parts for one in part.utterances) == sorted(one.id for one in whole.utterances)
-    sentences = [{one.text.lower() for one in part.utterances} for part in parts]
+    assert sorted(utterance.id for part in parts for utterance in part.utterances) == sorted(
+        utterance.id for utterance in whole.utterances
+    )
+    sentences = [{utterance.text.lower() for utterance in part.utterances} for part in parts]
     assert not sentences[0] & sentences[1]
     assert parts == stratified(whole, (2, 1), seed)
 
@@ -40,7 +42,7 @@ def test_every_utterance_is_in_one_part_and_equal_sentences_are_together(
 def test_each_part_has_its_share_of_every_label_even_of_rare_ones() -> None:
     labels = ["often"] * 700 + ["seldom"] * 250 + ["rare"] * 50
     parts = stratified(corpus(*((f"word{number}", label) for number, label in enumerate(labels))), (80, 10, 10), 1)
-    counts = [Counter(label for one in part.utterances for label in one.intents or ()) for part in parts]
+    counts = [Counter(label for utterance in part.utterances for label in utterance.intents or ()) for part in parts]
     assert counts[0] == Counter(often=560, seldom=200, rare=40)
     assert counts[1] == counts[2] == Counter(often=70, seldom=25, rare=5)
 

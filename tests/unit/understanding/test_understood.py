@@ -40,8 +40,8 @@ def told(name: str, *slots: tuple[str, str]) -> Intent:
     ],
 )
 def test_all_intents_and_all_slots_and_no_other(events: list[Intent], intents: bool, frame: bool) -> None:
-    found = understood(Expected(("a", "b"), (Slot("city", "Lyon"),)), events, RULE)
-    assert (found.intents_right, found.right, found.source) == (intents, frame, EvidenceSource.DEVICE)
+    verdict = understood(Expected(("a", "b"), (Slot("city", "Lyon"),)), events, RULE)
+    assert (verdict.intents_right, verdict.right, verdict.source) == (intents, frame, EvidenceSource.DEVICE)
 
 
 def test_slots_that_are_not_looked_at_and_slots_that_must_not_be() -> None:
@@ -53,8 +53,8 @@ def test_slots_that_are_not_looked_at_and_slots_that_must_not_be() -> None:
 
 
 def test_nothing_told_is_unknown_and_never_wrong() -> None:
-    found = understood(Expected(("a",)), [], RULE)
-    assert (found.intents, found.slots, found.intents_right, found.right) == (None, None, None, None)
+    verdict = understood(Expected(("a",)), [], RULE)
+    assert (verdict.intents, verdict.slots, verdict.intents_right, verdict.right) == (None, None, None, None)
 
 
 def test_values_are_compared_after_the_normalisation_of_the_scenario() -> None:
@@ -87,7 +87,7 @@ def test_slots_of_several_events_are_united_with_their_counts() -> None:
 
 def slots(*named: str) -> tuple[Slot, ...]:
     """Of "concept=value", or "concept"."""
-    pairs = (one.partition("=") for one in named)
+    pairs = (text.partition("=") for text in named)
     return tuple(Slot(concept, value if given else None) for concept, given, value in pairs)
 
 
@@ -133,8 +133,8 @@ def test_slots_that_nobody_looks_at_are_neither_right_nor_wrong() -> None:
 
 def test_values_are_compared_as_the_scenario_compares_words() -> None:
     expected = Expected(("set_timer",), slots("duration=10 minutes"))
-    told = Understood(("set_timer",), slots("duration=ten minutes"))
-    assert "≠" in compared(parts(expected, told, Recognised(Normalisation.PLAIN)))
+    understanding = Understood(("set_timer",), slots("duration=ten minutes"))
+    assert "≠" in compared(parts(expected, understanding, Recognised(Normalisation.PLAIN)))
 
 
 def test_where_the_device_told_nothing_there_are_no_parts() -> None:

@@ -86,9 +86,9 @@ def test_requests_of_queries_and_commands_add_up_by_pause() -> None:
             RequestSeen(250, True, False, True): 0,  # taken back
         }
     )
-    found = by_gap(seen)
-    assert found == (GapRequests(0, Share(0, 4), 4, 0, 4), GapRequests(500, Share(3, 3), 0, 2, 0))
-    assert added(found, found[1:]) == (found[0], GapRequests(500, Share(6, 6), 0, 4, 0))
+    requests = by_gap(seen)
+    assert requests == (GapRequests(0, Share(0, 4), 4, 0, 4), GapRequests(500, Share(3, 3), 0, 2, 0))
+    assert added(requests, requests[1:]) == (requests[0], GapRequests(500, Share(6, 6), 0, 4, 0))
 
 
 def test_a_device_that_wakes_at_once_and_drops_the_beginning() -> None:
@@ -101,12 +101,12 @@ def test_a_device_that_wakes_at_once_and_drops_the_beginning() -> None:
     rows = rows_of(*trials)
     for trial, text in zip(trials, texts, strict=True):
         rows.play(trial, [("kitchen", 1.75)], words=[("kitchen", 2.6, text)])
-    found = rows.device()
-    assert found.hits == 0, "commands are no wake trials"
-    assert [(gap.gap_ms, gap.whole) for gap in found.requests] == [
+    figures = rows.device()
+    assert figures.hits == 0, "commands are no wake trials"
+    assert [(gap.gap_ms, gap.whole) for gap in figures.requests] == [
         (0, Share(0, 10)), (500, Share(0, 10)), (1000, Share(10, 10)),
     ]  # fmt: skip
-    assert list(request_lines("kitchen", found.requests)) == [
+    assert list(request_lines("kitchen", figures.requests)) == [
         "kitchen: 90 % arrive whole after between 500 and 1000 ms (95 % interval 500 ms and up)",
         "first 10 of 10 after 1000 ms; 30 by the words of transcripts",
         "0 ms: 0 of 10, 500 ms: 0 of 10, 1000 ms: 10 of 10",
@@ -123,12 +123,12 @@ def test_a_later_take_of_a_command_replaces_the_earlier() -> None:
 
 def test_without_transcripts_the_expected_response_decides_and_is_named() -> None:
     trials = [wake_trial(number, TrialKind.COMMAND, reference="LightOn") for number in (1, 2)]
-    trials = [replace(one, recipe=replace(one.recipe, gap_ms=500 * at)) for at, one in enumerate(trials)]
+    trials = [replace(trial, recipe=replace(trial.recipe, gap_ms=500 * at)) for at, trial in enumerate(trials)]
     rows = rows_of(*trials)
     rows.play(trials[0])
     rows.play(trials[1], [("kitchen", 1.75)], words=[("kitchen", 2.6, "intent:LightOn")])
-    found = rows.device()
-    assert found.requests == (GapRequests(0, Share(0, 1), 1), GapRequests(500, Share(1, 1), 1))
-    assert list(request_lines("kitchen", found.requests))[1] == (
+    figures = rows.device()
+    assert figures.requests == (GapRequests(0, Share(0, 1), 1), GapRequests(500, Share(1, 1), 1))
+    assert list(request_lines("kitchen", figures.requests))[1] == (
         "fewer than 10 requests after each pause; 2 by the expected response, without transcripts"
     )

@@ -94,12 +94,12 @@ def session(kind: TrialKind, *arrivals: tuple[Report, ...], within_s: float = 1.
 
 def test_two_sources_of_one_wake_are_one_hit_at_the_time_of_the_least_error() -> None:
     rows = session(TrialKind.WAKE, ((LOG, 1.7, 0.2), (LED, 2.1, 0.01)))
-    found = rows.device()
-    assert (found.hits, found.suppressed, found.events) == (1, 0, ())
+    figures = rows.device()
+    assert (figures.hits, figures.suppressed, figures.events) == (1, 0, ())
     hit = known(rows.figures.plays("kitchen")[0].reading.hit)
     assert hit.source == LED
-    assert {one.source: one.at.error_s for one in hit.reports} == {LED: 0.01, LOG: 0.2}
-    assert found.disagreements == (Disagreement(("led", "log"), ("serial",), 1),)
+    assert {report.source: report.at.error_s for report in hit.reports} == {LED: 0.01, LOG: 0.2}
+    assert figures.disagreements == (Disagreement(("led", "log"), ("serial",), 1),)
 
 
 def test_reports_further_apart_than_the_tolerance_are_two_events() -> None:
@@ -115,8 +115,10 @@ def test_the_order_of_arrival_changes_no_number(kind: TrialKind, second_s: float
     outcomes = set()
     for order in permutations(reports):
         for early in (5, 3, 0):
-            found = session(kind, order[:early], order[early:]).device()
-            outcomes.add((found.hits, found.false_accepts.count, found.suppressed, found.events, found.disagreements))
+            figures = session(kind, order[:early], order[early:]).device()
+            outcomes.add(
+                (figures.hits, figures.false_accepts.count, figures.suppressed, figures.events, figures.disagreements)
+            )
     assert len(outcomes) == 1, outcomes
 
 
@@ -129,13 +131,13 @@ def test_an_event_keeps_its_row_and_its_review_when_a_better_time_arrives() -> N
     (event,) = rows.progress.unmatched
     assert (event.seq, event.word) == (first.seq, ReviewWord.REAL_PERSON)
     assert event.at.at_s == pytest.approx(first.at.at_s + 0.4)
-    assert [one.source for one in event.sources] == ["led", "log"]
+    assert [report.source for report in event.sources] == ["led", "log"]
     assert rows.device().after_review.count == 0
 
 
 def test_only_the_row_that_an_event_is_known_by_keeps_a_clip() -> None:
     rows = session(TrialKind.AMBIENT, ((LED, 10.0, 0.01), (LOG, 10.2, 0.3)))
-    first, second = (one.seq for one in rows.entries[-2:])
+    first, second = (entry.seq for entry in rows.entries[-2:])
     assert (rows.figures.explained(first), rows.figures.explained(second)) == (False, True)
 
 
@@ -152,8 +154,8 @@ def test_a_device_with_one_source_has_no_disagreements() -> None:
     trial = wake_trial(1)
     rows = rows_of(trial)
     rows.play(trial, [("kitchen", 1.8)])
-    found = rows.device()
-    assert (found.hits, found.source_events, found.disagreements) == (1, 0, ())
+    figures = rows.device()
+    assert (figures.hits, figures.source_events, figures.disagreements) == (1, 0, ())
     assert "sources" not in "\n".join(wake_summary(rows.figures))
 
 
@@ -164,7 +166,7 @@ def test_a_running_ambient_trial_shows_one_event_and_moves_it() -> None:
     running = WakeRows(rows.entries[:-1], rows.at_s)  # without its end
     for report in ((LOG, 10.0, 0.3), (LED, 10.3, 0.01), (LOG, 11.5, 0.3)):
         running.see(woke(*report), trial)
-    assert [one.at.at_s for one in running.progress.unmatched] == [10.3]
+    assert [event.at.at_s for event in running.progress.unmatched] == [10.3]
     assert running.device().pending_events == 1
 
 
@@ -185,20 +187,20 @@ def test_late_reports_of_many_events_stay_with_their_own() -> None:
     assert rows.device().false_accepts.count == 20
     for at_s in reversed(times):
         rows.see(woke(LOG, rows.progress.unmatched[0].at.at_s - times[-1] + at_s + 0.4, 0.3))
-    found = rows.device()
-    assert found.false_accepts.count == 20
-    assert found.disagreements == (Disagreement(("led", "log"), ("serial",), 20),)
+    figures = rows.device()
+    assert figures.false_accepts.count == 20
+    assert figures.disagreements == (Disagreement(("led", "log"), ("serial",), 20),)
 
 
 TICK = 1 / 64  # exact in binary, so that a shift rounds nothing
 
 windows_of = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 60), st.integers(0, 60)), max_size=5).map(
-    lambda found: [
+    lambda triples: [
         Window(start * TICK, (start + length) * TICK, (start + min(near, length)) * TICK)
-        for start, length, near in sorted(found)
+        for start, length, near in sorted(triples)
     ]
 )
-events_of = st.lists(st.integers(0, 460), max_size=5).map(lambda found: [at * TICK for at in sorted(found)])
+events_of = st.lists(st.integers(0, 460), max_size=5).map(lambda ticks: [at * TICK for at in sorted(ticks)])
 
 
 def _best(windows: list[Window], events: list[float]) -> tuple[int, float]:
@@ -215,24 +217,24 @@ def _best(windows: list[Window], events: list[float]) -> tuple[int, float]:
 
 @given(windows_of, events_of)
 def test_as_many_pairs_as_can_be_with_the_least_distance(windows: list[Window], events: list[float]) -> None:
-    found = match_events(windows, events, 0.0)
-    distance = sum(abs(events[event] - windows[window].near_s) for window, event in found.pairs)
+    matching = match_events(windows, events, 0.0)
+    distance = sum(abs(events[event] - windows[window].near_s) for window, event in matching.pairs)
     count, less = _best(windows, events)
-    assert len(found.pairs) == count
+    assert len(matching.pairs) == count
     assert distance == pytest.approx(-less)
 
 
 @given(windows_of, events_of, st.integers(0, 200))
 def test_one_to_one_and_never_outside(windows: list[Window], events: list[float], refractory: int) -> None:
-    found = match_events(windows, events, refractory * TICK)
-    used_windows, used_events = [one for one, _ in found.pairs], [one for _, one in found.pairs]
+    matching = match_events(windows, events, refractory * TICK)
+    used_windows, used_events = [window for window, _ in matching.pairs], [event for _, event in matching.pairs]
     assert len(set(used_windows)) == len(used_windows)
     assert len(set(used_events)) == len(used_events)
-    for window, event in found.pairs:
+    for window, event in matching.pairs:
         assert windows[window].start_s <= events[event] <= windows[window].end_s
-    assert sorted([*used_windows, *found.missed]) == list(range(len(windows)))
-    parts = [further for further, _ in found.same]
-    assert sorted([*used_events, *found.unmatched, *parts]) == list(range(len(events)))
+    assert sorted([*used_windows, *matching.missed]) == list(range(len(windows)))
+    parts = [further for further, _ in matching.same]
+    assert sorted([*used_events, *matching.unmatched, *parts]) == list(range(len(events)))
 
 
 FRAMES = [start + frame * 0.08 for start in (1.0, 11.0, 21.0) for frame in range(5)]
@@ -255,8 +257,8 @@ TWO = [Window(0.0, 2.0, 1.0), Window(10.0, 12.0, 11.0)]
 def test_known_faults_of_others_counting(
     windows: list[Window], events: list[float], refractory_s: float, pairs: tuple[tuple[int, int], ...], unmatched: int
 ) -> None:
-    found = match_events(windows, events, refractory_s)
-    assert (found.pairs, len(found.unmatched)) == (pairs, unmatched)
+    matching = match_events(windows, events, refractory_s)
+    assert (matching.pairs, len(matching.unmatched)) == (pairs, unmatched)
 
 
 def test_disorder_is_refused() -> None:
@@ -271,10 +273,10 @@ def test_a_hundred_thousand_events_are_quick(step_s: float) -> None:
     windows = [Window(index * step_s, index * step_s + 2.5, index * step_s + 1) for index in range(30_000)]
     events = [index * 0.7 for index in range(100_000)]
     began = time.process_time()
-    found: Matching = match_events(windows, events, 0.0)
+    matching: Matching = match_events(windows, events, 0.0)
     # Quadratic matching would take minutes; the bound is wide for a busy machine.
     assert time.process_time() - began < 30
-    assert len(found.pairs) > 20_000
+    assert len(matching.pairs) > 20_000
 
 
 TRAFFIC, WEAK = "network traffic", "weak evidence: network traffic"
@@ -307,7 +309,7 @@ def test_an_unmatched_event_is_marked_on_each_surface() -> None:
     rows = reported(TrialKind.AMBIENT, (NET, 10.0, TRAFFIC))
     (event,) = rows.progress.unmatched
     assert event.inferred == TRAFFIC
-    assert [one.inferred for one in event.sources] == [TRAFFIC]
+    assert [report.inferred for report in event.sources] == [TRAFFIC]
     assert "  weak evidence      1 event is inferred from network traffic" in wake_summary(rows.figures)
     assert unmatched_line(event).endswith(WEAK)
     assert WEAK in known(event_line(rows.entries[-1], RowWriter())).text
@@ -328,7 +330,7 @@ def test_a_report_of_a_stronger_source_takes_the_mark_away(order: int) -> None:
     hit = known(rows.figures.plays("kitchen")[0].reading.hit)
     assert hit.inferred == ""
     assert rows.device().inferred == ()
-    assert {one.source: one.inferred for one in hit.reports} == {NET: TRAFFIC, LED_DEVICE: ""}
+    assert {report.source: report.inferred for report in hit.reports} == {NET: TRAFFIC, LED_DEVICE: ""}
     assert WEAK not in str(xml(rows))
 
 
@@ -355,8 +357,8 @@ def test_wake_limits_hold_for_every_device() -> None:
         max_false_accepts_upper_per_hour=0.4,
         min_exposure_hours=8.0,
     )
-    found = {one.name: one for one in check_limits(limits, Totals(), wake)}
-    assert [name for name, one in found.items() if one.holds] == [
+    verdicts = {verdict.name: verdict for verdict in check_limits(limits, Totals(), wake)}
+    assert [name for name, verdict in verdicts.items() if verdict.holds] == [
         "max_false_reject_share[a]",
         "max_false_reject_upper[a]",
         "max_false_accepts_per_hour[a]",
@@ -364,20 +366,20 @@ def test_wake_limits_hold_for_every_device() -> None:
         "min_exposure_hours[a]",
         "min_exposure_hours[b]",
     ]
-    assert found["max_false_reject_share[b]"].found == pytest.approx(0.09)
-    assert found["max_false_accepts_upper_per_hour[a]"].found == pytest.approx(0.3689, abs=1e-4)
-    assert len(found) == 10
+    assert verdicts["max_false_reject_share[b]"].found == pytest.approx(0.09)
+    assert verdicts["max_false_accepts_upper_per_hour[a]"].found == pytest.approx(0.3689, abs=1e-4)
+    assert len(verdicts) == 10
 
 
 def test_nothing_measured_holds_no_limit() -> None:
     limits = Limits(max_false_reject_share=0.5, min_command_share=0.1)
     without = check_limits(limits, Totals())
-    assert [(one.name, one.found, one.holds) for one in without] == [
+    assert [(verdict.name, verdict.found, verdict.holds) for verdict in without] == [
         ("max_false_reject_share", None, False),
         ("min_command_share", None, False),
     ]
     empty = check_limits(limits, Totals(), WakeProgress((DeviceWake("a"),)))
-    assert [one.holds for one in empty] == [False, False]
+    assert [verdict.holds for verdict in empty] == [False, False]
     assert empty[1].name == "min_command_share[a]"
 
 
@@ -385,8 +387,8 @@ def test_a_limit_on_the_wake_delay_is_over_its_p95() -> None:
     delays = latency_figures([Measured(0.1 + 0.01 * number, 0.001) for number in range(100)])
     for limit_ms, holds in ((1100, True), (900, False)):
         wake = WakeProgress((DeviceWake("a", delays=delays),))
-        (one,) = check_limits(Limits(max_wake_delay_p95_ms=limit_ms), Totals(), wake)
-        assert (one.name, one.holds) == ("max_wake_delay_p95_ms[a]", holds)
+        (verdict,) = check_limits(Limits(max_wake_delay_p95_ms=limit_ms), Totals(), wake)
+        assert (verdict.name, verdict.holds) == ("max_wake_delay_p95_ms[a]", holds)
     (none,) = check_limits(Limits(max_wake_delay_p95_ms=900), Totals(), WakeProgress((DeviceWake("a"),)))
     assert (none.found, none.holds) == (None, False)
 
@@ -394,19 +396,19 @@ def test_a_limit_on_the_wake_delay_is_over_its_p95() -> None:
 @pytest.mark.parametrize("meaning", list(OnUndecided))
 def test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass(meaning: OnUndecided) -> None:
     wake = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)),))
-    found = check_limits(Limits(), Totals(), wake, replace(BOTH, on_undecided=meaning))
-    assert [(one.name, one.found, one.fails_run) for one in found] == [
+    verdicts = check_limits(Limits(), Totals(), wake, replace(BOTH, on_undecided=meaning))
+    assert [(verdict.name, verdict.found, verdict.fails_run) for verdict in verdicts] == [
         ("false_accepts_test[a]", 1.0, False),
         ("false_rejects_test[a]", None, meaning is OnUndecided.FAIL),
     ]
-    shown = limit_lines(found)
+    shown = limit_lines(verdicts)
     assert shown[0] == "PASS      sequential test of false accepts of a: passed"
     assert shown[1] == "UNDECIDED sequential test of false rejects of a: undecided"
 
 
 def test_query_limits_are_as_before() -> None:
-    (found,) = check_limits(Limits(max_inconclusive=0), Totals())
-    assert found.holds
+    (verdict,) = check_limits(Limits(max_inconclusive=0), Totals())
+    assert verdict.holds
 
 
 def test_decisions_are_due_once() -> None:
@@ -415,8 +417,8 @@ def test_decisions_are_due_once() -> None:
         DecisionReached("a", "false_accepts", True),
         DecisionReached("b", "false_rejects", False),
     )
-    told = WakeProgress((device("a", Share(0, 10), 9, 8.0, decisions=(("false_accepts", True),)),))
-    assert due_decisions(told, BOTH) == (), "a decision stands"
+    with_decision = WakeProgress((device("a", Share(0, 10), 9, 8.0, decisions=(("false_accepts", True),)),))
+    assert due_decisions(with_decision, BOTH) == (), "a decision stands"
     assert due_decisions(decided, Stopping()) == ()
 
 
@@ -434,13 +436,13 @@ def test_decisions_over_voices_wait_for_voices() -> None:
 def test_trials_are_needless_when_every_device_is_decided() -> None:
     ambient, wake = wake_trial(1, TrialKind.AMBIENT, ("a", "b")), wake_trial(2, devices=("a", "b"))
     command = wake_trial(3, TrialKind.COMMAND, ("a", "b"))
-    one = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)), DeviceWake("b")))
+    half_decided = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)), DeviceWake("b")))
     both = WakeProgress(tuple(DeviceWake(name, decisions=(("false_accepts", True),)) for name in ("a", "b")))
-    assert needless(ambient, one, BOTH) == ""
+    assert needless(ambient, half_decided, BOTH) == ""
     assert needless(ambient, both, BOTH) == "false accepts are decided for every device"
     assert needless(wake, both, BOTH) == "", "another question"
     assert needless(ambient, both, Stopping()) == ""
     assert needless(command, both, BOTH) == ""
     assert needless(planned(4), both, BOTH) == ""
     only_a = wake_trial(5, TrialKind.AMBIENT, ("a",))
-    assert needless(only_a, one, BOTH) != "", "only the devices of the trial matter"
+    assert needless(only_a, half_decided, BOTH) != "", "only the devices of the trial matter"

@@ -15,36 +15,40 @@ def test_false_rejects_of_one_voice_are_not_as_many_independent_trials() -> None
     """One voice is never heard, four always: 36 of 180, and the next voice may do either."""
     names = ("kal", "slt", "rms", "awb", "ana")
     trials = [
-        replace(one, recipe=replace(one.recipe, voice=VoiceSpec("flite", names[number % 5])))
+        replace(trial, recipe=replace(trial.recipe, voice=VoiceSpec("flite", names[number % 5])))
         for number in range(180)
-        for one in [wake_trial(number)]
+        for trial in [wake_trial(number)]
     ]
     rows = rows_of(*trials, at_s=50.0)
     for trial in trials:
         rows.play(trial, [] if trial.recipe.voice.name == "kal" else [("kitchen", 1.8)])
-    found = rows.device().false_rejects
-    assert (found.share, found.voices) == (Share(36, 180), 5)
-    assert found.interval is not None
-    assert found.interval[0] < 0.02
-    assert found.interval[1] > 0.6
-    assert known(found.any_time)[0] <= found.interval[0]
-    assert known(found.any_time)[1] >= found.interval[1]
+    false_rejects = rows.device().false_rejects
+    assert (false_rejects.share, false_rejects.voices) == (Share(36, 180), 5)
+    assert false_rejects.interval is not None
+    assert false_rejects.interval[0] < 0.02
+    assert false_rejects.interval[1] > 0.6
+    assert known(false_rejects.any_time)[0] <= false_rejects.interval[0]
+    assert known(false_rejects.any_time)[1] >= false_rejects.interval[1]
     assert "20.0 % (95 % over 5 voices " in "\n".join(wake_summary(rows.figures))
 
 
 def test_recordings_without_a_talker_are_one_group() -> None:
     """61 recordings, 3 of them missed: who speaks them is not known, and the text says so."""
     trials = [
-        replace(one, recipe=replace(one.recipe, query=Recording(f"/said/{number}.wav")))
+        replace(trial, recipe=replace(trial.recipe, query=Recording(f"/said/{number}.wav")))
         for number in range(61)
-        for one in [wake_trial(number)]
+        for trial in [wake_trial(number)]
     ]
     rows = rows_of(*trials, at_s=50.0)
     for number, trial in enumerate(trials):
         rows.play(trial, [] if number < 3 else [("kitchen", 1.8)])
-    found = rows.device().false_rejects
-    assert (found.share, found.voices, found.speakers.shares) == (Share(3, 61), None, (Share(3, 61),))
-    assert found.interval == clopper_pearson(3, 61)
+    false_rejects = rows.device().false_rejects
+    assert (false_rejects.share, false_rejects.voices, false_rejects.speakers.shares) == (
+        Share(3, 61),
+        None,
+        (Share(3, 61),),
+    )
+    assert false_rejects.interval == clopper_pearson(3, 61)
     text = "\n".join(wake_summary(rows.figures))
     assert "3 of 61 = 4.92 % (95 % exact, talkers unknown: 1.03–13.7 %; at any time " in text
     named = replace(trials[0], id="named", conditions=(("talker", "ann"),))
@@ -57,15 +61,15 @@ def test_recordings_without_a_talker_are_one_group() -> None:
 
 def test_the_first_of_several_voices_has_no_interval() -> None:
     trials = [
-        replace(one, recipe=replace(one.recipe, voice=VoiceSpec("flite", name)))
+        replace(trial, recipe=replace(trial.recipe, voice=VoiceSpec("flite", name)))
         for name in ("kal", "slt")
-        for one in [wake_trial(len(name), conditions=(("voice", name),))]
+        for trial in [wake_trial(len(name), conditions=(("voice", name),))]
     ]
     trials[1] = replace(trials[1], id="second")
     rows = rows_of(*trials, at_s=50.0)
     rows.play(trials[0], [("kitchen", 1.8)])
-    found = rows.device().false_rejects
-    assert (found.voices, found.interval, found.any_time) == (1, None, None)
+    false_rejects = rows.device().false_rejects
+    assert (false_rejects.voices, false_rejects.interval, false_rejects.any_time) == (1, None, None)
     text = "\n".join(wake_summary(rows.figures))
     assert "0 of 1 = 0.00 % (too few voices for an interval: over 1 voice)" in text
     rows.play(trials[1], [("kitchen", 1.8)])

@@ -60,16 +60,16 @@ def test_an_event_counts_by_its_time_wherever_its_report_arrives(
 
 @AIR_AND_WIRE
 def test_hits_false_rejects_and_delay(injected: bool) -> None:
-    one, two, three = (wake_trial(number, injected=injected) for number in (1, 2, 3))
-    rows = rows_of(one, two, three, at_s=50.0)
-    rows.play(one, [("kitchen", 1.8)], error_s=0.01)
+    first, two, three = (wake_trial(number, injected=injected) for number in (1, 2, 3))
+    rows = rows_of(first, two, three, at_s=50.0)
+    rows.play(first, [("kitchen", 1.8)], error_s=0.01)
     rows.play(two)
     rows.play(three, [("kitchen", 2.0)], error_s=0.01)
-    found = rows.device()
-    assert (found.hits, found.false_rejects.share) == (2, Share(1, 3))
-    assert known(found.delays.p50).value_s == pytest.approx(0.2)
-    assert known(found.delays.p50).clock_error_s == pytest.approx(0.0 if injected else 0.02)
-    assert found.events == ()
+    figures = rows.device()
+    assert (figures.hits, figures.false_rejects.share) == (2, Share(1, 3))
+    assert known(figures.delays.p50).value_s == pytest.approx(0.2)
+    assert known(figures.delays.p50).clock_error_s == pytest.approx(0.0 if injected else 0.02)
+    assert figures.events == ()
     assert rows.progress.counted == rows.progress.planned == 3
 
 
@@ -93,16 +93,16 @@ def test_an_event_outside_the_window_is_no_hit() -> None:
     rows = rows_of(*trials)
     for trial, offset_s in zip(trials, (0.89, 0.91, 2.59, 2.61), strict=True):
         rows.play(trial, [("kitchen", offset_s)])
-    found = rows.device()
-    assert found.hits == 2
-    assert found.in_vocabulary_events == 2
-    assert found.false_accepts.count == 0, "in-vocabulary events count only when asked for"
+    figures = rows.device()
+    assert figures.hits == 2
+    assert figures.in_vocabulary_events == 2
+    assert figures.false_accepts.count == 0, "in-vocabulary events count only when asked for"
 
 
 def test_a_spot_in_the_lead_in_does_not_hide_the_phrase() -> None:
     rows = played(wake_trial(1), [("kitchen", 0.5), ("kitchen", 1.8), ("kitchen", 2.0), ("kitchen", 3.0)])
-    found = rows.device()
-    assert (found.hits, found.in_vocabulary_events, found.suppressed) == (1, 1, 2)
+    figures = rows.device()
+    assert (figures.hits, figures.in_vocabulary_events, figures.suppressed) == (1, 1, 2)
     assert [event.offset_s for event in rows.progress.unmatched] == [pytest.approx(0.5)]
 
 
@@ -111,9 +111,9 @@ def test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake() -> None:
     rows = rows_of(*trials)
     for trial, offsets_s in zip(trials, ((1.8,), (0.5, 1.8), (1.8, 2.0, 2.4), (1.8, 2.3)), strict=True):
         rows.play(trial, [("kitchen", offset_s) for offset_s in offsets_s])
-    found = rows.device()
+    figures = rows.device()
     # What follows the first event comes during the next sound.
-    assert (found.hits, found.double_wakes) == (4, Share(3, 4))
+    assert (figures.hits, figures.double_wakes) == (4, Share(3, 4))
     assert "  double wakes       3 of 4 = 75.0 %" in "\n".join(device_lines(rows.progress))
 
 
@@ -130,7 +130,7 @@ def test_a_phrase_that_wakes_twice_is_one_hit_and_a_double_wake() -> None:
 def test_recovery_is_between_the_pauses_where_half_of_the_phrases_are_heard(
     heard: dict[float, str], words: str
 ) -> None:
-    cases = [(pause_s, each == "y") for pause_s, found in heard.items() for each in found]
+    cases = [(pause_s, each == "y") for pause_s, marks in heard.items() for each in marks]
     sounding = Opening(3.0, "play some music", sounds=True)
     trials = []
     for number, opening in enumerate([*(Opening(pause_s) for pause_s, _ in cases), sounding], 1):
@@ -139,8 +139,8 @@ def test_recovery_is_between_the_pauses_where_half_of_the_phrases_are_heard(
     rows = rows_of(*trials)
     for trial, (_, woke) in zip(trials, [*cases, (0.0, False)], strict=True):
         rows.play(trial, [("kitchen", 1.8)] if woke else [])
-    found = "\n".join(device_lines(rows.progress))
-    assert f"  recovery           after the wake phrase: {words}" in found if words else "recovery" not in found
+    text = "\n".join(device_lines(rows.progress))
+    assert f"  recovery           after the wake phrase: {words}" in text if words else "recovery" not in text
 
 
 @pytest.mark.parametrize("injected", [False, True])
@@ -163,22 +163,22 @@ def test_large_differences_and_errors_are_plain_numbers() -> None:
 
 
 def test_one_event_across_two_segments_is_one() -> None:
-    one, two = wake_trial(1, AMBIENT), wake_trial(2, AMBIENT)
-    rows = rows_of(one, two)
-    rows.play(one, [("kitchen", 59.9)])
+    first, two = wake_trial(1, AMBIENT), wake_trial(2, AMBIENT)
+    rows = rows_of(first, two)
+    rows.play(first, [("kitchen", 59.9)])
     rows.play(two, [("kitchen", 0.3), ("kitchen", 2.5)])
-    found = rows.device()
-    assert (found.false_accepts.count, found.suppressed) == (2, 1)
+    figures = rows.device()
+    assert (figures.false_accepts.count, figures.suppressed) == (2, 1)
 
 
 def test_an_event_that_comes_after_a_short_tail_is_still_the_phrases() -> None:
-    one, two = wake_trial(1), wake_trial(2)
-    rows = rows_of(one, two)
-    rows.play(one, duration_s=1.8)
+    first, two = wake_trial(1), wake_trial(2)
+    rows = rows_of(first, two)
+    rows.play(first, duration_s=1.8)
     assert rows.device().false_rejects.share == Share(1, 1)
     rows.play(two, [("kitchen", 0.4), ("kitchen", 1.9)])
-    found = rows.device()
-    assert (found.hits, found.false_rejects.share, found.in_vocabulary_events) == (2, Share(0, 2), 0)
+    figures = rows.device()
+    assert (figures.hits, figures.false_rejects.share, figures.in_vocabulary_events) == (2, Share(0, 2), 0)
 
 
 def test_a_late_event_mends_a_false_reject() -> None:
@@ -210,13 +210,13 @@ def test_exposure_and_false_accepts_of_ambient_sound(injected: bool) -> None:
     rows.play(trials[0], [("kitchen", 30.0)])
     rows.play(trials[1])
     rows.play(trials[2], [("kitchen", 10.0), ("kitchen", 50.0)])
-    found = rows.device()
-    assert found.exposure_s == pytest.approx(180.0)
-    assert found.unproven_s == pytest.approx(0.0)
-    assert (found.false_accepts.count, found.after_review.count) == (3, 3)
-    assert found.false_accepts.per_hour == pytest.approx(60.0)
-    assert found.false_accepts.interval is not None
-    assert found.false_accepts.any_time is not None
+    figures = rows.device()
+    assert figures.exposure_s == pytest.approx(180.0)
+    assert figures.unproven_s == pytest.approx(0.0)
+    assert (figures.false_accepts.count, figures.after_review.count) == (3, 3)
+    assert figures.false_accepts.per_hour == pytest.approx(60.0)
+    assert figures.false_accepts.interval is not None
+    assert figures.false_accepts.any_time is not None
 
 
 def test_time_without_proof_is_no_exposure() -> None:
@@ -228,14 +228,14 @@ def test_time_without_proof_is_no_exposure() -> None:
 
     proved(99.0)
     rows.play(trial, [("kitchen", 5.0), ("kitchen", 40.0)], proof=False)
-    found = rows.device()
-    assert (found.exposure_s, found.unproven_s, found.ambient_events_outside) == (0.0, 60.0, 2)
+    figures = rows.device()
+    assert (figures.exposure_s, figures.unproven_s, figures.ambient_events_outside) == (0.0, 60.0, 2)
     # Proofs that come late say more of the same play: 13 s, then nothing for too long, then the last 10 s.
     for at_s in (113.0, 150.0, 165.0):
         proved(at_s)
-    found = rows.device()
-    assert found.exposure_s == pytest.approx(13.0 + 10.0)
-    assert (found.false_accepts.count, found.ambient_events_outside) == (1, 1)
+    figures = rows.device()
+    assert figures.exposure_s == pytest.approx(13.0 + 10.0)
+    assert (figures.false_accepts.count, figures.ambient_events_outside) == (1, 1)
 
 
 def test_a_lost_link_cuts_exposure() -> None:
@@ -249,9 +249,9 @@ def test_a_lost_link_cuts_exposure() -> None:
     rows.see(seen_by.ListeningProved("kitchen_link", Stamp(110.0), seen_by.Proof.HEARTBEAT))
     rows.see(seen_by.ListeningProved("kitchen_link", Stamp(120.0), seen_by.Proof.HEARTBEAT))
     rows.play(trial, proof=False)
-    found = rows.device()
-    assert found.link_up
-    assert found.exposure_s == pytest.approx(10.0), "from the first proof after the link was back"
+    figures = rows.device()
+    assert figures.link_up
+    assert figures.exposure_s == pytest.approx(10.0), "from the first proof after the link was back"
 
 
 def test_audio_that_is_not_acknowledged_is_no_exposure() -> None:
@@ -260,8 +260,8 @@ def test_audio_that_is_not_acknowledged_is_no_exposure() -> None:
     rows.play(trial, [("kitchen", 50.0)], proof=False, speed=30.0)
     assert (rows.device().exposure_s, rows.device().ambient_events_outside) == (0.0, 1)
     rows.see(seen_by.ListeningProved("kitchen_link", Stamp(rows.at_s), seen_by.Proof.ACKNOWLEDGED, 55.0), trial)
-    found = rows.device()
-    assert (found.exposure_s, found.unproven_s, found.false_accepts.count) == (55.0, 5.0, 1)
+    figures = rows.device()
+    assert (figures.exposure_s, figures.unproven_s, figures.false_accepts.count) == (55.0, 5.0, 1)
 
 
 def test_an_interrupted_attempt_counts_nowhere() -> None:
@@ -269,11 +269,11 @@ def test_an_interrupted_attempt_counts_nowhere() -> None:
     rows = rows_of(wake, ambient)
     rows.play(wake, [("kitchen", 1.8)], outcome=Outcome.INTERRUPTED, finish=False)
     rows.play(ambient, [("kitchen", 10.0)], outcome=Outcome.INTERRUPTED, finish=False)
-    found = rows.device()
-    assert (found.false_rejects.share, found.exposure_s, found.false_accepts.count) == (Share(), 0.0, 0)
-    assert found.ambient_events_outside == 1
+    figures = rows.device()
+    assert (figures.false_rejects.share, figures.exposure_s, figures.false_accepts.count) == (Share(), 0.0, 0)
+    assert figures.ambient_events_outside == 1
     assert not any(event.exposed for event in rows.progress.unmatched)
-    assert {mark.kind for mark in found.timeline} >= {MarkKind.INTERRUPTED}
+    assert {mark.kind for mark in figures.timeline} >= {MarkKind.INTERRUPTED}
     rows.play(wake, [("kitchen", 1.8)], attempt=2)
     assert rows.device().hits == 1
 
@@ -313,11 +313,11 @@ def test_self_wakes_are_told_apart_in_the_room_and_not_over_a_wire() -> None:
         rows.see(seen_by.Status("den_link", Stamp(15.0), seen_by.DeviceState.SPEAKING))
         rows.see(seen_by.Status("den_link", Stamp(20.0), seen_by.DeviceState.IDLE))
         rows.play(trial, [("kitchen", 6.0), ("kitchen", 9.9), ("kitchen", 30.0)])
-        found = rows.device()
-        assert found.false_accepts.count == expected
-        assert found.after_review.count == expected
+        figures = rows.device()
+        assert figures.false_accepts.count == expected
+        assert figures.after_review.count == expected
         if not injected:
-            assert dict(found.events) == {ReviewWord.SELF_WAKE: 2, None: 1}
+            assert dict(figures.events) == {ReviewWord.SELF_WAKE: 2, None: 1}
             assert {event.why for event in rows.progress.unmatched} == {"during speech of den", ""}
 
 
@@ -331,9 +331,9 @@ def test_speech_that_a_microphone_hears_after_a_wake_event_is_a_devices() -> Non
     rows.see(seen_by.SpeechStarted("mic", Stamp(40.0), -30.0))
     rows.see(seen_by.SpeechEnded("mic", Stamp(45.0)))
     rows.play(trial, [("kitchen", 4.0), ("kitchen", 32.0)])
-    found = rows.device()
-    assert found.false_accepts.count == 1, "nobody woke before the second speech: a person, or the sound itself"
-    assert found.ambient_events_outside == 1
+    figures = rows.device()
+    assert figures.false_accepts.count == 1, "nobody woke before the second speech: a person, or the sound itself"
+    assert figures.ambient_events_outside == 1
 
 
 def test_reviews_decide_and_can_be_taken_back() -> None:
@@ -342,15 +342,15 @@ def test_reviews_decide_and_can_be_taken_back() -> None:
     first, second = rows.play(trial, [("kitchen", 10.0), ("kitchen", 20.0)])
     rows.add(EventReviewed(first, ReviewWord.REAL_PERSON, "ann"))
     rows.add(EventReviewed(second, ReviewWord.FALSE_ACCEPT, "ann"))
-    found = rows.device()
-    assert (found.false_accepts.count, found.after_review.count) == (2, 1)
-    assert dict(found.events) == {ReviewWord.REAL_PERSON: 1, ReviewWord.FALSE_ACCEPT: 1}
+    figures = rows.device()
+    assert (figures.false_accepts.count, figures.after_review.count) == (2, 1)
+    assert dict(figures.events) == {ReviewWord.REAL_PERSON: 1, ReviewWord.FALSE_ACCEPT: 1}
     rows.add(EventReviewed(first, ReviewWord.SELF_WAKE, "bob"))
     latest = next(event for event in rows.progress.unmatched if event.seq == first)
     assert (latest.word, latest.reviewed_by) == (ReviewWord.SELF_WAKE, "bob")
     rows.add(EventReviewed(first, None, "bob"))
-    found = rows.device()
-    assert (found.false_accepts.count, found.after_review.count) == (2, 2)
+    figures = rows.device()
+    assert (figures.false_accepts.count, figures.after_review.count) == (2, 2)
     clip = clip_of("around.flac")
     rows.add(EventClipped(second, clip))
     assert rows.progress.unmatched[0].clip == clip
@@ -362,9 +362,9 @@ def test_in_vocabulary_events_count_when_asked_for() -> None:
     rows = rows_of(wake, ambient)
     rows.play(wake, [("kitchen", 0.4), ("kitchen", 1.9)])
     rows.play(ambient, [("kitchen", 30.0)])
-    found = rows.device()
-    assert found.false_accepts.count == 2
-    assert found.exposure_s == pytest.approx(60.0 + 3.1 - 0.9)
+    figures = rows.device()
+    assert figures.false_accepts.count == 2
+    assert figures.exposure_s == pytest.approx(60.0 + 3.1 - 0.9)
 
 
 def test_commands_are_matched_substituted_or_missed() -> None:
@@ -376,17 +376,17 @@ def test_commands_are_matched_substituted_or_missed() -> None:
     rows.play(trials[3], words=[("kitchen", 2.4, "intent:turn on the light")])
     # What an earlier command left over is not the answer to this one.
     rows.play(trials[4], words=[("kitchen", 0.2, "turn on the light"), ("kitchen", 2.4, "lights out")])
-    found = rows.device()
-    assert (found.commands, found.substituted, found.missed) == (Share(2, 5), 2, 1)
-    assert found.false_rejects.share == Share(), "false rejects are of wake trials"
-    assert found.in_vocabulary_events == 0, "the phrase of a command is its own event"
+    figures = rows.device()
+    assert (figures.commands, figures.substituted, figures.missed) == (Share(2, 5), 2, 1)
+    assert figures.false_rejects.share == Share(), "false rejects are of wake trials"
+    assert figures.in_vocabulary_events == 0, "the phrase of a command is its own event"
 
 
 def test_several_devices_and_conditions_have_their_own_counts() -> None:
-    one = wake_trial(1, devices=("kitchen", "den"), conditions=(("voice", "slt"), ("noise", "quiet")))
+    first = wake_trial(1, devices=("kitchen", "den"), conditions=(("voice", "slt"), ("noise", "quiet")))
     two = wake_trial(2, devices=("kitchen", "den"), conditions=(("voice", "rms"), ("noise", "quiet")))
-    rows = rows_of(one, two)
-    rows.play(one, [("kitchen", 1.8), ("den", 1.9)])
+    rows = rows_of(first, two)
+    rows.play(first, [("kitchen", 1.8), ("den", 1.9)])
     rows.play(two, [("kitchen", 1.8)])
     assert rows.device().false_rejects.share == Share(0, 2)
     assert rows.device("den").false_rejects.share == Share(1, 2)
@@ -399,8 +399,8 @@ def test_several_devices_and_conditions_have_their_own_counts() -> None:
 
 def test_there_is_no_delay_after_a_recording_whose_phrase_ends_nobody_knows_where() -> None:
     trials = [
-        replace(one, recipe=replace(one.recipe, query=Recording(f"/said/{one.id}.wav", phrase_end_s=ends_s)))
-        for one, ends_s in ((wake_trial(1), None), (wake_trial(2), 0.6))
+        replace(trial, recipe=replace(trial.recipe, query=Recording(f"/said/{trial.id}.wav", phrase_end_s=ends_s)))
+        for trial, ends_s in ((wake_trial(1), None), (wake_trial(2), 0.6))
     ]
     rows = rows_of(*trials, at_s=50.0)
     for trial in trials:
@@ -458,9 +458,9 @@ def test_what_a_device_says_of_itself() -> None:
     rows.see(seen_by.ListeningProved("kitchen_link", Stamp(4.0), seen_by.Proof.STATUS))
     rows.see(seen_by.Status("kitchen_link", Stamp(5.0), seen_by.DeviceState.GONE))
     rows.add(DecisionReached("kitchen", "false_rejects", True))
-    found = rows.device()
-    assert (found.clock_error_s, found.listening_proved_s, found.link_up) == (0.0004, 4.0, False)
-    assert found.decisions == (("false_rejects", True),)
+    figures = rows.device()
+    assert (figures.clock_error_s, figures.listening_proved_s, figures.link_up) == (0.0004, 4.0, False)
+    assert figures.decisions == (("false_rejects", True),)
     rows.see(seen_by.Status("kitchen_link", Stamp(6.0), seen_by.DeviceState.STARTED))
     assert rows.device().link_up
 
@@ -482,18 +482,18 @@ def resumed(rows: WakeRows) -> None:
 
 
 def test_an_event_of_this_run_is_not_taken_for_one_of_the_run_before() -> None:
-    one, two = wake_trial(1), wake_trial(2)
-    rows = rows_of(one, two)
-    rows.play(one)
+    first, two = wake_trial(1), wake_trial(2)
+    rows = rows_of(first, two)
+    rows.play(first)
     resumed(rows)
     rows.play(two, [("kitchen", 1.8)])
-    assert rows.figures.hits("kitchen") == {one.id: False, two.id: True}
+    assert rows.figures.hits("kitchen") == {first.id: False, two.id: True}
 
 
 def test_an_event_of_this_run_is_not_part_of_one_of_the_run_before() -> None:
-    one, two = (wake_trial(number, TrialKind.AMBIENT) for number in (1, 2))
-    rows = rows_of(one, two)
-    rows.play(one, [("kitchen", 0.1)])
+    first, two = (wake_trial(number, TrialKind.AMBIENT) for number in (1, 2))
+    rows = rows_of(first, two)
+    rows.play(first, [("kitchen", 0.1)])
     resumed(rows)
     rows.play(two, [("kitchen", 0.5)])
     assert rows.device().false_accepts.count == 2
@@ -501,9 +501,9 @@ def test_an_event_of_this_run_is_not_part_of_one_of_the_run_before() -> None:
 
 
 def test_what_was_acknowledged_in_a_run_proves_nothing_of_the_next() -> None:
-    one, two, three = (wake_trial(number, TrialKind.AMBIENT) for number in (1, 2, 3))
-    rows = rows_of(one, two, three)
-    rows.play(one)
+    first, two, three = (wake_trial(number, TrialKind.AMBIENT) for number in (1, 2, 3))
+    rows = rows_of(first, two, three)
+    rows.play(first)
     rows.play(two)
     resumed(rows)
     rows.play(three, proof=False)
@@ -537,14 +537,14 @@ def test_the_groups_add_up_to_all_events() -> None:
             UnmatchedWake(seq, "d", at, 0.0, "a", None, None, in_vocabulary=in_vocabulary, exposed=exposed, rule=rule),
             pending,
         )
-    found = events.counts("d")
+    counts = events.counts("d")
     by_rule = 1  # exposed, in ambient sound, and its own voice
-    groups = (found.before, by_rule, found.in_vocabulary, found.outside, found.uncounted, found.pending)
+    groups = (counts.before, by_rule, counts.in_vocabulary, counts.outside, counts.uncounted, counts.pending)
     assert groups == (1, 1, 2, 2, 2, 8)
-    assert sum(found.words.values()) == sum(groups)
+    assert sum(counts.words.values()) == sum(groups)
     for seq in range(len(cases)):
         events.drop(seq)
-    assert (found.uncounted, found.pending, found.outside, found.in_vocabulary) == (0, 0, 0, 0)
+    assert (counts.uncounted, counts.pending, counts.outside, counts.in_vocabulary) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("count", "pairs"), [(1, 0), (2, 1), (3, 3), (5, 4)])
@@ -554,11 +554,11 @@ def test_all_pairs_of_a_few_devices_and_each_with_the_first_of_many(count: int, 
     rows = rows_of(*trials)
     for trial in trials:
         rows.play(trial, [(name, 1.8) for n, name in enumerate(names) if n <= trial.number])
-    found = comparisons(rows.figures)
-    assert len(found) == pairs
-    assert all(one.counts.total == 4 for one in found)
+    device_pairs = comparisons(rows.figures)
+    assert len(device_pairs) == pairs
+    assert all(pair.counts.total == 4 for pair in device_pairs)
     if count == 5:
-        assert found[-1].counts == Discordance(both=1, only_first=3, only_second=0, neither=0)
+        assert device_pairs[-1].counts == Discordance(both=1, only_first=3, only_second=0, neither=0)
 
 
 @AIR_AND_WIRE
@@ -579,7 +579,7 @@ def test_events_of_an_opening_are_neither_hits_nor_false_accepts(
     trial = wake_trial(1, injected=injected, settings=settings)
     other = ((0.0, 0.2), (2.3, 2.5))
     rows = played(trial, [("kitchen", at_s) for at_s in events_s], other_phrases=other)
-    found = rows.device()
-    assert found.hits == hits
-    assert sum(count for _, count in found.events) == false_accepts
-    assert found.double_wakes == Share(doubled, hits)
+    figures = rows.device()
+    assert figures.hits == hits
+    assert sum(count for _, count in figures.events) == false_accepts
+    assert figures.double_wakes == Share(doubled, hits)

@@ -65,45 +65,45 @@ def ask(rows: WakeRows, trial: Trial, *heard: bool) -> None:
 
 
 def test_a_segment_between_two_probes_that_were_heard_is_exposure() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), two := segment(3), last := probe(4))
+    rows = rows_of(first := probe(1), ambient := segment(2), two := segment(3), last := probe(4))
     ask(rows, first, True)
-    rows.play(one, proof=False)
+    rows.play(ambient, proof=False)
     rows.play(two, [("kitchen", 30.0)], proof=False)
     assert (rows.device().exposure_s, rows.device().unproven_s) == (0.0, 2 * SEGMENT_S)
     assert (rows.device().false_accepts.count, rows.device().ambient_events_outside) == (0, 1)
     ask(rows, last, True)
-    found = rows.device()
-    assert (found.exposure_s, found.unproven_s) == (2 * SEGMENT_S, 0.0)
-    assert (found.false_accepts.count, found.ambient_events_outside) == (1, 0)
-    assert found.probes == Share(2, 2)
+    figures = rows.device()
+    assert (figures.exposure_s, figures.unproven_s) == (2 * SEGMENT_S, 0.0)
+    assert (figures.false_accepts.count, figures.ambient_events_outside) == (1, 0)
+    assert figures.probes == Share(2, 2)
 
 
 def test_a_probe_counts_as_nothing_else() -> None:
     rows = rows_of(first := probe(1), last := probe(2))
     ask(rows, first, True)
     ask(rows, last, False, False)
-    found = rows.device()
-    assert (found.hits, found.false_rejects.share, found.delays.total) == (0, Share(0, 0), 0)
-    assert found.events == ()
-    assert found.probes == Share(1, 2)
-    assert [mark.kind for mark in found.timeline if mark.kind is not MarkKind.INTERRUPTED] == [
+    figures = rows.device()
+    assert (figures.hits, figures.false_rejects.share, figures.delays.total) == (0, Share(0, 0), 0)
+    assert figures.events == ()
+    assert figures.probes == Share(1, 2)
+    assert [mark.kind for mark in figures.timeline if mark.kind is not MarkKind.INTERRUPTED] == [
         MarkKind.PROBE,
         MarkKind.PROBE_UNHEARD,
     ]
 
 
 def test_a_probe_heard_the_second_time_proves_as_well() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), last := probe(3))
+    rows = rows_of(first := probe(1), ambient := segment(2), last := probe(3))
     ask(rows, first, False, True)
-    rows.play(one, proof=False)
+    rows.play(ambient, proof=False)
     ask(rows, last, False, True)
     assert rows.device().exposure_s == SEGMENT_S
 
 
 def test_a_skipped_probe_proves_nothing_and_disproves_nothing() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), skipped := probe(3), two := segment(4), last := probe(5))
+    rows = rows_of(first := probe(1), ambient := segment(2), skipped := probe(3), two := segment(4), last := probe(5))
     ask(rows, first, True)
-    rows.play(one, proof=False)
+    rows.play(ambient, proof=False)
     rows.add(TrialFinished(skipped.id, 1, Outcome.SKIPPED, 0, None, "operator"))
     rows.play(two, proof=False)
     ask(rows, last, True)
@@ -111,9 +111,9 @@ def test_a_skipped_probe_proves_nothing_and_disproves_nothing() -> None:
 
 
 def test_a_restart_breaks_the_proof() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), two := segment(3), last := probe(4))
+    rows = rows_of(first := probe(1), ambient := segment(2), two := segment(3), last := probe(4))
     ask(rows, first, True)
-    rows.play(one, proof=False)
+    rows.play(ambient, proof=False)
     rows.see(seen_by.Status(LINK, Stamp(rows.at_s), seen_by.DeviceState.STARTED))
     rows.play(two, proof=False)
     ask(rows, last, True)
@@ -121,28 +121,28 @@ def test_a_restart_breaks_the_proof() -> None:
 
 
 def test_a_long_pause_between_two_probes_proves_nothing() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), last := probe(3))
+    rows = rows_of(first := probe(1), ambient := segment(2), last := probe(3))
     ask(rows, first, True)
-    rows.play(one, proof=False)
+    rows.play(ambient, proof=False)
     rows.at_s += PROBE_REACH * EVERY_S + PROBE_SLACK_S
     ask(rows, last, True)
     assert rows.device().exposure_s == 0.0
 
 
 def test_a_wake_trial_that_was_heard_proves_too_where_probes_are_declared() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), call := wake_trial(3, injected=False))
+    rows = rows_of(first := probe(1), ambient := segment(2), call := wake_trial(3, injected=False))
     ask(rows, first, True)
-    rows.play(one, proof=False)
+    rows.play(ambient, proof=False)
     rows.play(call, [("kitchen", 1.9)], proof=False)
     assert rows.device().exposure_s == SEGMENT_S
     assert rows.device().hits == 1
 
 
 def test_an_interrupted_segment_counts_nowhere_and_its_repetition_does() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), last := probe(3))
+    rows = rows_of(first := probe(1), ambient := segment(2), last := probe(3))
     ask(rows, first, True)
-    rows.play(one, outcome=Outcome.INTERRUPTED, proof=False, duration_s=20.0, finish=False)
-    rows.play(one, attempt=2, proof=False)
+    rows.play(ambient, outcome=Outcome.INTERRUPTED, proof=False, duration_s=20.0, finish=False)
+    rows.play(ambient, attempt=2, proof=False)
     ask(rows, last, True)
     assert rows.device().exposure_s == SEGMENT_S
 
@@ -151,27 +151,27 @@ def test_more_segments_than_are_kept_for_late_events_are_proved_by_one_probe() -
     segments = [segment(number, every_s=10_000.0) for number in range(2, 62)]
     rows = rows_of(first := probe(1), *segments, last := probe(99))
     ask(rows, first, True)
-    for one in segments:
-        rows.play(one, [("kitchen", 10.0), ("kitchen", 10.5)], proof=False)
+    for ambient in segments:
+        rows.play(ambient, [("kitchen", 10.0), ("kitchen", 10.5)], proof=False)
     ask(rows, last, True)
-    found = rows.device()
-    assert found.exposure_s == 60 * SEGMENT_S
-    assert (found.false_accepts.count, found.suppressed) == (60, 60)
+    figures = rows.device()
+    assert figures.exposure_s == 60 * SEGMENT_S
+    assert (figures.false_accepts.count, figures.suppressed) == (60, 60)
 
 
 def test_acknowledged_audio_needs_no_probe() -> None:
-    rows = rows_of(first := probe(1, True), one := segment(2, injected=True), last := probe(3, True))
+    rows = rows_of(first := probe(1, True), ambient := segment(2, injected=True), last := probe(3, True))
     ask(rows, first, False, False)
-    rows.play(one)
+    rows.play(ambient)
     ask(rows, last, False, False)
     assert rows.device().exposure_s == SEGMENT_S
 
 
 def test_probes_and_heartbeats_together_prove_each_second_once() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), last := probe(3))
+    rows = rows_of(first := probe(1), ambient := segment(2), last := probe(3))
     ask(rows, first, True)
     begun_s = rows.at_s
-    rows.play(one, proof=False)
+    rows.play(ambient, proof=False)
     ends_s, rows.at_s = rows.at_s, begun_s
     for beat in range(12):
         rows.see(seen_by.ListeningProved(LINK, Stamp(begun_s + 5.0 * beat), seen_by.Proof.HEARTBEAT))
@@ -209,11 +209,11 @@ def test_exposure_is_what_lies_between_two_phrases_that_were_heard(ops: list[Op]
             case "engine":
                 rows.add(EngineStarted(2, 1, "boot", 1.0))
                 waiting, listening = 0, False
-    found = rows.device()
-    assert found.exposure_s == proven * SEGMENT_S
-    assert found.unproven_s == (total - proven) * SEGMENT_S
-    assert found.false_accepts.count == proven
-    assert found.ambient_events_outside == total - proven
+    figures = rows.device()
+    assert figures.exposure_s == proven * SEGMENT_S
+    assert figures.unproven_s == (total - proven) * SEGMENT_S
+    assert figures.false_accepts.count == proven
+    assert figures.ambient_events_outside == total - proven
     stepwise = WakeFigures()
     for entry in rows.entries:
         stepwise.add(entry)
@@ -225,8 +225,8 @@ def test_a_state_that_proves_listening_proves_that_moment_and_others_do_not() ->
     trial = wake_trial(1, TrialKind.AMBIENT, injected=False)
     (target,) = known(trial.listening).targets
     tells = replace(target, listening_states=(seen_by.DeviceState.IDLE,))
-    for one, expected_s in ((tells, 10.0), (target, 0.0)):
-        rows = rows_of(replace(trial, listening=replace(trial.listening, targets=(one,))))
+    for listener, expected_s in ((tells, 10.0), (target, 0.0)):
+        rows = rows_of(replace(trial, listening=replace(trial.listening, targets=(listener,))))
         (made,) = rows.trials.values()
         rows.see(seen_by.Status(LINK, Stamp(0.5), seen_by.DeviceState.IDLE))
         rows.at_s = 1.0
@@ -281,9 +281,9 @@ def test_a_player_that_stood_still_has_played_no_longer() -> None:
 
 
 def test_the_limit_on_exposure_counts_proved_hours_only() -> None:
-    rows = rows_of(first := probe(1), one := segment(2), last := probe(3), two := segment(4))
+    rows = rows_of(first := probe(1), ambient := segment(2), last := probe(3), two := segment(4))
     ask(rows, first, True)
-    rows.play(one, proof=False)
+    rows.play(ambient, proof=False)
     ask(rows, last, True)
     rows.play(two, proof=False)
     for hours, ok in ((SEGMENT_S / 3600, True), (2 * SEGMENT_S / 3600, False)):
@@ -304,23 +304,23 @@ def session(plays: Plays, injected: bool, at_s: float = 0.0, audio_s: float = 0.
     rows = WakeRows(at_s=at_s, audio_s=audio_s)
     rows.plan(*trials)
     for trial, (_, events, outcome) in zip(trials, plays, strict=True):
-        rows.play(trial, [("a", one) for one in events], outcome=outcome, duration_s=3.5)
+        rows.play(trial, [("a", offset_s) for offset_s in events], outcome=outcome, duration_s=3.5)
     return rows
 
 
 def counts(progress: WakeProgress) -> tuple[object, ...]:
-    one = progress.devices[0]
+    device = progress.devices[0]
     return (
-        one.hits,
-        one.false_rejects.share,
-        one.false_accepts.count,
-        one.after_review.count,
-        one.events,
-        one.in_vocabulary_events,
-        one.suppressed,
-        one.exposure_s,
-        one.unproven_s,
-        one.ambient_events_outside,
+        device.hits,
+        device.false_rejects.share,
+        device.false_accepts.count,
+        device.after_review.count,
+        device.events,
+        device.in_vocabulary_events,
+        device.suppressed,
+        device.exposure_s,
+        device.unproven_s,
+        device.ambient_events_outside,
         [(event.seq, event.exposed, event.trial_id) for event in progress.unmatched],
     )
 
@@ -335,19 +335,19 @@ def test_shifting_all_times_changes_nothing(plays: Plays, injected: bool, by_s: 
 def test_every_event_has_one_place(plays: Plays, injected: bool) -> None:
     rows = session(plays, injected)
     figures = rows.figures
-    one = figures.snapshot().devices[0]
+    device = figures.snapshot().devices[0]
     counted = figures.plays("a")
     assert len({id(play) for play in counted}) == len(counted) == sum(o is Outcome.COUNTED for _, _, o in plays)
     hits = [play.reading.hit.seq for play in counted if play.reading.hit]
     unmatched = [event.seq for event in figures.unmatched("a")]
-    told = sum(len(events) for _, events, _ in plays)
+    event_count = sum(len(events) for _, events, _ in plays)
     assert len(set(hits) | set(unmatched)) == len(hits) + len(unmatched)
-    assert len(hits) + len(unmatched) + one.suppressed == told
+    assert len(hits) + len(unmatched) + device.suppressed == event_count
     for play in counted:
         if play.reading.hit is not None and play.window is not None:
             assert play.window.start_s <= play.place(play.reading.hit) <= play.window.end_s
-    assert one.hits + one.false_rejects.share.count == one.false_rejects.share.total
-    assert one.after_review.count == one.false_accepts.count
+    assert device.hits + device.false_rejects.share.count == device.false_rejects.share.total
+    assert device.after_review.count == device.false_accepts.count
 
 
 @given(
@@ -362,23 +362,23 @@ def test_reviews_in_any_order_leave_counts_that_add_up(
         if unmatched:
             rows.add(EventReviewed(unmatched[index % len(unmatched)].seq, word, "ann"))
     figures = rows.figures
-    one = figures.snapshot().devices[0]
+    device = figures.snapshot().devices[0]
     events = figures.unmatched("a")
-    assert sum(count for _, count in one.events) == len(events)
-    assert one.after_review.count == sum(figures.false_accept(event, True) for event in events)
-    assert one.false_accepts.count == sum(figures.false_accept(event, False) for event in events)
+    assert sum(count for _, count in device.events) == len(events)
+    assert device.after_review.count == sum(figures.false_accept(event, True) for event in events)
+    assert device.false_accepts.count == sum(figures.false_accept(event, False) for event in events)
 
 
 def test_looks_are_thinned_and_end_with_the_latest() -> None:
     looks = Looks()
     for number in range(1, 5001):
         looks.add(float(number), Share(0, number), Speakers(), number * 60.0, 0)
-    found = looks.snapshot()
-    assert len(found) <= LOOKS + 1
-    assert found[-1].trials == 5000
-    gaps = {after.trials - before.trials for before, after in pairwise(found[:-1])}
+    snapshot = looks.snapshot()
+    assert len(snapshot) <= LOOKS + 1
+    assert snapshot[-1].trials == 5000
+    gaps = {after.trials - before.trials for before, after in pairwise(snapshot[:-1])}
     assert len(gaps) == 1
-    widths = [look.false_accepts.any_time for look in found]
+    widths = [look.false_accepts.any_time for look in snapshot]
     assert widths[0] is not None
     assert widths[-1] is not None
     assert widths[-1][1] < widths[0][1]
@@ -386,9 +386,9 @@ def test_looks_are_thinned_and_end_with_the_latest() -> None:
 
 def test_a_flood_of_events_is_quick_and_counted() -> None:
     rows = played(wake_trial(1, TrialKind.AMBIENT, ("a",)), [("a", index * 0.006) for index in range(10_000)])
-    found = rows.device("a")
-    assert found.false_accepts.count == pytest.approx(30, abs=1)
-    assert found.false_accepts.count + found.suppressed == 10_000
+    figures = rows.device("a")
+    assert figures.false_accepts.count == pytest.approx(30, abs=1)
+    assert figures.false_accepts.count + figures.suppressed == 10_000
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_a_restart_and_a_sign_of_life_of_one_moment_count_in_their_order(
 
 def test_an_event_between_two_sounds_on_a_wire_follows_the_first_whenever_it_is_reported() -> None:
     """Its sample is the end of the first sound and the beginning of the second."""
-    found = []
+    outcomes = []
     for is_late in (False, True):
         rows = rows_of(first := wake_trial(1), second := wake_trial(2))
         rows.play(first, [("kitchen", PHRASE[1] + 0.1)], duration_s=6.0)
@@ -420,9 +420,9 @@ def test_an_event_between_two_sounds_on_a_wire_follows_the_first_whenever_it_is_
         if is_late:
             rows.see(between)
         kitchen = rows.device("kitchen")
-        found.append((kitchen.hits, kitchen.double_wakes.count, kitchen.in_vocabulary_events, kitchen.suppressed))
-    assert found[0] == found[1]
-    assert found[0][:2] == (2, 1)
+        outcomes.append((kitchen.hits, kitchen.double_wakes.count, kitchen.in_vocabulary_events, kitchen.suppressed))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][:2] == (2, 1)
 
 
 @pytest.mark.parametrize("is_late", [False, True])

@@ -138,10 +138,10 @@ class WakeRows(Rows):
 
     @property
     def figures(self) -> WakeFigures:
-        found = WakeFigures()
+        figures = WakeFigures()
         for entry in self.entries:
-            found.add(entry)
-        return found
+            figures.add(entry)
+        return figures
 
     @property
     def progress(self) -> WakeProgress:

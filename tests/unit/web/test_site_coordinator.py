@@ -34,8 +34,8 @@ def carla(premises: Premises) -> Browser:
 
 def row_of(page: str, rater: str) -> list[str]:
     """The cells of a rater's line."""
-    (line,) = [one for one in page.split("<tr>") if f'<th scope="row">{rater}' in one]
-    return [re.sub(r"\s+", " ", re.sub("<[^>]*>", "", one)).strip() for one in line.split("<td>")]
+    (line,) = [row for row in page.split("<tr>") if f'<th scope="row">{rater}' in row]
+    return [re.sub(r"\s+", " ", re.sub("<[^>]*>", "", cell)).strip() for cell in line.split("<td>")]
 
 
 def test_the_page_tells_how_far_raters_are_and_who_was_stopped(premises: Premises, carla: Browser) -> None:
@@ -57,14 +57,14 @@ def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla:
     before = bob.page()
     cells = row_of(carla.page("/coordinate"), "ann")
     assert cells[-1].startswith("Give ")
-    asked = carla.page("/coordinate?give=ann")
-    assert 'name="to" value="bob" checked' in asked
-    assert 'name="to" value="ann"' not in asked
-    data = {"form_word": field_of(asked, "form_word"), "rater": "ann", "to": ["bob", "<cem>"]}
-    told = carla.client.post("/coordinate", data=data)
-    assert told.status_code == 200
-    assert re.search(r"\d+ responses of ann now belong to bob, &lt;cem&gt;", told.text)
-    assert row_of(told.text, "ann")[-1] == "0"
+    question = carla.page("/coordinate?give=ann")
+    assert 'name="to" value="bob" checked' in question
+    assert 'name="to" value="ann"' not in question
+    data = {"form_word": field_of(question, "form_word"), "rater": "ann", "to": ["bob", "<cem>"]}
+    answer = carla.client.post("/coordinate", data=data)
+    assert answer.status_code == 200
+    assert re.search(r"\d+ responses of ann now belong to bob, &lt;cem&gt;", answer.text)
+    assert row_of(answer.text, "ann")[-1] == "0"
     count = re.compile(r"done</strong>|of (\d+) done")
     assert count.search(bob.page()) != count.search(before)
     wrong = carla.client.post("/coordinate", data={**data, "to": ["nobody"]})
@@ -82,8 +82,8 @@ def test_the_page_is_for_coordinators_who_judge_nothing(premises: Premises, carl
     assert carla.client.get("/judge").headers["location"] == "/coordinate"
     for path in ("/earlier", f"/sound/{item}/response"):
         assert carla.client.get(path).status_code == 403
-    told = carla.page("/coordinate?give=ann")
-    data = {"form_word": field_of(told, "form_word"), "do": "label.correct", "item": item}
+    page = carla.page("/coordinate?give=ann")
+    data = {"form_word": field_of(page, "form_word"), "do": "label.correct", "item": item}
     assert carla.client.post("/judge", data=data).status_code == 403
     assert premises.rows == []
 

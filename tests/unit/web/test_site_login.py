@@ -153,8 +153,8 @@ def test_who_logs_out_is_out_with_every_copy_of_the_cookie(premises: Premises, a
     word = fields_of(ann.page())["form_word"]
     assert ann.client.post("/leave", data={"form_word": word}).status_code == 303
     assert ann.client.get("/judge").status_code == 303
-    kept = premises.browser().client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"})
-    assert kept.status_code == 303
+    answer = premises.browser().client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"})
+    assert answer.status_code == 303
 
 
 def test_a_login_needs_the_word_of_its_own_visit(premises: Premises) -> None:
@@ -244,10 +244,10 @@ def test_revoking_nobody_names_who_is_invited(premises: Premises) -> None:
 def test_a_file_from_before_there_were_coordinators_still_opens(premises: Premises) -> None:
     file = premises.folder / "invitations.json"
     content = json.loads(file.read_text())
-    for one in content["invitations"]:
-        del one["coordinator"]
+    for invitation in content["invitations"]:
+        del invitation["coordinator"]
     file.write_text(json.dumps(content))
-    assert [one.coordinator for one in Invitations(file).everyone] == [False, False, False]
+    assert [invitation.coordinator for invitation in Invitations(file).everyone] == [False, False, False]
 
 
 PAGES = ("/", "/judge", "/adjudicate", "/instructions", "/guide", "/rest")
@@ -300,7 +300,7 @@ def test_own_names_and_addresses_in_digits_are_taken(premises: Premises, host: s
 
 
 def test_host_name_without_its_port() -> None:
-    assert [host_name(one) for one in ("A.b:80", "a.b", "[::1]:80", "[::1]", "a:b", "a:1:2")] == [
+    assert [host_name(address) for address in ("A.b:80", "a.b", "[::1]:80", "[::1]", "a:b", "a:1:2")] == [
         "a.b", "a.b", "::1", "::1", "", ""
     ]  # fmt: skip
 

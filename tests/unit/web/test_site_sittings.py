@@ -157,7 +157,7 @@ def test_a_repeat_does_not_label_again_what_was_taken_back_since(premises: Premi
 def test_two_windows_at_once_give_one_judgment(premises: Premises) -> None:
     windows = [premises.rater("ann") for _ in range(4)]
     page = windows[0].page()
-    words = [fields_of(one.page())["form_word"] for one in windows]
+    words = [fields_of(window.page())["form_word"] for window in windows]
     gate = threading.Barrier(len(windows))
     codes: list[int] = []
 
@@ -167,10 +167,10 @@ def test_two_windows_at_once_give_one_judgment(premises: Premises) -> None:
         codes.append(windows[number].press(f"label.{category}", page, form_word=words[number]).status_code)
 
     threads = [threading.Thread(target=press, args=(number,)) for number in range(len(windows))]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert sorted(codes) == [303, 409, 409, 409]
     assert len(premises.rows) == 1
 
@@ -234,8 +234,8 @@ def test_nothing_tells_whose_response_it_is(ann: Browser) -> None:
             for end in ("", "/picture"):
                 answer = ann.client.get(f"/sound/{item}/{which}{end}")
                 assert answer.status_code == 200
-                told = " ".join(f"{name}: {value}" for name, value in answer.headers.items())
-                assert not hidden.search(told)
+                headers = " ".join(f"{name}: {value}" for name, value in answer.headers.items())
+                assert not hidden.search(headers)
                 assert not re.search(rb"kitchen|flac|s1", answer.content[:200])
         assert ann.press("label.correct", page).status_code == 303
 
@@ -255,7 +255,7 @@ def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
     first, second = (own.sub("", page) for page in pages)
     assert "What happened:</strong> it was done" in first
     assert first == second
-    rates = {int.from_bytes(one[24:28], "little") for one in heard}
+    rates = {int.from_bytes(sound[24:28], "little") for sound in heard}
     assert rates == {16_000}
     assert abs(len(heard[0]) - len(heard[1])) <= 8
     premises.close()
@@ -370,9 +370,9 @@ def test_an_exercise_is_explained_before_the_next(premises: Premises) -> None:
     assert "seven days" not in page
     assert ann.client.get(f"/sound/{item_of(page)}/response").content[:4] == b"RIFF"
     assert ann.press("label.wrong", page).status_code == 303
-    told = ann.page()
-    assert "The guide says: Correct" in told
-    assert "All is said." in told
+    explanation = ann.page()
+    assert "The guide says: Correct" in explanation
+    assert "All is said." in explanation
     assert ann.press("label.wrong", page).status_code == 303  # sent twice
     assert ann.press("go_on").status_code == 303
     assert "Exercise" in ann.page()  # once more, since it went wrong
@@ -382,15 +382,15 @@ def test_an_exercise_is_explained_before_the_next(premises: Premises) -> None:
 
 
 def test_effects_are_shown_and_what_waits_for_one_is_held(premises: Premises, ann: Browser) -> None:
-    said: list[str] = []
+    pages: list[str] = []
     while item_of(page := ann.page()):
-        said.append(page)
+        pages.append(page)
         ann.press("label.correct", page, claimed="yes")
-    effects = [one for one in said if "What happened" in one]
-    wanted = [one.effect for one in premises.room.items if one.effect is not None]
+    effects = [text for text in pages if "What happened" in text]
+    wanted = [item.effect for item in premises.room.items if item.effect is not None]
     assert len(wanted) == 4
-    assert len(effects) == 4 - sum(one.waits_for_effect for one in premises.room.items)
-    assert not any("looked" in one for one in effects)
+    assert len(effects) == 4 - sum(item.waits_for_effect for item in premises.room.items)
+    assert not any("looked" in text for text in effects)
     assert {row.effect_claimed for row in premises.rows} == {True}
     assert "Done for now" in page
     assert ann.press("release_held").status_code == 303
@@ -438,13 +438,13 @@ def test_who_is_done_is_shown_soon_what_somebody_has_looked_at(premises: Premise
     ann = premises.rater("ann")
     while item_of(page := ann.page()):
         ann.press("label.correct", page)
-    found = next(one for one in premises.room.items if one.waits_for_effect)
-    answer = EffectAnswered(found.subject.trial_id, found.subject.take, found.subject.attempt, EffectWord.RIGHT, "dora")
-    premises.room.answer_effect(found, answer)
+    item = next(item for item in premises.room.items if item.waits_for_effect)
+    answer = EffectAnswered(item.subject.trial_id, item.subject.take, item.subject.attempt, EffectWord.RIGHT, "dora")
+    premises.room.answer_effect(item, answer)
     premises.now_s += 6.0
     ann.page()
     premises.site.readings.wait()
-    assert item_of(ann.page()) == found.id
+    assert item_of(ann.page()) == item.id
 
 
 def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> None:
@@ -468,7 +468,9 @@ def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> N
     assert zoe.press("label.partially_correct", page, "/adjudicate").status_code == 303
     row = premises.rows[-1]
     assert (row.rater, row.category) == ("zoe", Category.PARTIALLY_CORRECT)
-    assert set(row.adjudicates) == {one.id for one in premises.rows if one.item_id == item and one.id != row.id}
+    assert set(row.adjudicates) == {
+        judgment.id for judgment in premises.rows if judgment.item_id == item and judgment.id != row.id
+    }
     assert "All done" in zoe.page("/adjudicate")
     zoe.press("undo", place="/adjudicate")
     assert item_of(zoe.page("/adjudicate")) == item
@@ -528,18 +530,20 @@ def test_an_adjudicator_opens_what_raters_agree_on(premises: Premises) -> None:
     assert item_of(zoe.page("/adjudicate")) == ""
     listed = zoe.page("/earlier")
     assert "raters agree: Correct" in listed
-    found = re.search(r'value="open\.([0-9a-f]+)"', listed)
-    assert found is not None
-    opening = {"form_word": field_of(listed, "form_word"), "do": f"open.{found[1]}"}
+    match = re.search(r'value="open\.([0-9a-f]+)"', listed)
+    assert match is not None
+    opening = {"form_word": field_of(listed, "form_word"), "do": f"open.{match[1]}"}
     assert zoe.client.post("/adjudicate", data=opening).status_code == 303
     page = zoe.page("/adjudicate")
     assert "Raters agree on this one." in page
-    assert zoe.client.get(f"/sound/{found[1]}/response").status_code == 200
+    assert zoe.client.get(f"/sound/{match[1]}/response").status_code == 200
     zoe.press("label.wrong", page, place="/adjudicate")
     row = premises.rows[-1]
-    assert (row.category, len(row.adjudicates), row.item_id) == (Category.WRONG, 2, found[1])
+    assert (row.category, len(row.adjudicates), row.item_id) == (Category.WRONG, 2, match[1])
     premises.room.refresh()
-    assert [one.settled.category for one in premises.room._found[0].responses if one.settled] == [Category.WRONG]
+    assert [response.settled.category for response in premises.room._found[0].responses if response.settled] == [
+        Category.WRONG
+    ]
 
 
 def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: Premises) -> None:

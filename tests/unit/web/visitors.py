@@ -66,7 +66,7 @@ class Premises:
     def rows(self) -> list[Judgment]:
         """What is on the disk."""
         folder = Path(self.round.sessions[0])
-        return [one.record.judgment for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
+        return [row.record.judgment for row in rating_rows(folder) if isinstance(row.record, JudgmentGiven)]
 
 
 @dataclass(slots=True)
@@ -94,9 +94,9 @@ class Browser:
 
 def field_of(page: str, name: str) -> str:
     """The value of a hidden field."""
-    found = re.search(rf'name="{name}" value="([^"]*)"', page)
-    assert found is not None, page
-    return unescape(found[1])
+    match = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert match is not None, page
+    return unescape(match[1])
 
 
 def fields_of(page: str) -> dict[str, str]:

@@ -84,5 +84,5 @@ class EspeakVoice:
         return frozenset(name.removeprefix("!v/") for name in files if name.startswith("!v/"))
 
     def _table(self, option: str) -> list[list[str]]:
-        said = program.run([self._program, option], timeout_s=10).decode(errors="replace")
-        return [row for line in said.splitlines()[1:] if len(row := line.split()) >= 4]
+        output = program.run([self._program, option], timeout_s=10).decode(errors="replace")
+        return [row for line in output.splitlines()[1:] if len(row := line.split()) >= 4]

@@ -40,8 +40,8 @@ class FliteVoice:
 
     def names(self) -> tuple[str, ...]:
         """Voices that are compiled in; VoiceError if flite is not installed."""
-        said = program.run([self._program, "-lv"], timeout_s=10).decode(errors="replace")
-        listed = set(said.partition(":")[2].split())
+        output = program.run([self._program, "-lv"], timeout_s=10).decode(errors="replace")
+        listed = set(output.partition(":")[2].split())
         return tuple(name for name in OWN_RATE_WPM if name in listed)
 
     def version(self) -> str:

@@ -37,8 +37,8 @@ def one_line(text: str, engine: str) -> str:
         raise VoiceError(
             "the text contains an incomplete character (a lone surrogate)", remedy="Save the file as UTF-8"
         )
-    kept = (" " if unicodedata.category(character) == "Cc" else character for character in text)
-    line = unicodedata.normalize("NFC", " ".join("".join(kept).split()))
+    characters = (" " if unicodedata.category(character) == "Cc" else character for character in text)
+    line = unicodedata.normalize("NFC", " ".join("".join(characters).split()))
     # Some engines click or breathe at bare punctuation, which is not speech.
     if not any(unicodedata.category(character)[0] in "LNS" or character in "%&@#" for character in line):
         raise VoiceError(
@@ -58,7 +58,7 @@ def unknown_name(engine: str, name: str, known: Iterable[str]) -> VoiceError:
     folded: dict[str, str] = {}
     for entry in listed:
         folded.setdefault(entry.casefold(), entry)
-    near = [folded[found] for found in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
+    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
     meant = f"Did you mean {' or '.join(near)}? " if near else ""
     return VoiceError(
         f"{engine} has no voice named {name!r}",
@@ -73,16 +73,16 @@ def checked_range(engine: str, field: str, value: int, low: int, high: int) -> i
     return value
 
 
-def same_language(asked: str, spoken: Iterable[str]) -> bool:
+def same_language(language: str, spoken: Iterable[str]) -> bool:
     """Whether two BCP 47 tags share the language. Region and script may differ."""
-    return asked.split("-")[0].casefold() in {tag.split("-")[0].casefold() for tag in spoken}
+    return language.split("-")[0].casefold() in {tag.split("-")[0].casefold() for tag in spoken}
 
 
-def wrong_language(engine: str, name: str, asked: str, spoken: str) -> LanguageError:
+def wrong_language(engine: str, name: str, language: str, spoken: str) -> LanguageError:
     """The error for a text in a language that the voice does not speak."""
     return LanguageError(
-        f"the voice {engine}:{name} speaks {spoken}, but language: is {asked}",
-        remedy=f"Set language: {spoken}, or choose a voice for {asked}",
+        f"the voice {engine}:{name} speaks {spoken}, but language: is {language}",
+        remedy=f"Set language: {spoken}, or choose a voice for {language}",
     )
 
 
@@ -120,10 +120,10 @@ def found(program: str, remedy: str) -> str:
 @functools.cache
 def version(program: str, pattern: str, remedy: str) -> str:
     """The group of the pattern in the output of a program's `--version`; VoiceError if it is not found."""
-    said = run([program, "--version"], timeout_s=10, good=(0, 1)).decode(errors="replace")
-    number = re.search(pattern, said)
+    output = run([program, "--version"], timeout_s=10, good=(0, 1)).decode(errors="replace")
+    number = re.search(pattern, output)
     if number is None:
-        raise VoiceError(f"{Path(program).name} --version printed {said[:80]!r}", remedy=remedy)
+        raise VoiceError(f"{Path(program).name} --version printed {output[:80]!r}", remedy=remedy)
     return number[1]
 
 
@@ -151,7 +151,7 @@ def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: t
             f"{argv[0]} cannot be started: {error.strerror}", remedy="Check that it is installed correctly"
         ) from error
     if done.returncode not in good:
-        said = " ".join(done.stderr.decode(errors="replace").split())[:300]
+        reason = " ".join(done.stderr.decode(errors="replace").split())[:300]
         ended = f"was ended by signal {-done.returncode}" if done.returncode < 0 else f"failed ({done.returncode})"
-        raise VoiceError(f"{argv[0]} {ended}: {said or 'it printed no reason'}")
+        raise VoiceError(f"{argv[0]} {ended}: {reason or 'it printed no reason'}")
     return done.stdout

@@ -45,7 +45,7 @@ Run = Callable[..., Result]
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     (tmp_path / "labels.yaml").write_text(LABELS, encoding="utf-8")
-    lines = "".join(json.dumps(one) + "\n" for one in DATA)
+    lines = "".join(json.dumps(row) + "\n" for row in DATA)
     (tmp_path / "data.jsonl").write_text(lines, encoding="utf-8")
     return tmp_path
 
@@ -53,7 +53,7 @@ def files(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(files: Path) -> Run:
     def of(*arguments: object) -> Result:
-        return CliRunner().invoke(annotate, [str(one) for one in arguments])
+        return CliRunner().invoke(annotate, [str(argument) for argument in arguments])
 
     return of
 
@@ -88,19 +88,19 @@ def test_a_project_is_made_labelled_and_exported(run: Run, files: Path) -> None:
     out = files / "out.jsonl"
     assert run("export", project, "--output", out).exit_code == 0
     corpus = read_corpus(out).utterances
-    assert {one.id: one.intents for one in corpus} == chosen
+    assert {utterance.id: utterance.intents for utterance in corpus} == chosen
     assert corpus[3].tags == ("B-word",), "slots of the data stay"
     assert run("export", project, "--output", files / "out.csv", "--split", "test").exit_code == 0
-    assert [one.id for one in read_corpus(files / "out.csv").utterances] == ["d,3", "4"]
+    assert [utterance.id for utterance in read_corpus(files / "out.csv").utterances] == ["d,3", "4"]
 
 
 def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
     (files / "p").mkdir()
-    found = new(run, files)
-    assert isinstance(found.exception, InputError)
-    assert "this already exists" in str(found.exception)
+    result = new(run, files)
+    assert isinstance(result.exception, InputError)
+    assert "this already exists" in str(result.exception)
     (files / "double.jsonl").write_text((files / "data.jsonl").read_text(), encoding="utf-8")
-    for options, what in (
+    for options, message in (
         (("--data", files / "double.jsonl"), "the id 'd#1' is already in"),
         (("--labels", files / "none.yaml"), "none.yaml"),
         (("--rename-labels", "media"), "--rename-labels has no labels to rename"),
@@ -108,14 +108,14 @@ def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
         (("--annotator", "ann", "--double", "1"), "needs two annotators"),
         (("--split", "dev"), "there is no split"),
     ):
-        found = new(run, files, *options, project="q")
-        assert isinstance(found.exception, HarnessError), options
-        assert found.exception.exit_code == 2
-        assert what in str(found.exception)
+        result = new(run, files, *options, project="q")
+        assert isinstance(result.exception, HarnessError), options
+        assert result.exception.exit_code == 2
+        assert message in str(result.exception)
     (files / "wrong.csv").write_text("id,intent\nd#1,pley\nd#2,well#stop\n4,pley\n", encoding="utf-8")
-    found = new(run, files, "--intents", files / "wrong.csv", project="q")
-    assert isinstance(found.exception, InputProblems)
-    first, second = map(str, found.exception.problems)
+    result = new(run, files, "--intents", files / "wrong.csv", project="q")
+    assert isinstance(result.exception, InputProblems)
+    first, second = map(str, result.exception.problems)
     assert "wrong.csv:2: there is no label 'pley'. Did you mean 'play'?" in first
     assert "wrong.csv:3: the label set forbids stop#well: well stands alone" in second
     assert sorted(path.name for path in files.iterdir()) == [
@@ -130,9 +130,9 @@ def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
 def test_labels_of_the_data_are_taken_when_asked_and_else_dropped(run: Run, files: Path) -> None:
     new(run, files)
     assert rows(files / "p") == []
-    assert all(one.intents is None for one in read_corpus(files / "p" / "utterances.jsonl").utterances)
-    found = new(run, files, "--import-labels", project="q")
-    assert "labelled 2 utterances" in found.output
+    assert all(utterance.intents is None for utterance in read_corpus(files / "p" / "utterances.jsonl").utterances)
+    result = new(run, files, "--import-labels", project="q")
+    assert "labelled 2 utterances" in result.output
     given = [(row.annotator, row.utterance, row.intents) for row in rows(files / "q") if isinstance(row, Labelled)]
     assert given == [("imported", "d#1", ("play",)), ("imported", "d#2", ("stop",))]
 
@@ -145,9 +145,9 @@ def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
     assert isinstance(refused.exception, InputProblems)
     assert rows(files / "p") == [], "all or nothing"
     (files / "map.csv").write_text("from,to\njouer,play\nmerci,thank\n", encoding="utf-8")
-    found = run("import", files / "p", file, "--rename-labels", files / "map.csv")
-    assert found.exit_code == 0, found.exception
-    assert found.output.splitlines() == [
+    result = run("import", files / "p", file, "--rename-labels", files / "map.csv")
+    assert result.exit_code == 0, result.exception
+    assert result.output.splitlines() == [
         "labelled 2 utterances",
         "1 id in the file without an utterance here: xx",
         "2 utterances without labels in the file: d#2, 4",
@@ -191,7 +191,7 @@ def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> N
     assert not (files / "x.jsonl").exists()
     marked = run("export", project, "--output", files / "x.jsonl", "--mark")
     assert marked.exit_code == 0
-    states = [dict(one.groups)["state"] for one in read_corpus(files / "x.jsonl").utterances]
+    states = [dict(utterance.groups)["state"] for utterance in read_corpus(files / "x.jsonl").utterances]
     assert sorted(states) == ["agreed", "agreed", "agreed", "disputed"]
     figures = json.loads(run("agreement", project, "--json").output)["pairs"][0]
     assert (figures["shared"], figures["exact"]["count"], figures["annotators"]) == (4, 3, ["ann", "ben"])
@@ -220,7 +220,7 @@ def test_labels_are_changed_and_settled_again(run: Run, files: Path) -> None:
     with sitting(project, "cem", "d#2", adjudicating=True) as desk:
         give(desk, "stop")
     assert run("export", project, "--output", files / "x.jsonl").exit_code == 0
-    final = {one.id: one.intents for one in read_corpus(files / "x.jsonl").utterances}
+    final = {utterance.id: utterance.intents for utterance in read_corpus(files / "x.jsonl").utterances}
     assert final == {"d#1": ("thank",), "d#2": ("stop",), "d,3": ("play",), "4": ("play",)}
     assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
     with sitting(project, "ann", "d#2") as desk:
@@ -234,11 +234,11 @@ def test_labels_are_changed_and_settled_again(run: Run, files: Path) -> None:
 
 def test_names_that_a_project_does_not_know_are_refused(run: Run, files: Path) -> None:
     new(run, files, "--annotator", "ann", "--annotator", "ben", "--double", "0.5")
-    found = run("review", files / "p", "--annotator", "cem")
-    assert isinstance(found.exception, InputError)
-    assert "Its annotators: ann, ben" in str(found.exception)
-    found = run("review", files / "p", "--annotator", "imported")
-    assert isinstance(found.exception, InputError)
+    result = run("review", files / "p", "--annotator", "cem")
+    assert isinstance(result.exception, InputError)
+    assert "Its annotators: ann, ben" in str(result.exception)
+    result = run("review", files / "p", "--annotator", "imported")
+    assert isinstance(result.exception, InputError)
     totals = []
     for name in ("ann", "ben"):
         with sitting(files / "p", name) as desk:
@@ -265,9 +265,9 @@ def test_a_project_whose_copy_was_changed_is_refused(run: Run, files: Path) -> N
     new(run, files)
     with (files / "p" / "utterances.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"id": "5", "text": "more"}\n')
-    found = run("status", files / "p")
-    assert isinstance(found.exception, HarnessError)
-    assert "is not the file that the project was made with" in str(found.exception)
+    result = run("status", files / "p")
+    assert isinstance(result.exception, HarnessError)
+    assert "is not the file that the project was made with" in str(result.exception)
     shutil.rmtree(files / "p")
     assert isinstance(run("status", files / "p").exception, InputError)
 
@@ -277,9 +277,12 @@ def _run(*words: str) -> Result:
 
 
 def _project(folder: Path, labelled: int, *options: str) -> str:
-    given = [replace(one, intents=one.intents if at < labelled else None) for at, one in enumerate(spoken(150))]
+    given = [
+        replace(utterance, intents=utterance.intents if at < labelled else None)
+        for at, utterance in enumerate(spoken(150))
+    ]
     (folder / "data.jsonl").write_text(jsonl(Corpus("", tuple(given))))
-    labels = "".join(f"  - {{id: {one}, description: said}}\n" for one in SPOKEN_LABELS)
+    labels = "".join(f"  - {{id: {label}, description: said}}\n" for label in SPOKEN_LABELS)
     (folder / "labels.yaml").write_text(f"label_set: t\nlabels:\n{labels}")
     made = _run("new", str(folder / "p"), "--data", str(folder / "data.jsonl"), "--labels", str(folder / "labels.yaml"),
                 "--import-labels", *options)  # fmt: skip
@@ -289,16 +292,16 @@ def _project(folder: Path, labelled: int, *options: str) -> str:
 
 def test_proposals_are_kept_as_one_batch_and_counted(tmp_path: Path) -> None:
     project = _project(tmp_path, 60)
-    told = _run("propose", project, "--seed", "1", "--triads", "2")
-    assert told.exit_code == 0
-    assert "90 utterances to propose for" in told.output
-    assert "kept triad" in told.output
-    found = json.loads(_run("report", project, "--json").output)
-    assert (found["utterances"], found["labelled_before"], found["proposed"], found["batches"]) == (150, 60, 90, 1)
-    assert found["consensus"] + found["without_consensus"] == 90
-    assert found["unreviewed"] == found["consensus"] > 45
+    result = _run("propose", project, "--seed", "1", "--triads", "2")
+    assert result.exit_code == 0
+    assert "90 utterances to propose for" in result.output
+    assert "kept triad" in result.output
+    report = json.loads(_run("report", project, "--json").output)
+    assert (report["utterances"], report["labelled_before"], report["proposed"], report["batches"]) == (150, 60, 90, 1)
+    assert report["consensus"] + report["without_consensus"] == 90
+    assert report["unreviewed"] == report["consensus"] > 45
     rows = list(csv.reader(io.StringIO(_run("report", project, "--csv").output)))
-    assert ["utterances", "", "labelled by consensus", str(found["consensus"])] in rows
+    assert ["utterances", "", "labelled by consensus", str(report["consensus"])] in rows
     assert "labelled by consensus" in _run("report", project).output
 
 
@@ -316,29 +319,29 @@ def test_one_classifier_proposes_and_says_how_wrong_it_expects_to_be(tmp_path: P
     exported = _run("export", project, "--output", str(out), "--proposed")
     assert exported.exit_code == 0, exported.output
     assert "with unreviewed labels" in exported.stderr
-    assert all(one.intents for one in read_corpus(out).utterances)
+    assert all(utterance.intents for utterance in read_corpus(out).utterances)
     with pytest.raises(InputError, match="--triads applies to tri-training only"):
         _run("propose", project, "--method", "classifier", "--triads", "2")
 
 
 def test_what_waits_for_a_second_annotator_is_learnt_from_too(tmp_path: Path) -> None:
     project = _project(tmp_path, 60, "--double", "1")
-    told = _run("propose", project, "--seed", "1")
-    assert "90 utterances to propose for" in told.output
-    trained, held_out = (int(one.split()[-1]) for one in told.output.splitlines()[0].split(", ")[:2])
+    result = _run("propose", project, "--seed", "1")
+    assert "90 utterances to propose for" in result.output
+    trained, held_out = (int(part.split()[-1]) for part in result.output.splitlines()[0].split(", ")[:2])
     assert trained + held_out == 60
 
 
 def test_what_is_wrong_is_refused_and_keeps_nothing(tmp_path: Path) -> None:
     project = _project(tmp_path, 20)
-    for words, what in (
+    for words, message in (
         ((), "20 utterances are labelled"),
         (("-s", "strength"), "there is no value"),
         (("-s", "strenth=1"), "Did you mean 'strength'"),
     ):
         with pytest.raises(InputError) as caught:
             _run("propose", project, *words)
-        assert what in str(caught.value)
+        assert message in str(caught.value)
     assert json.loads(_run("report", project, "--json").output)["batches"] == 0
 
 
@@ -354,7 +357,7 @@ def test_slots_are_marked_imported_compared_and_exported(run: Run, files: Path) 
         {"id": "1", "text": "play it in new york", "intents": ["play"], "tags": ["O", "O", "O", "B-city", "I-city"]},
         {"id": "2", "text": "stop on monday in rome"},
     ]
-    (files / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in data), encoding="utf-8")
+    (files / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data), encoding="utf-8")
     assert new(run, files, "--import-labels", "--double", "1").exit_code == 0
     project = files / "p"
     assert [row.slots for row in rows(project) if isinstance(row, Labelled)] == [(Slot("city", None, 3, 5),)]
@@ -398,7 +401,7 @@ def test_slots_are_proposed_and_accepted_with_their_labels(run: Run, files: Path
         tags = ["O", "O", "O", "B-city", *["I-city"] * (len(city) - 1)]
         known = {"intents": [text[0]], "tags": tags} if number < 50 else {}
         data.append({"id": f"u{number}", "text": " ".join(text), **known})
-    (files / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in data), encoding="utf-8")
+    (files / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data), encoding="utf-8")
     new(run, files, "--import-labels")
     done = run("propose", files / "p", "--method", method)
     assert "slots learnt from 50 utterances" in done.output, done.output
@@ -412,6 +415,6 @@ def test_slots_are_proposed_and_accepted_with_their_labels(run: Run, files: Path
     assert "play w58 in [lyon: city]" in texts
     out = files / "out.jsonl"
     run("export", files / "p", "--output", out, "--final-only")
-    marked = [one for one in read_corpus(out).utterances if int(one.id[1:]) >= 50]
+    marked = [utterance for utterance in read_corpus(out).utterances if int(utterance.id[1:]) >= 50]
     assert len(marked) == 9
-    assert all(slot.value in cities for one in marked for slot in one.slots or [Slot("none", "none")])
+    assert all(slot.value in cities for utterance in marked for slot in utterance.slots or [Slot("none", "none")])

@@ -59,7 +59,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def harness(place: Path, *arguments: str) -> Result:
-    given = [str(place / one) if one and (place / one).exists() else one for one in arguments]
+    given = [str(place / argument) if argument and (place / argument).exists() else argument for argument in arguments]
     done = CliRunner(env={"COLUMNS": "120"}).invoke(group, ["understanding", "cascade", *given])
     if isinstance(done.exception, InputError):
         raise done.exception
@@ -89,19 +89,19 @@ def test_what_recognition_cost_is_told(place: Path) -> None:
 
 def test_json_has_every_figure_and_every_utterance(place: Path, tmp_path: Path) -> None:
     done = asked_of(place, "--json", "-", "--missing-is-silence")
-    found = json.loads(done.stdout)
-    assert found["kind"] == "understanding cascade"
-    assert found["utterances"] == 3
-    assert found["without_transcript"] == ["a-3"]
+    report = json.loads(done.stdout)
+    assert report["kind"] == "understanding cascade"
+    assert report["utterances"] == 3
+    assert report["without_transcript"] == ["a-3"]
     for name in ("emr", "sfa"):
-        of = found["total"]["figures"][name]
+        of = report["total"]["figures"][name]
         assert (of["reference"], of["transcript"], of["difference"]) == (1, 2 / 3, pytest.approx(-1 / 3))
-    assert found["total"]["words"]["deletions"] == 3
-    assert found["slot_f1_by_places_on_reference"] == 1
-    assert found["total"]["figures"]["slot_f1"]["reference"] is None
-    assert {one["id"]: one["heard"] for one in found["frames"]}["a-1"] == "Open the floor."
-    assert {one["id"]: one["fate"] for one in found["frames"]}["a-3"] == "broken"
-    assert [row["label"] for row in found["groups"]["room"]] == ["loud", "quiet"]
+    assert report["total"]["words"]["deletions"] == 3
+    assert report["slot_f1_by_places_on_reference"] == 1
+    assert report["total"]["figures"]["slot_f1"]["reference"] is None
+    assert {utterance["id"]: utterance["heard"] for utterance in report["frames"]}["a-1"] == "Open the floor."
+    assert {utterance["id"]: utterance["fate"] for utterance in report["frames"]}["a-3"] == "broken"
+    assert [row["label"] for row in report["groups"]["room"]] == ["loud", "quiet"]
 
 
 def test_a_page_shows_what_was_said_and_heard_and_nothing_of_it_is_markup(place: Path, tmp_path: Path) -> None:
@@ -131,13 +131,13 @@ def test_a_column_of_too_many_labels_is_stated_and_shown_on_demand(tmp_path: Pat
     gold = lines_of(tmp_path / "gold.jsonl", rows)
     files = ("--gold", gold, "--heard", gold, "--pred-reference", gold, "--pred-heard", gold)
     done = harness(tmp_path, *files, "--html", str(page))
-    told = "has 61 labels, too many to group by (use --by"
-    assert f"no group      <file> {told} <file>)" in done.stdout.splitlines()
-    assert f"<dt>no group<dd><bdi>&lt;file&gt; {told} &lt;file&gt;)</bdi>" in page.read_text(encoding="utf-8")
+    note = "has 61 labels, too many to group by (use --by"
+    assert f"no group      <file> {note} <file>)" in done.stdout.splitlines()
+    assert f"<dt>no group<dd><bdi>&lt;file&gt; {note} &lt;file&gt;)</bdi>" in page.read_text(encoding="utf-8")
     assert json.loads(harness(tmp_path, *files, "--json", "-").stdout)["groups_left_out"] == {"<file>": 61}
-    asked = harness(tmp_path, *files, "--by", "<file>").stdout
-    assert told not in asked
-    assert any(line.startswith("60 ") for line in asked.splitlines())
+    output = harness(tmp_path, *files, "--by", "<file>").stdout
+    assert note not in output
+    assert any(line.startswith("60 ") for line in output.splitlines())
 
 
 def test_a_limit_on_what_it_may_cost(place: Path) -> None:
@@ -170,9 +170,9 @@ def test_what_does_not_go_together_is_refused(place: Path, arguments: tuple[str,
 
 
 def test_a_group_that_there_is_not_is_refused(place: Path) -> None:
-    with pytest.raises(InputError, match="--by: gold has no group 'voice'") as told:
+    with pytest.raises(InputError, match="--by: gold has no group 'voice'") as error:
         asked_of(place, "--by", "voice")
-    assert "room" in str(told.value)
+    assert "room" in str(error.value)
 
 
 def test_other_ids_are_refused(place: Path, tmp_path: Path) -> None:
@@ -190,14 +190,14 @@ def test_a_session_has_transcripts_and_gold_of_its_own_or_from_a_file(place: Pat
         if isinstance(row, AttemptFinished):
             rows[at] = replace(row, heard=texts[row.trial_id], evidence=EvidenceSource.DEVICE)
     folder = written(tmp_path / "session", rows, wall_s=lambda: 1_800_000_000.0)
-    found = json.loads(harness(place, str(folder), "--model", "model", "--json", "-").stdout)
-    assert found["utterances"] == 2
-    assert len(found["without_transcript"]) == 1
-    assert {one["heard"] for one in found["frames"]} == {trial.reference, "something else"}
-    assert found["frames"][0]["gold"]["intents"] == list(known(trial.expects).intents)
+    report = json.loads(harness(place, str(folder), "--model", "model", "--json", "-").stdout)
+    assert report["utterances"] == 2
+    assert len(report["without_transcript"]) == 1
+    assert {utterance["heard"] for utterance in report["frames"]} == {trial.reference, "something else"}
+    assert report["frames"][0]["gold"]["intents"] == list(known(trial.expects).intents)
     gold = lines_of(tmp_path / "gold.jsonl", [{"id": trial.query_id, "text": TEXTS[0], **frame(TEXTS[0])}])
     by_query = json.loads(harness(place, str(folder), "--gold", gold, "--model", "model", "--json", "-").stdout)
-    assert {one["said"] for one in by_query["frames"]} == {"open the door"}
+    assert {utterance["said"] for utterance in by_query["frames"]} == {"open the door"}
 
 
 def test_a_wake_phrase_is_no_part_of_what_was_asked() -> None:

@@ -36,12 +36,12 @@ def test_the_tables_of_the_seed_come_back_from_files_of_intents(tmp_path: Path, 
     files = write_intents(tmp_path, seed, utterances)
     named = [f"{split}={file}" for split, file in zip(SPLITS, files, strict=False)]
     done = harness(*named, "--max-rows", "0", "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
-    found = table(done)
-    assert {name: found[name] for name in seed} == seed
-    assert found["utterances"] == (*utterances, sum(utterances))
+    counts = table(done)
+    assert {name: counts[name] for name in seed} == seed
+    assert counts["utterances"] == (*utterances, sum(utterances))
     columns = zip(*seed.values(), strict=True)
-    assert found["intents given"] == tuple(map(sum, columns))
-    assert found["without intent"] == found["not annotated"] == (0,) * (len(utterances) + 1)
+    assert counts["intents given"] == tuple(map(sum, columns))
+    assert counts["without intent"] == counts["not annotated"] == (0,) * (len(utterances) + 1)
     assert done.stdout.splitlines()[0].split() == ["intent", *SPLITS[: len(files)], "total", "share"]
     assert "checked: the splits add up to the total in every row, and so do the intents of combinations" in done.stdout
     written = json.loads((tmp_path / "a.json").read_text())
@@ -97,7 +97,7 @@ def test_a_label_set_that_forbids_a_combination_fails(tmp_path: Path) -> None:
 
 def test_ids_that_two_splits_share_are_told(tmp_path: Path) -> None:
     for name, ids in (("a", ("x", "y")), ("b", ("y", "z"))):
-        (tmp_path / f"{name}.csv").write_text("id,intent\n" + "".join(f"{one},p\n" for one in ids), encoding="utf-8")
+        (tmp_path / f"{name}.csv").write_text("id,intent\n" + "".join(f"{id_},p\n" for id_ in ids), encoding="utf-8")
     done = harness(tmp_path / "a.csv", tmp_path / "b.csv")
     assert done.stdout.splitlines()[-1] == "1 ids of b are also in a, such as y"
 
@@ -156,13 +156,13 @@ def write_intents(folder: Path, table: Rows, utterances: tuple[int, ...]) -> lis
     files = []
     for at, number in enumerate(utterances):
         alone = table[ALONE][at]
-        labels: list[list[str]] = [[ALONE] if one < alone else [] for one in range(number)]
+        labels: list[list[str]] = [[ALONE] if place < alone else [] for place in range(number)]
         given = [name for name, counts in table.items() if name != ALONE for _ in range(counts[at])]
         # Each goes to the next utterance, so that none gets the same intent twice, and all get one.
         for turn, name in enumerate(given):
             labels[alone + turn % (number - alone)].append(name)
         assert all(labels)
-        rows = [f'"{at}#{one},{one % 7}#s.wav",{"#".join(of)}\n' for one, of in enumerate(labels)]
+        rows = [f'"{at}#{place},{place % 7}#s.wav",{"#".join(of)}\n' for place, of in enumerate(labels)]
         path = folder / f"{SPLITS[at]}.csv"
         path.write_text(("id,intent\n" if at % 2 else "\ufeffID,intent\n") + "".join(rows), encoding="utf-8")
         files.append(path)

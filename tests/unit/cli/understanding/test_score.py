@@ -58,16 +58,19 @@ def test_surplus_blanks_of_a_slot_value_are_noted(tmp_path: Path, monkeypatch: p
         {"id": id_, "text": "go there", "slots": [{"concept": "city", "value": value, "start": 1, "end": 2}]}
         for id_, value in values.items()
     ]
-    plain = [{**one, "slots": [{**one["slots"][0], "value": " ".join(values[one["id"]].split())}]} for one in lines]
+    plain = [
+        {**utterance, "slots": [{**utterance["slots"][0], "value": " ".join(values[utterance["id"]].split())}]}
+        for utterance in lines
+    ]
     for name, written_lines in (("g.jsonl", plain), ("p.jsonl", lines)):
-        Path(name).write_text("".join(json.dumps(one) + "\n" for one in written_lines), encoding="utf-8")
-    asked = ["--gold", "g.jsonl", "--pred", "p.jsonl"]
+        Path(name).write_text("".join(json.dumps(utterance) + "\n" for utterance in written_lines), encoding="utf-8")
+    options = ["--gold", "g.jsonl", "--pred", "p.jsonl"]
     note = "3 (1, 2, 3): a slot value has surplus blanks, which count"
-    assert row(harness(*asked), "blanks")[1] == note
-    Path("a.json").write_text(harness(*asked, "--json").stdout)
+    assert row(harness(*options), "blanks")[1] == note
+    Path("a.json").write_text(harness(*options, "--json").stdout)
     assert row(harness("a.json", verb="merge"), "blanks")[1] == note
-    assert "\nblanks " not in harness(*asked, "--values", "plain").stdout
-    harness(*asked, "--html", "page.html")
+    assert "\nblanks " not in harness(*options, "--values", "plain").stdout
+    harness(*options, "--html", "page.html")
     assert "surplus blanks" in Path("page.html").read_text(encoding="utf-8")
 
 
@@ -157,12 +160,18 @@ def test_systems_are_compared_on_what_both_have(files: list[str]) -> None:
 def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     gold, predicted = made(7, 90)
-    ids = [one.id for one in gold.utterances]
+    ids = [utterance.id for utterance in gold.utterances]
     for name, some in (("all", set(ids)), ("one", set(ids[::3])), ("two", set(ids) - set(ids[::3]))):
         # What has no gold goes with the whole and with one of the parts.
-        kept = some | ({"nobody"} if name != "two" else set())
-        write_jsonl(Corpus("", tuple(one for one in gold.utterances if one.id in some)), Path(f"{name}.g.jsonl"))
-        write_jsonl(Corpus("", tuple(one for one in predicted.utterances if one.id in kept)), Path(f"{name}.p.jsonl"))
+        predicted_ids = some | ({"nobody"} if name != "two" else set())
+        write_jsonl(
+            Corpus("", tuple(utterance for utterance in gold.utterances if utterance.id in some)),
+            Path(f"{name}.g.jsonl"),
+        )
+        write_jsonl(
+            Corpus("", tuple(utterance for utterance in predicted.utterances if utterance.id in predicted_ids)),
+            Path(f"{name}.p.jsonl"),
+        )
         done = harness(
             "--gold", f"{name}.g.jsonl", "--pred", f"{name}.p.jsonl", "--detail", "both", "--spoken",
             "--json", f"{name}.json",
@@ -186,7 +195,7 @@ def test_what_was_scored_otherwise_is_not_merged(files: list[str]) -> None:
         ("d", ["--labels", "go"]),
     ):
         assert harness(*files, "--json", f"{name}.json", *more).exit_code == 0
-    for name, said in (
+    for name, message in (
         ("b", "a different rule"),
         ("c", "0/0 is one here, but zero in a.json"),
         ("d", "declared labels differ"),
@@ -194,15 +203,15 @@ def test_what_was_scored_otherwise_is_not_merged(files: list[str]) -> None:
         done = harness("a.json", f"{name}.json", verb="merge")
         assert isinstance(done.exception, InputError)
         assert str(done.exception).startswith(f"{name}.json: ")
-        assert said in str(done.exception)
+        assert message in str(done.exception)
 
 
 def test_json_on_standard_output_is_alone_there(files: list[str]) -> None:
     done = harness("--gold", "-", "--gold-format", "jsonl", "--pred", "p.jsonl", "--json", "-", stdin=GOLD)
-    found = json.loads(done.stdout)
-    assert (found["kind"], found["format"]) == ("understanding", 1)
-    assert found["systems"][0]["gold"] == {"file": "<stdin>"}
-    assert found["systems"][0]["scores"][0]["figures"]["emr"]["value"] == pytest.approx(2 / 3)
+    report = json.loads(done.stdout)
+    assert (report["kind"], report["format"]) == ("understanding", 1)
+    assert report["systems"][0]["gold"] == {"file": "<stdin>"}
+    assert report["systems"][0]["scores"][0]["figures"]["emr"]["value"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -291,24 +300,24 @@ def test_what_is_out_of_scope_is_told_apart_and_merges(files: list[str]) -> None
         harness(*files, "--out-of-scope", "bye", "--json", f"{number}.json")
     assert row(harness("a.json", "b.json", verb="merge"), "EMR in scope")[-1] == "4 of 4 utterances"
     harness(*files, "--json", "c.json")
-    for arguments, verb, said in (
+    for arguments, verb, message in (
         ((*files, "--out-of-scope", "by"), "score", "no utterance of gold has the intent 'by'"),
         (("a.json", "c.json"), "merge", "--out-of-scope differs"),
     ):
         refused = harness(*arguments, verb=verb).exception
         assert isinstance(refused, InputError)
-        assert said in str(refused)
+        assert message in str(refused)
 
 
 def test_utterances_without_intent_may_be_those_out_of_scope(tmp_path: Path) -> None:
     def lines(*intents: str) -> str:
-        return "".join(f'{{"id": "{at}", "intents": [{one}]}}\n' for at, one in enumerate(intents))
+        return "".join(f'{{"id": "{at}", "intents": [{intent}]}}\n' for at, intent in enumerate(intents))
 
     (tmp_path / "g.jsonl").write_text(lines("", "", '"a"', '"a"', '"b"'), "utf-8")
     (tmp_path / "p.jsonl").write_text(lines("", '"a"', "", '"a"', '"a"'), "utf-8")
     done = harness("--gold", tmp_path / "g.jsonl", "--pred", tmp_path / "p.jsonl", "--out-of-scope", "none")
-    found = [row(done, name)[-1] for name in ("out of scope found", "in scope refused", "EMR in scope")]
-    assert found == ["1 of 2 utterances", "1 of 3 utterances", "1 of 3 utterances"]
+    cells = [row(done, name)[-1] for name in ("out of scope found", "in scope refused", "EMR in scope")]
+    assert cells == ["1 of 2 utterances", "1 of 3 utterances", "1 of 3 utterances"]
 
 
 def test_groups_have_a_mean_in_which_each_is_as_heavy(files: list[str]) -> None:
@@ -326,9 +335,9 @@ def test_scores_of_predictions_are_compared_with_what_is_right(files: list[str])
     harness(*files, "--json", "a.json", "--html", "page.html")
     assert Path("page.html").read_text("utf-8").count("class=many") == 2
     (system,) = json.loads(Path("a.json").read_text())["systems"]
-    found = system["confidence"]
-    assert [(one["low"], one["mean"]) for one in found["bins"]] == [(0.6, 0.6), (0.8, 0.8)]
-    assert (found["correct"]["count"], found["left_out"]) == (2, 1)
+    confidence = system["confidence"]
+    assert [(bucket["low"], bucket["mean"]) for bucket in confidence["bins"]] == [(0.6, 0.6), (0.8, 0.8)]
+    assert (confidence["correct"]["count"], confidence["left_out"]) == (2, 1)
     assert re.search("without confidence +1 utterances", harness(*files).stdout)
     Path("p.jsonl").write_text(scored.replace("0.9", "1.9"), "utf-8")
     refused = harness(*files).exception

@@ -53,13 +53,14 @@ def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: s
         )
     folders = [tmp_path / name for name in "abc"]
     a, b, c = (
-        {one.relative_to(folder): one.read_bytes() for one in folder.rglob("*") if one.is_file()} for folder in folders
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in folders
     )
     assert a == b != c
     splits = read_splits(tmp_path / "a")
     assert {name: len(corpus.utterances) for name, corpus in splits.items()} == {"train": 30, "test": 10}
     if form == "jsonl":
-        values = {slot.value for one in splits["train"].utterances for slot in one.slots or ()}
+        values = {slot.value for utterance in splits["train"].utterances for slot in utterance.slots or ()}
         assert values & {str(number) for number in range(1, 13)}
 
 
@@ -106,9 +107,12 @@ def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> N
     done = ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", out)
     assert done.exit_code == 0, done.output
     gold = read_corpus(place / "data", split="test").utterances
-    said = {one.id: one for one in read_corpus(out).utterances}
-    assert set(said) == {one.id for one in gold}
-    right = sum(one.intents == said[one.id].intents and one.tags == said[one.id].tags for one in gold)
+    predictions = {utterance.id: utterance for utterance in read_corpus(out).utterances}
+    assert set(predictions) == {utterance.id for utterance in gold}
+    right = sum(
+        utterance.intents == predictions[utterance.id].intents and utterance.tags == predictions[utterance.id].tags
+        for utterance in gold
+    )
     assert right >= 20
     bio = tmp_path / "bio"
     ran(
@@ -123,7 +127,9 @@ def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> N
         "--output",
         bio,
     )
-    assert [one.tags for one in read_corpus(bio).utterances] == [said[one.id].tags for one in gold]
+    assert [utterance.tags for utterance in read_corpus(bio).utterances] == [
+        predictions[utterance.id].tags for utterance in gold
+    ]
 
 
 def test_lines_are_answered_with_slots_and_scores(place: Path) -> None:
@@ -144,12 +150,12 @@ def test_a_line_is_answered_before_the_next_one_comes(place: Path) -> None:
         [*HARNESS, "predict", "--model", place / "model"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     with program:
-        asked, answers = known(program.stdin), known(program.stdout)
+        questions, answers = known(program.stdin), known(program.stdout)
         for text in (b"brew some mint tea\n", b"no more mint tea\n"):
-            asked.write(text)
-            asked.flush()
+            questions.write(text)
+            questions.flush()
             assert json.loads(answers.readline())["text"] == text.decode().strip()
-        asked.close()
+        questions.close()
         assert program.wait(DEADLINE_S) == 0
 
 
@@ -180,30 +186,30 @@ def test_a_training_that_is_killed_leaves_no_model(place: Path, tmp_path: Path) 
 def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path: Path) -> None:
     atis = tmp_path / "my-atis"
     atis.symlink_to(place / "data")
-    told = tmp_path / "rows.json"
-    done = ran("bench", "--data", atis, "--understander", "crf", "-s", "crf:iterations=30", "--json", told)
+    output = tmp_path / "rows.json"
+    done = ran("bench", "--data", atis, "--understander", "crf", "-s", "crf:iterations=30", "--json", output)
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert "SFA" in lines[1]
     assert lines[3].startswith("crf ")
     assert any(line.startswith("JointBERT, published *") for line in lines)
-    ((ours, *others),) = (one["rows"] for one in json.loads(told.read_text()))
+    ((ours, *others),) = (report["rows"] for report in json.loads(output.read_text()))
     assert ours["utterances"] == 30
-    assert all(one["from_elsewhere"] for one in others)
+    assert all(row["from_elsewhere"] for row in others)
     # Papers take `a#b` for a class of its own: a right set is all or nothing.
-    assert all(set(one["figures"]) == {"emr", "slot_f1", "sfa"} for one in others)
-    said = tmp_path / "said.jsonl"
-    ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", said)
-    gold = {one.id: one for one in read_corpus(place / "data", split="test").utterances}
-    exact = [one.intents == gold[one.id].intents for one in read_corpus(said).utterances]
+    assert all(set(row["figures"]) == {"emr", "slot_f1", "sfa"} for row in others)
+    predictions = tmp_path / "said.jsonl"
+    ran("predict", place / "data", "--split", "test", "--model", place / "model", "--output", predictions)
+    gold = {utterance.id: utterance for utterance in read_corpus(place / "data", split="test").utterances}
+    exact = [utterance.intents == gold[utterance.id].intents for utterance in read_corpus(predictions).utterances]
     assert ours["figures"]["emr"]["value"] == pytest.approx(sum(exact) / 30)
     scored = tmp_path / "scored.json"
-    ran("score", "--gold", place / "data", "--split", "test", "--pred", said, "--json", scored)
+    ran("score", "--gold", place / "data", "--split", "test", "--pred", predictions, "--json", scored)
     (system,) = json.loads(scored.read_text())["systems"]
     figures = system["scores"][0]["figures"]
-    for name, one in ours["figures"].items():
+    for name, figure in ours["figures"].items():
         # A figure has one interval, whichever command prints it.
-        assert (one["value"], one["interval_95"]) == (figures[name]["value"], figures[name]["interval"]), name
+        assert (figure["value"], figure["interval_95"]) == (figures[name]["value"], figures[name]["interval"]), name
     plain = ran("bench", "--data", place / "data", "--understander", "crf", "-s", "crf:iterations=5")
     assert "*" not in plain.stdout
 
@@ -213,12 +219,14 @@ def test_folds_give_means_with_deviations_over_a_split_corpus(place: Path, tmp_p
     assert done.exit_code == 0, done.output
     parts = [read_corpus(tmp_path / "parts", split=name).utterances for name in ("train", "test")]
     whole = read_corpus(place / "data").utterances
-    assert sorted(one.text for part in parts for one in part) == sorted(one.text for one in whole)
-    told = tmp_path / "rows.json"
+    assert sorted(utterance.text for part in parts for utterance in part) == sorted(
+        utterance.text for utterance in whole
+    )
+    output = tmp_path / "rows.json"
     bench = ("bench", "--data", place / "data", "--understander", "crf", "-s", "crf:iterations=5", "--folds", "3")
-    done = ran(*bench, "--json", told)
+    done = ran(*bench, "--json", output)
     assert "±" in done.stdout.splitlines()[4]
-    ((row,),) = (one["rows"] for one in json.loads(told.read_text()))
+    ((row,),) = (report["rows"] for report in json.loads(output.read_text()))
     assert row["utterances"] == len(whole)
     assert 0 < row["figures"]["sfa"]["value"] <= 1
     assert row["figures"]["sfa"]["sd"] >= 0

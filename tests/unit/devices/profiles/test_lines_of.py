@@ -41,7 +41,7 @@ samples:
 """
     (folder / "taking.yaml").write_text(TAKING + own + samples)
     profile = load_profile("taking", beside=folder)
-    assert [one.id for one in profile.lines_of] == ["shared"]
+    assert [source.id for source in profile.lines_of] == ["shared"]
     assert not any(result.wrong for result in check_samples(profile))
     assert profile.transport == "serial"
 

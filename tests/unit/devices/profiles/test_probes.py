@@ -73,12 +73,12 @@ def test_a_probe_has_any_voice(tmp_path: Path, probe: str, spec: ProbeSpec) -> N
 
 
 def test_a_probe_may_be_a_recording(tmp_path: Path) -> None:
-    said = tmp_path / "said.wav"
-    soundfile.write(said, np.sin(np.arange(16_000) / 8).astype(np.float32) / 4, 16_000)
+    recording = tmp_path / "said.wav"
+    soundfile.write(recording, np.sin(np.arange(16_000) / 8).astype(np.float32) / 4, 16_000)
     soundfile.write(tmp_path / "silence.wav", np.zeros(16_000, np.float32), 16_000)
     probe = "{every_s: 60, recording: said.wav, phrase: hey lamp}"
     (template,) = load_scenario(written(tmp_path, "soak", SOAK.replace("PROBE", probe))).trials
-    assert known(template.ambient).probe == ProbeSpec(60.0, "hey lamp", recording=str(said))
+    assert known(template.ambient).probe == ProbeSpec(60.0, "hey lamp", recording=str(recording))
     for probe, says in {
         "{every_s: 60, recording: sad.wav}": "there is no file 'sad.wav'",
         "{every_s: 60, recording: silence.wav}": "silen",
@@ -162,10 +162,10 @@ def test_there_are_at_least_sixteen_real_sources() -> None:
 def test_a_profile_is_right_and_gives_what_its_samples_say(name: str) -> None:
     profile = load_profile(f"{name}.yaml", beside=DEVICES)
     assert profile.id == name
-    assert [one.wrong for one in check_samples(profile) if one.wrong] == []
+    assert [result.wrong for result in check_samples(profile) if result.wrong] == []
     if name not in OURS:
         assert profile.samples
-        kinds = {str(one["kind"]) for sample in profile.samples for one in sample.gives}
+        kinds = {str(event["kind"]) for sample in profile.samples for event in sample.gives}
         assert {kind.value for kind in profile.reports} <= kinds
 
 

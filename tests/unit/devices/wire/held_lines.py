@@ -76,9 +76,9 @@ class Covered:
 def covered(adapter: Adapter, seeds: Iterable[int], *, lines: int = 60, with_time: bool = True) -> Covered:
     right, errors_s = 0, []
     for seed in seeds:
-        found = _session(adapter, random.Random(seed), lines, with_time)
-        right += sum(abs(stamp.at_s - truth_s) <= stamp.error_s + 1e-9 for truth_s, stamp in found)
-        errors_s += [stamp.error_s for _, stamp in found]
+        pairs = _session(adapter, random.Random(seed), lines, with_time)
+        right += sum(abs(stamp.at_s - truth_s) <= stamp.error_s + 1e-9 for truth_s, stamp in pairs)
+        errors_s += [stamp.error_s for _, stamp in pairs]
     return Covered(right / len(errors_s), tuple(sorted(errors_s)))
 
 
@@ -92,8 +92,8 @@ def _session(adapter: Adapter, dice: random.Random, lines: int, with_time: bool)
     )
     skew = (dice.uniform(-100, 100) if adapter.drift_ppm is None else adapter.drift_ppm) * 1e-6
     phase_s, truth_s, arrived_s = dice.random(), 1000.0 + dice.random(), 0.0
-    found: list[tuple[float, Stamp]] = []
-    while len(found) < lines:
+    pairs: list[tuple[float, Stamp]] = []
+    while len(pairs) < lines:
         truth_s += adapter.every_s * dice.uniform(0.9, 1.1)
         for _ in range(dice.randint(1, adapter.burst)):
             truth_s += 0.004
@@ -104,5 +104,5 @@ def _session(adapter: Adapter, dice: random.Random, lines: int, with_time: bool)
                 held_s += (phase_s - left_s) % adapter.timer_s
             arrived_s = max(arrived_s, left_s + held_s + dice.expovariate(1 / adapter.jitter_s))
             for seen in console.feed(text, Stamp(arrived_s + dice.uniform(0.0, 0.002), adapter.late_s)):
-                found.append((truth_s, seen.at))
-    return found
+                pairs.append((truth_s, seen.at))
+    return pairs

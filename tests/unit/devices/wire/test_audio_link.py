@@ -60,7 +60,7 @@ class Board:
         still = self.now_s < self.still_until_s
         if self.random.random() >= (0.3 if still else self.loss):
             at_s = max(self.now_s + self.trip_s * self.random.uniform(1, 2), self.still_until_s)
-            self.answers.append((max([at_s, *(one for one, _ in self.answers)]), self.expected))
+            self.answers.append((max([at_s, *(answer_s for answer_s, _ in self.answers)]), self.expected))
 
     def run(self, limit_s: float = 600.0) -> float:
         """Until nothing is left to be heard; the seconds that it took."""
@@ -70,7 +70,7 @@ class Board:
             while (chunk := self.link.due(self.now_s)) is not None:
                 assert chunk.first == PROBE_SAMPLE or chunk.first + chunk.count <= self.expected + WINDOW
                 self.take(chunk)
-            waits = [one for one in (self.link.wait_s(self.now_s),) if one is not None]
+            waits = [wait_s for wait_s in (self.link.wait_s(self.now_s),) if wait_s is not None]
             if self.answers:
                 waits.append(self.answers[0][0] - self.now_s)
             assert waits, "nothing is under way, and nothing would ever be sent"

@@ -40,13 +40,13 @@ TEXT = st.text("ab\n", min_size=1, max_size=20).map(lambda text: (False, text.en
 def test_frames_and_text_come_out_in_their_order(parts: list[tuple[bool, bytes]], cuts: list[int]) -> None:
     stream = b"".join(frame(data) if is_frame else data for is_frame, data in parts)
     finder = FrameFinder(SHAPE)
-    found: list[StreamSegment] = []
+    segments: list[StreamSegment] = []
     position = 0
     for cut in [*cuts, len(stream)]:
-        found += finder.feed(stream[position : position + cut], 0.0)
+        segments += finder.feed(stream[position : position + cut], 0.0)
         position += cut
-    assert [one.data for one in found if one.is_frame] == [data for is_frame, data in parts if is_frame]
-    assert b"".join(one.data for one in found if not one.is_frame) == b"".join(
+    assert [segment.data for segment in segments if segment.is_frame] == [data for is_frame, data in parts if is_frame]
+    assert b"".join(segment.data for segment in segments if not segment.is_frame) == b"".join(
         data for is_frame, data in parts if not is_frame
     )
     assert finder.broken == 0
@@ -56,16 +56,16 @@ def test_a_frame_with_a_wrong_byte_is_text_and_the_next_one_is_found() -> None:
     finder = FrameFinder(SHAPE)
     broken = bytearray(frame(b"hello"))
     broken[5] ^= 1
-    found = finder.feed(bytes(broken) + frame(b"next"), 0.0)
-    assert [one.data for one in found if one.is_frame] == [b"next"]
+    segments = finder.feed(bytes(broken) + frame(b"next"), 0.0)
+    assert [segment.data for segment in segments if segment.is_frame] == [b"next"]
     assert finder.broken == 1
 
 
 def test_half_a_frame_does_not_hold_back_what_follows_for_ever() -> None:
     finder = FrameFinder(SHAPE)
     assert finder.feed(b"\xaa\x55\x20half", 0.0) == []
-    found = finder.feed(b"text\n", 1.0)
-    assert b"".join(one.data for one in found) == b"\xaa\x55\x20halftext\n"
+    segments = finder.feed(b"text\n", 1.0)
+    assert b"".join(segment.data for segment in segments) == b"\xaa\x55\x20halftext\n"
     assert finder.broken == 1
 
 
@@ -74,7 +74,7 @@ AT = Stamp(1.0)
 
 def read(profile: DeviceProfile, *lines: str | bytes) -> list[Observation]:
     console = Console(profile, "dev")
-    data = b"".join(one if isinstance(one, bytes) else one.encode() + b"\n" for one in lines)
+    data = b"".join(line if isinstance(line, bytes) else line.encode() + b"\n" for line in lines)
     return [*console.feed(data, AT), *console.flush(AT)]
 
 
@@ -95,7 +95,7 @@ def test_a_real_message_of_the_ovos_bus_is_a_wake_however_long_its_context() -> 
 
 def test_what_a_message_quotes_is_not_what_it_is() -> None:
     quoted = message("speak", {"utterance": 'type {"type": "recognizer_loop:wakeword"} to wake me'})
-    assert [type(one) for one in read(shipped("ovos_bus"), quoted)] == [ResponseText]
+    assert [type(observation) for observation in read(shipped("ovos_bus"), quoted)] == [ResponseText]
 
 
 def test_a_speech_recogniser_that_heard_no_words_says_so() -> None:
@@ -149,29 +149,33 @@ STREAM = b"".join(
 
 @given(st.lists(st.integers(1, 40), max_size=40))
 def test_wyoming_is_read_in_whatever_pieces_it_comes(cuts: list[int]) -> None:
-    console, found, position = Console(shipped("wyoming_events"), "dev"), list[Observation](), 0
+    console, observations, position = Console(shipped("wyoming_events"), "dev"), list[Observation](), 0
     for cut in [*cuts, len(STREAM)]:
-        found += console.feed(STREAM[position : position + cut], AT)
+        observations += console.feed(STREAM[position : position + cut], AT)
         position += cut
-    said = [one for one in found if isinstance(one, Wake | Transcript)]
-    assert said == [Wake("dev", AT, "okay_nabu"), Transcript("dev", AT, "wie spät ist es {"), Wake("dev", AT, "alexa")]
+    events = [observation for observation in observations if isinstance(observation, Wake | Transcript)]
+    assert events == [
+        Wake("dev", AT, "okay_nabu"),
+        Transcript("dev", AT, "wie spät ist es {"),
+        Wake("dev", AT, "alexa"),
+    ]
 
 
 def test_an_event_that_is_cut_off_takes_nothing_of_the_next_connection() -> None:
     events = WyomingEvents(65536)
     events.feed(event("audio-chunk", {"rate": 16000}, bytes(1000))[:200], 1.0)
     assert events.feed(b"", 1.0 + STALE_S / 2) == []
-    (found,) = events.feed(event("detection", {"name": "x"}), 2.0 + STALE_S)
-    assert json.loads(found.data) == {"type": "detection", "data": {"name": "x"}}
+    (segment,) = events.feed(event("detection", {"name": "x"}), 2.0 + STALE_S)
+    assert json.loads(segment.data) == {"type": "detection", "data": {"name": "x"}}
     assert events.broken == 1
 
 
 def test_data_of_any_stated_length_are_bounded_and_loud() -> None:
     header = b'{"type": "info", "data_length": 99999999999999}\n'
-    found = read(shipped("wyoming_events"), header)
-    assert [type(one) for one in found] == [LogLine, Unread]
+    observations = read(shipped("wyoming_events"), header)
+    assert [type(observation) for observation in observations] == [LogLine, Unread]
 
 
 def test_a_stream_of_nonsense_comes_out_as_it_went_in() -> None:
     data = b"{no json}\n[1]\n{}\n\xff\xfe\n"
-    assert WyomingEvents(100).feed(data, 1.0) == [StreamSegment(one + b"\n", False) for one in data.split(b"\n")[:-1]]
+    assert WyomingEvents(100).feed(data, 1.0) == [StreamSegment(line + b"\n", False) for line in data.split(b"\n")[:-1]]

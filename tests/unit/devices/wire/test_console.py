@@ -34,8 +34,8 @@ def profile(*lines: LineMapping, frames: BinaryFrames | None = None, **settings:
     return DeviceProfile("d", "d", "d.yaml", "0", ("x",), lines=lines, console=console, frames=frames)
 
 
-def texts(found: tuple[Observation, ...]) -> list[str]:
-    return [one.text for one in found if isinstance(one, LogLine)]
+def texts(observations: tuple[Observation, ...]) -> list[str]:
+    return [observation.text for observation in observations if isinstance(observation, LogLine)]
 
 
 def test_colours_are_no_part_of_the_match_and_stay_in_the_log() -> None:
@@ -57,16 +57,20 @@ def test_a_rule_says_what_a_wake_event_is_inferred_from() -> None:
 def test_it_does_not_matter_in_which_pieces_the_bytes_come(cuts: list[int]) -> None:
     data = b"wake one\r\nnoise\x00\xfe\n\n\rwake two\nwake three\n" + "wake vier ü\nhalf".encode()
     console, at = Console(profile(WAKE), "dev"), Stamp(1.0)
-    found: list[Observation] = []
+    observations: list[Observation] = []
     position = 0
     for cut in cuts:
-        found += console.feed(data[position : position + cut], at)
+        observations += console.feed(data[position : position + cut], at)
         position += cut
-    found += console.feed(data[position:], at)
-    found += console.flush(at)
+    observations += console.feed(data[position:], at)
+    observations += console.flush(at)
     whole = Console(profile(WAKE), "dev")
-    assert found == [*whole.feed(data, at), *whole.flush(at)]
-    assert [one.phrase for one in found if isinstance(one, Wake)] == ["one", "two", "three"]
+    assert observations == [*whole.feed(data, at), *whole.flush(at)]
+    assert [observation.phrase for observation in observations if isinstance(observation, Wake)] == [
+        "one",
+        "two",
+        "three",
+    ]
 
 
 def test_a_line_without_end_is_cut_and_told_when_it_ends() -> None:
@@ -82,9 +86,9 @@ def test_a_line_without_end_is_cut_and_told_when_it_ends() -> None:
 def test_a_flood_leaves_a_count_and_no_wake_event_is_lost_in_it() -> None:
     console = Console(profile(WAKE, log_lines_per_s=10.0), "dev")
     flood = (b"nothing at all\n" * 500 + b"wake alexa\n") * 20
-    found = console.feed(flood, Stamp(1.0))
-    assert sum(isinstance(one, Wake) for one in found) == 20
-    assert len(texts(found)) == 20
+    observations = console.feed(flood, Stamp(1.0))
+    assert sum(isinstance(observation, Wake) for observation in observations) == 20
+    assert len(texts(observations)) == 20
     assert texts(console.feed(b"", Stamp(3.0))) == ["9980 lines were left out: more than 10 per second"]
     assert texts(console.feed(b"more\n", Stamp(4.0))) == ["more"]
 
@@ -147,15 +151,17 @@ def test_no_bytes_raise(pieces: list[bytes]) -> None:
 
 def test_a_line_that_is_too_long_is_loud_and_no_more_often_than_anybody_can_follow() -> None:
     console = Console(profile(WAKE, max_line_bytes=100), "dev")
-    found = [one for n in range(100) for one in console.feed(b"x" * 1500 + b"\n", Stamp(1.0 + n / 100))]
-    found += console.flush(Stamp(2.0))
-    lost = [one for one in found if isinstance(one, Unread)]
-    assert sum(one.count for one in lost) == console.too_long == 100
+    observations = [
+        observation for n in range(100) for observation in console.feed(b"x" * 1500 + b"\n", Stamp(1.0 + n / 100))
+    ]
+    observations += console.flush(Stamp(2.0))
+    lost = [observation for observation in observations if isinstance(observation, Unread)]
+    assert sum(observation.count for observation in lost) == console.too_long == 100
     assert len(lost) <= 7
     assert lost[0].what == "the line is too long: 1500 bytes"
     console = Console(None, "dev")  # the messages of today are within the default
-    found = console.feed(b"x" * 60_000 + b"\n" + b"x" * 70_000 + b"\n", Stamp(1.0))
-    assert [type(one) for one in found] == [LogLine, LogLine, Unread]
+    observations = console.feed(b"x" * 60_000 + b"\n" + b"x" * 70_000 + b"\n", Stamp(1.0))
+    assert [type(observation) for observation in observations] == [LogLine, LogLine, Unread]
 
 
 AT = Stamp(5.0, 0.1)
@@ -170,15 +176,15 @@ def test_a_message_is_a_heartbeat_whatever_is_in_it() -> None:
 
 @given(st.lists(st.floats(0.01, 20.0), max_size=60))
 def test_heartbeats_are_told_about_every_five_seconds_and_never_held_back_longer(gaps: list[float]) -> None:
-    pace, at_s, told = ProofPace(), 0.0, [0.0]
+    pace, at_s, passes_s = ProofPace(), 0.0, [0.0]
     assert pace.passes(ListeningProved("lamp", Stamp(0.0), Proof.HEARTBEAT))
     for gap in gaps:
         at_s += gap
         if pace.passes(ListeningProved("lamp", Stamp(at_s), Proof.HEARTBEAT)):
-            assert at_s - told[-1] >= PROOF_EVERY_S - 0.5 - 1e-9
-            told.append(at_s)
+            assert at_s - passes_s[-1] >= PROOF_EVERY_S - 0.5 - 1e-9
+            passes_s.append(at_s)
         else:
-            assert at_s - told[-1] < PROOF_EVERY_S - 0.5 + 1e-9
+            assert at_s - passes_s[-1] < PROOF_EVERY_S - 0.5 + 1e-9
 
 
 def test_the_first_heartbeat_after_a_start_or_a_lost_link_is_told_and_every_acknowledgement() -> None:

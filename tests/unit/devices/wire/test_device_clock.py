@@ -204,9 +204,9 @@ def arrival(written_s: float, delay_s: float) -> Stamp:
     ],
 )
 def test_times_are_read(text: str, kind: ClockKind, device_s: float, step_s: float) -> None:
-    found = known(read_time(text, kind))
-    assert found.device_s == pytest.approx(device_s)
-    assert found.step_s == pytest.approx(step_s)
+    reading = known(read_time(text, kind))
+    assert reading.device_s == pytest.approx(device_s)
+    assert reading.step_s == pytest.approx(step_s)
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1e5", "x", "١٢", "1.2.3", "9" * 50, "12:1:2", "nan"])
@@ -287,7 +287,7 @@ def test_after_a_restart_it_begins_anew() -> None:
     assert abs(stamp.at_s - 200.0) <= stamp.error_s <= at.error_s + time.step_s
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda one: one.name)
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
 def test_stated_errors_cover_the_truth(adapter: Adapter) -> None:
     by_clock = covered(adapter, range(15))
     assert by_clock.share >= 0.99

@@ -55,7 +55,7 @@ LINES = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=2, 
 def test_frames_and_lines_come_in_their_order_however_the_stream_is_cut(
     said: list[WireFrame | bytes], data: st.DataObject
 ) -> None:
-    stream = b"".join(coded(one) if isinstance(one, WireFrame) else one for one in said)
+    stream = b"".join(coded(part) if isinstance(part, WireFrame) else part for part in said)
     decoder = Decoder()
     got: list[WireFrame | bytes] = []
     at = 0
@@ -69,11 +69,11 @@ def test_frames_and_lines_come_in_their_order_however_the_stream_is_cut(
 
 def _joined(items: list[WireFrame | bytes]) -> list[WireFrame | bytes]:
     joined: list[WireFrame | bytes] = []
-    for one in items:
-        if isinstance(one, bytes) and joined and isinstance(joined[-1], bytes):
-            joined[-1] += one
+    for part in items:
+        if isinstance(part, bytes) and joined and isinstance(joined[-1], bytes):
+            joined[-1] += part
         else:
-            joined.append(one)
+            joined.append(part)
     return joined
 
 
@@ -92,7 +92,7 @@ def test_at_a_byte_error_rate_of_1e_3_no_wrong_frame_is_taken() -> None:
         stream[at] = chance.randrange(256)
     decoder = Decoder()
     pieces = (decoder.feed(bytes(stream[start : start + 333])) for start in range(0, clean, 333))
-    taken = [one for piece in pieces for one in piece if isinstance(one, WireFrame)]
+    taken = [frame for piece in pieces for frame in piece if isinstance(frame, WireFrame)]
     assert all(sent.get(frame.seq) == frame.payload and frame.kind is FrameKind.WAKE for frame in taken)
     assert 0.9 < len(taken) / len(sent) < 1
     assert [frame.seq for frame in taken] == sorted({frame.seq for frame in taken})
@@ -105,7 +105,7 @@ def test_garbage_is_let_through_whole_and_the_next_frame_is_found(garbage: bytes
     out = decoder.feed(garbage)
     out += decoder.feed(b"\0" + encode(FrameKind.PONG, b"abc"))
     assert out[-1] == WireFrame(FrameKind.PONG, 0, b"abc")
-    console = b"".join(one for one in out if isinstance(one, bytes))
+    console = b"".join(part for part in out if isinstance(part, bytes))
     assert console == garbage.replace(b"\0", b"")
 
 
@@ -128,7 +128,7 @@ def test_memory_is_bounded() -> None:
     decoder = Decoder()
     flood = b"\x20\x84" + b"\x7f" * 100_000
     pieces = (decoder.feed(flood[start : start + 50]) for start in range(0, len(flood), 50))
-    let_through = sum(len(one) for piece in pieces for one in piece if isinstance(one, bytes))
+    let_through = sum(len(part) for piece in pieces for part in piece if isinstance(part, bytes))
     assert decoder.holds <= MAX_SEGMENT_BYTES
     assert let_through + decoder.holds == len(flood)
 

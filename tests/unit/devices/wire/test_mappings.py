@@ -31,8 +31,8 @@ KIND = ObservationKind
 
 def seen(mapping: MessageMapping, payload: object, topic: str = "t") -> object:
     raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    (one,) = observations([mapping], topic, raw, AT, "dev")
-    return one
+    (observation,) = observations([mapping], topic, raw, AT, "dev")
+    return observation
 
 
 @pytest.mark.parametrize(
@@ -133,10 +133,10 @@ def test_conditions_choose_among_mappings() -> None:
     ],
 )
 def test_what_does_not_fit_is_a_log_line_that_says_why(payload: bytes, reason: str) -> None:
-    one = seen(MessageMapping("t", KIND.STATUS, (("state", "/s"),)), payload)
-    assert isinstance(one, LogLine)
-    assert reason in one.text
-    assert len(one.text) < 1500
+    line = seen(MessageMapping("t", KIND.STATUS, (("state", "/s"),)), payload)
+    assert isinstance(line, LogLine)
+    assert reason in line.text
+    assert len(line.text) < 1500
 
 
 @given(st.binary(max_size=300))
@@ -164,9 +164,9 @@ def test_an_intent_with_its_slots(slots: object, wanted: tuple[tuple[str, str], 
 @pytest.mark.parametrize("slots", [7, "text", [1], [{"value": "x"}]])
 def test_slots_of_another_shape_are_a_log_line(slots: object) -> None:
     rule = MessageMapping("t", KIND.INTENT, (("name", "/n"), ("slots", "/s")))
-    one = seen(rule, {"n": "ON", "s": slots})
-    assert isinstance(one, LogLine)
-    assert "slot" in one.text
+    line = seen(rule, {"n": "ON", "s": slots})
+    assert isinstance(line, LogLine)
+    assert "slot" in line.text
 
 
 def test_topics_are_those_of_the_device_on_the_bench() -> None:
@@ -195,7 +195,9 @@ BRACES = LineMapping(
 
 
 def said(lines: LineRules, *texts: str, at: Stamp = ARRIVED) -> list[Observation]:
-    return [one for text in texts for reading in lines.take(text, text, at) for one in reading.observations]
+    return [
+        observation for text in texts for reading in lines.take(text, text, at) for observation in reading.observations
+    ]
 
 
 def lines(*mappings: LineMapping, takes_audio: bool = False) -> LineRules:
@@ -212,7 +214,7 @@ def test_what_does_not_come_in_time_is_told_without_it() -> None:
     assert said(reader, "z") == [Wake("dev", ARRIVED)]
     said(reader, "wakeword detected")
     assert said(reader, "wakeword detected") == [Wake("dev", ARRIVED)]
-    assert [one.observations for one in reader.flush()] == [(Wake("dev", ARRIVED),)]
+    assert [reading.observations for reading in reader.flush()] == [(Wake("dev", ARRIVED),)]
 
 
 def test_braces_over_several_lines() -> None:
@@ -243,7 +245,7 @@ def test_a_condition_leaves_the_line_to_later_rules() -> None:
     other = LineMapping(r"(?P<what>\w+) (?P<text>.*)", KIND.RESPONSE)
     reader = lines(rule, other)
     assert said(reader, "heard a word") == [Transcript("dev", ARRIVED, "a word")]
-    assert [one.kind for one in said(reader, "said a word")] == ["response_text"]
+    assert [observation.kind for observation in said(reader, "said a word")] == ["response_text"]
 
 
 def test_all_pairs_of_one_line_are_slots_in_their_order() -> None:

@@ -26,11 +26,11 @@ def lamp(min_s: float = 0.0, hysteresis: float = 0.0, match: str = "") -> Thresh
 def fed(rule: ThresholdState, values: Sequence[float], step_s: float = 0.1) -> list[StateChange]:
     """What readings at these steps give; the first one at 0 s."""
     taken = (rule.take({"A0": value}, Stamp(number * step_s)) for number, value in enumerate(values))
-    return [one for one in taken if one is not None]
+    return [change for change in taken if change is not None]
 
 
 def lines(changes: list[StateChange]) -> list[str]:
-    return [one.line for one in changes]
+    return [change.line for change in changes]
 
 
 def test_a_change_lies_between_the_reading_before_and_the_first_of_the_new_state() -> None:
@@ -83,7 +83,7 @@ def test_the_range_of_a_hue_goes_past_360() -> None:
     other = LevelState("other", (), 0)
     rule = ThresholdState(Threshold("ring", "", (other, red)))
     taken = [rule.take({"hue": hue}, Stamp(number)) for number, hue in enumerate((350.0, 10.0, 180.0, 5.0))]
-    assert [one.state if one else None for one in taken] == ["red", None, "other", "red"]
+    assert [change.state if change else None for change in taken] == ["red", None, "other", "red"]
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_true_times_lie_within_the_stated_errors(lengths: list[float], seed: int
     """A lamp that is switched at known times, read every 20 to 60 ms with noise, each reading up to 10 ms off."""
     rng = np.random.default_rng(seed)
     switched = np.cumsum(lengths)
-    rule, found, now_s = lamp(min_s=0.08, hysteresis=20.0), [], 0.0
+    rule, changes, now_s = lamp(min_s=0.08, hysteresis=20.0), [], 0.0
     while now_s < switched[-1] + 0.3:
         true_s = now_s + rng.uniform(-0.01, 0.01)
         lit = int(np.searchsorted(switched, true_s, side="right")) % 2
         change = rule.take({"A0": rng.normal(600 if lit else 60, 20)}, Stamp(now_s, 0.01))
-        found += [change] if change is not None and change.before is not None else []
+        changes += [change] if change is not None and change.before is not None else []
         now_s += rng.uniform(0.02, 0.06)
-    assert len(found) == len(switched)
-    for change, true_s in zip(found, switched, strict=True):
+    assert len(changes) == len(switched)
+    for change, true_s in zip(changes, switched, strict=True):
         assert abs(change.at.at_s - true_s) <= change.at.error_s + 1e-9
         assert change.at.error_s <= 0.05

@@ -50,25 +50,25 @@ from tests.unit.wake.wake_rows import WakeRows, played, rows_of, wake_trial
 
 
 def ambient(names: list[str], clusters: Clusters | None = None) -> AmbientFiles:
-    found = AmbientFiles(clusters)
+    files = AmbientFiles(clusters)
     for at, name in enumerate(names):
-        found.add(name, at, 1.0)
-    return found
+        files.add(name, at, 1.0)
+    return files
 
 
 def test_the_nth_of_a_name_is_paired_with_the_nth() -> None:
     drawn = random.Random(5)
     for size in (0, 1, 2, 40):
         first, second = ([f"{drawn.randrange(30)}.wav" for _ in range(size)] for _ in range(2))
-        one, other = keys(ambient(first)), keys(ambient(second))
+        first_keys, other = keys(ambient(first)), keys(ambient(second))
         left, right = (
             {(name, names[:row].count(name)): row for row, name in enumerate(names)} for names in (first, second)
         )
-        rows = in_both(one, other)
+        rows = in_both(first_keys, other)
         assert [*zip(*rows, strict=True)] == [(row, right[key]) for key, row in left.items() if key in right]
-        assert others(one, rows[0]).tolist() == [row for key, row in left.items() if key not in right]
-        assert one.repeated == size - len(set(first))
-        assert in_both(one, keys(ambient(first)))[1].tolist() == [*range(size)]
+        assert others(first_keys, rows[0]).tolist() == [row for key, row in left.items() if key not in right]
+        assert first_keys.repeated == size - len(set(first))
+        assert in_both(first_keys, keys(ambient(first)))[1].tolist() == [*range(size)]
 
 
 def test_clusters_are_numbered_as_they_come() -> None:
@@ -80,12 +80,12 @@ def test_clusters_are_numbered_as_they_come() -> None:
 
 
 def test_what_is_told_later_is_a_sequence() -> None:
-    told = ToldLater(4, lambda at: at * at)
-    assert (len(told), told[-1], list(told[1:3]), list(told)) == (4, 9, [1, 4], [0, 1, 4, 9])
-    assert list(reversed(told)) == [9, 4, 1, 0]
+    squares = ToldLater(4, lambda at: at * at)
+    assert (len(squares), squares[-1], list(squares[1:3]), list(squares)) == (4, 9, [1, 4], [0, 1, 4, 9])
+    assert list(reversed(squares)) == [9, 4, 1, 0]
     for at in (4, -5):
         with pytest.raises(IndexError):
-            told[at]
+            squares[at]
 
 
 def test_another_file_in_its_place_is_noticed() -> None:
@@ -102,11 +102,11 @@ FAIR = {"the lead-in (ms)": "1000", "-u": "no"}
 
 
 def spoken_files(files: Iterable[tuple[str, SpokenFile]], clusters: Clusters | None = None) -> SpokenFiles:
-    told = list(files)
-    found = SpokenFiles(told.__getitem__, clusters)
-    for place, (name, file) in enumerate(told):
-        found.add(name, file, place)
-    return found
+    entries = list(files)
+    result = SpokenFiles(entries.__getitem__, clusters)
+    for place, (name, file) in enumerate(entries):
+        result.add(name, file, place)
+    return result
 
 
 def evaluated(
@@ -121,16 +121,16 @@ def evaluated(
         ((f"talker{n // 5}/{n}.wav", SpokenFile(sign == "+")) for n, sign in enumerate(right)), clusters
     )
     audio, heard = AmbientFiles(clusters), ambient or {}
-    for file, one in heard.items():
-        audio.add(file, *one)
-    count, hours = sum(one for one, _ in heard.values()), sum(hours for _, hours in heard.values())
-    told = {"settings": FAIR, **more}
-    return Evaluated(name, spoken, audio, count, hours, **told)  # type: ignore[arg-type]
+    for file, pair in heard.items():
+        audio.add(file, *pair)
+    count, hours = sum(count for count, _ in heard.values()), sum(hours for _, hours in heard.values())
+    options = {"settings": FAIR, **more}
+    return Evaluated(name, spoken, audio, count, hours, **options)  # type: ignore[arg-type]
 
 
 def test_the_same_files_are_paired() -> None:
-    found = compare(evaluated("a", "++++++++++----------"), evaluated("b", "+++++++++-+---------"))
-    same = known(found.same_files)
+    comparison = compare(evaluated("a", "++++++++++----------"), evaluated("b", "+++++++++-+---------"))
+    same = known(comparison.same_files)
     both = same.discordance
     assert (both.both, both.only_first, both.only_second, both.neither) == (9, 1, 1, 9)
     assert both.p == mcnemar(1, 1)
@@ -139,27 +139,27 @@ def test_the_same_files_are_paired() -> None:
     assert known(same.difference).p == both.p
     assert [name for name, _, _ in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
     assert (same.first_errors, same.second_errors) == (10, 10)
-    assert not found.warnings
-    assert found.false_accepts is None
-    assert len([*differing_csv(found)]) == 3
-    json.dumps(as_json(found))
+    assert not comparison.warnings
+    assert comparison.false_accepts is None
+    assert len([*differing_csv(comparison)]) == 3
+    json.dumps(as_json(comparison))
 
 
 def test_files_of_one_alone_are_told_and_left_out() -> None:
-    found = compare(evaluated("a", "+++-"), evaluated("b", "++"))
-    assert known(found.same_files).discordance.total == 2
-    assert "2 in-vocabulary files are only in the first" in found.warnings[0]
-    assert "talker0/3.wav,listed,not listed,,\n" in [*differing_csv(found)]
+    comparison = compare(evaluated("a", "+++-"), evaluated("b", "++"))
+    assert known(comparison.same_files).discordance.total == 2
+    assert "2 in-vocabulary files are only in the first" in comparison.warnings[0]
+    assert "talker0/3.wav,listed,not listed,,\n" in [*differing_csv(comparison)]
 
 
 def test_a_name_that_comes_again_is_told() -> None:
     twice = [("a.wav", SpokenFile(False)), ("b.wav", SpokenFile(True)), ("a.wav", SpokenFile(True))]
     first = Evaluated("a", spoken_files(twice), None, 0, 0.0, FAIR)
-    found = compare(first, Evaluated("b", spoken_files(twice[:2]), None, 0, 0.0, FAIR))
-    assert found.warnings[0] == "a: 1 file has the name of another one; such files are paired in list order"
-    assert found.same_files is not None
-    assert (found.same_files.discordance.both, found.same_files.discordance.neither) == (1, 1)
-    assert [*found.same_files.only_first] == ["a.wav"]
+    comparison = compare(first, Evaluated("b", spoken_files(twice[:2]), None, 0, 0.0, FAIR))
+    assert comparison.warnings[0] == "a: 1 file has the name of another one; such files are paired in list order"
+    assert comparison.same_files is not None
+    assert (comparison.same_files.discordance.both, comparison.same_files.discordance.neither) == (1, 1)
+    assert [*comparison.same_files.only_first] == ["a.wav"]
 
 
 def test_clusters_widen_what_talkers_decide() -> None:
@@ -200,35 +200,35 @@ def test_four_false_accepts_against_none_are_not_called_significant() -> None:
     files = range(20)
     some = {f"{n}.wav": (int(n < 4), 0.05) for n in files}
     none = {f"{n}.wav": (0, 0.05) for n in files}
-    found = compare(evaluated("a", "", some), evaluated("b", "", none))
-    difference = known(known(found.false_accepts).difference)
+    comparison = compare(evaluated("a", "", some), evaluated("b", "", none))
+    difference = known(known(comparison.false_accepts).difference)
     assert difference.p == 0.125
     assert difference.interval[0] < 0 < difference.interval[1]
-    assert any("p = 0.125 (exact)" in line for line in lines(found))
-    assert as_json(found)["false_accepts"]["difference_per_hour"]["exact"]
+    assert any("p = 0.125 (exact)" in line for line in lines(comparison))
+    assert as_json(comparison)["false_accepts"]["difference_per_hour"]["exact"]
 
 
 def test_word_errors_on_the_same_files() -> None:
     first = {f"{n}": SpokenFile(n > 3, 0 if n > 3 else 2, 10) for n in range(20)}
     second = {f"{n}": SpokenFile(n > 9, 0 if n > 9 else 1, 10 if n else 11) for n in range(20)}
-    found = compare(
+    comparison = compare(
         Evaluated("a", spoken_files(first.items()), AmbientFiles(), 0, 0.0, FAIR, has_words=True),
         Evaluated("b", spoken_files(second.items()), AmbientFiles(), 0, 0.0, FAIR, has_words=True),
     )
-    assert found.same_files is not None
-    assert found.same_files.word_errors == (6, 9, 190)
-    assert found.same_files.other_references == 1
-    assert known(found.same_files.words).difference == pytest.approx(-3 / 190)
-    assert any("the WER leaves them out" in warning for warning in found.warnings)
-    assert any("WER" in line for line in lines(found))
+    assert comparison.same_files is not None
+    assert comparison.same_files.word_errors == (6, 9, 190)
+    assert comparison.same_files.other_references == 1
+    assert known(comparison.same_files.words).difference == pytest.approx(-3 / 190)
+    assert any("the WER leaves them out" in warning for warning in comparison.warnings)
+    assert any("WER" in line for line in lines(comparison))
 
 
 def test_what_makes_it_unfair_is_told_first() -> None:
     first = evaluated("a", "++", settings={"the lead-in (ms)": "1000", "-u": "no"})
     second = evaluated("b", "++", settings={"the lead-in (ms)": "500"}, notes=("it is partial, 2 of 9 files",))
     warnings = compare(first, second).warnings
-    assert any(one.startswith("the lead-in (ms) differs: 1000 and 500") for one in warnings)
-    assert any(one.startswith("only a reports -u: the other may differ") for one in warnings)
+    assert any(warning.startswith("the lead-in (ms) differs: 1000 and 500") for warning in warnings)
+    assert any(warning.startswith("only a reports -u: the other may differ") for warning in warnings)
     assert "b: it is partial, 2 of 9 files" in warnings
     with pytest.raises(InputError, match="in common"):
         compare(evaluated("a", "++"), evaluated("b", "", {"x": (1, 1.0)}))
@@ -250,9 +250,9 @@ def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
     ]
     assert first.ambient is None
     assert (first.false_accepts, first.hours) == (1, 2.0)
-    found = compare(first, second)
-    assert any(one.endswith("rejected: 1 file") for one in found.warnings)
-    assert not known(found.false_accepts).same_audio
+    comparison = compare(first, second)
+    assert any(warning.endswith("rejected: 1 file") for warning in comparison.warnings)
+    assert not known(comparison.false_accepts).same_audio
     with pytest.raises(InputError, match="cannot be read"):
         read_evaluated(tmp_path / "none.log")
 
@@ -262,9 +262,9 @@ def test_another_processor_is_named(tmp_path: Path) -> None:
     for name, vectors in (("a", "x86_64, AVX2"), ("b", "x86_64, AVX2, AVX-512"), ("old", "")):
         host = (("processor", "Xeon"), ("instruction set", vectors), ("threads", "1")) if vectors else ()
         header = JournalHeader(*of, lists=(), planned=1, started_s=0.0)
-        with Journal.create(tmp_path / f"{name}.log.jsonl", header) as one:
-            one.append(FileOutcome(ListKind.INV, 0, 48_000, 16_000, 16_000), "a.wav")
-            one.end(partial=False, used=WorkerUse(host=host))
+        with Journal.create(tmp_path / f"{name}.log.jsonl", header) as journal:
+            journal.append(FileOutcome(ListKind.INV, 0, 48_000, 16_000, 16_000), "a.wav")
+            journal.end(partial=False, used=WorkerUse(host=host))
     first, second, old = (read_evaluated(tmp_path / f"{name}.log") for name in ("a", "b", "old"))
     assert compare(first, second).warnings == ("the instruction set differs: x86_64, AVX2 and x86_64, AVX2, AVX-512",)
     assert "only a.log reports the processor: the other may differ" in compare(first, old).warnings
@@ -326,22 +326,25 @@ def session(injected: bool = True) -> WakeRows:
 
 def test_the_table_counts_each_trial_once_on_both_sides() -> None:
     offline = {"p1": heard(1.7), "p2": heard(), "p3": heard(1.7), "p4": heard(1.7), "p5": heard()}
-    found = compared(session(), offline)
-    assert found.counts(TrialKind.WAKE) == Discordance(2, 1, 1, 1)
-    assert [one.trial_id for one in found.trials if one.differs] == ["wake-2", "wake-4"]
-    assert dict(found.conditions) == {"level=loud": Discordance(2, 1, 0, 0), "level=quiet": Discordance(0, 0, 1, 1)}
-    difference = known(found.counts(TrialKind.WAKE).apart)
+    comparison = compared(session(), offline)
+    assert comparison.counts(TrialKind.WAKE) == Discordance(2, 1, 1, 1)
+    assert [trial.trial_id for trial in comparison.trials if trial.differs] == ["wake-2", "wake-4"]
+    assert dict(comparison.conditions) == {
+        "level=loud": Discordance(2, 1, 0, 0),
+        "level=quiet": Discordance(0, 0, 1, 1),
+    }
+    difference = known(comparison.counts(TrialKind.WAKE).apart)
     assert difference.difference == 0
-    assert found.trials[1].clip == "00002.flac"
-    assert found.counts(TrialKind.COMMAND).apart is None
+    assert comparison.trials[1].clip == "00002.flac"
+    assert comparison.counts(TrialKind.COMMAND).apart is None
 
 
 def test_delays_are_set_against_each_other_where_both_woke() -> None:
     offline = {f"p{number}": heard(1.6 + 0.01 * number) for number in range(1, 6)}
-    found = compared(session(), offline)
-    assert found.delay_differences.total == found.live_delays.total == 3
-    assert known(found.live_delays.p50).value_s == pytest.approx(0.15)
-    assert known(found.delay_differences.p50).value_s == pytest.approx(0.13)
+    comparison = compared(session(), offline)
+    assert comparison.delay_differences.total == comparison.live_delays.total == 3
+    assert known(comparison.live_delays.p50).value_s == pytest.approx(0.15)
+    assert known(comparison.delay_differences.p50).value_s == pytest.approx(0.13)
 
 
 def test_a_spot_outside_of_the_window_is_no_hit_and_is_told() -> None:
@@ -355,10 +358,10 @@ def test_a_spot_outside_of_the_window_is_no_hit_and_is_told() -> None:
 
 def test_margins_to_the_threshold_and_the_logs_own_notes() -> None:
     offline = {"p1": heard(peak=0.42), "p4": heard(1.7, score=0.91)}
-    found = compared(
+    comparison = compared(
         session(), offline, notes={"wake-1": ["an attempt before was interrupted (link_lost)"]}, threshold=0.5
     )
-    missed, woke = found.trials
+    missed, woke = comparison.trials
     assert missed.offline.score == 0.42
     assert missed.notes == (
         "an attempt before was interrupted (link_lost)",
@@ -368,18 +371,18 @@ def test_margins_to_the_threshold_and_the_logs_own_notes() -> None:
 
 
 def test_what_was_not_heard_is_left_out_with_its_reason() -> None:
-    found = compared(session(), {"p1": heard(1.7)})
-    assert len(found.trials) == 1
-    assert [trial for trial, _ in found.left_out] == ["wake-2", "wake-3", "wake-4", "wake-5"]
+    comparison = compared(session(), {"p1": heard(1.7)})
+    assert len(comparison.trials) == 1
+    assert [trial for trial, _ in comparison.left_out] == ["wake-2", "wake-3", "wake-4", "wake-5"]
 
 
 def test_ambient_events_are_paired_within_a_second() -> None:
     rows = played(wake_trial(1, TrialKind.AMBIENT), [(DEVICE, 10.0), (DEVICE, 30.0)])
-    found = compared(rows, {"p1": heard(10.4, 31.2, 50.0)}).ambient
-    assert found.segments == 1
-    assert found.counts == Discordance(1, 1, 2)
-    assert (found.live_s, found.offline_s) == (pytest.approx(60.0), pytest.approx(60.0))
-    assert [(one.live, one.offline) for one in found.events] == [
+    ambient_counts = compared(rows, {"p1": heard(10.4, 31.2, 50.0)}).ambient
+    assert ambient_counts.segments == 1
+    assert ambient_counts.counts == Discordance(1, 1, 2)
+    assert (ambient_counts.live_s, ambient_counts.offline_s) == (pytest.approx(60.0), pytest.approx(60.0))
+    assert [(event.live, event.offline) for event in ambient_counts.events] == [
         (True, True), (True, False), (False, True), (False, True),
     ]  # fmt: skip
 
@@ -402,8 +405,8 @@ def test_an_interrupted_take_is_on_neither_side() -> None:
     rows = rows_of(trial)
     rows.play(trial, [(DEVICE, 1.7)], outcome=Outcome.INTERRUPTED, finish=False)
     rows.play(trial, [], attempt=2)
-    found = compared(rows, {"p1": heard(1.7), "p2": heard(1.7)})
-    assert found.counts(TrialKind.WAKE) == Discordance(0, 0, 1, 0)
+    comparison = compared(rows, {"p1": heard(1.7), "p2": heard(1.7)})
+    assert comparison.counts(TrialKind.WAKE) == Discordance(0, 0, 1, 0)
 
 
 def test_an_event_of_the_sound_before_takes_a_spot_with_it_as_live() -> None:
@@ -418,9 +421,9 @@ def test_an_event_of_the_sound_before_takes_a_spot_with_it_as_live() -> None:
 @pytest.mark.parametrize("injected", [True, False])
 def test_it_knows_which_way_the_sound_went(injected: bool) -> None:
     rows = session(injected)
-    found = compared(rows, {"p1": heard(1.7)})
-    assert found.through_air is not injected
-    assert found.counts(TrialKind.WAKE).both == 1
+    comparison = compared(rows, {"p1": heard(1.7)})
+    assert comparison.through_air is not injected
+    assert comparison.counts(TrialKind.WAKE).both == 1
 
 
 FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "0" * 64)
@@ -433,9 +436,11 @@ def test_columns_stay_apart_whatever_is_in_them() -> None:
         "noise=fan": Discordance(1, 0, 0, 0),
     }
     none = latency_figures([])
-    found = DeviceComparison("a", (), AmbientCounts(), none, none, none, False, False, (), tuple(cells.items()))
+    comparison = DeviceComparison("a", (), AmbientCounts(), none, none, none, False, False, (), tuple(cells.items()))
     table = [
-        line for line in session_lines(found, FACTS, "engine:a", continuous=True) if "=" in line or "condition" in line
+        line
+        for line in session_lines(comparison, FACTS, "engine:a", continuous=True)
+        if "=" in line or "condition" in line
     ]
     head, *rows = table
     assert head.split()[-5:] == ["only", "live", "only", "offline", "p"]

@@ -53,17 +53,17 @@ def det(*rows: tuple[float, int, int], files: int = 1000, hours: float = 10.0, t
 
 def test_false_rejects_at_a_declared_rate_are_those_of_a_threshold_that_keeps_it() -> None:
     """At 1.9 false accepts an hour a line between the two points would give 2 %; no threshold has that."""
-    found = det((0.9, 73, 10), (0.5, 0, 22))
-    x, y = found.per_hour(), found.false_rejects()
+    curve = det((0.9, 73, 10), (0.5, 0, 22))
+    x, y = curve.per_hour(), curve.false_rejects()
     assert round(float(np.interp(1.875, x, y)), 2) == 0.02  # the known fault
-    index = at_most_false_accepts(found, 1.875)
+    index = at_most_false_accepts(curve, 1.875)
     assert index == 0
     assert y[index] == 0.073
 
 
 def test_nothing_is_chosen_where_nothing_keeps_the_target() -> None:
-    found = det((0.9, 73, 10), (0.5, 0, 22))
-    assert at_most_false_accepts(found, 0.5) is None
+    curve = det((0.9, 73, 10), (0.5, 0, 22))
+    assert at_most_false_accepts(curve, 0.5) is None
     assert at_most_false_rejects(det((0.9, 73, 10)), 0.05) is None
     empty = det((0.9, 0, 0), files=0)
     assert at_most_false_accepts(empty, 1) is None
@@ -95,40 +95,40 @@ def test_what_is_chosen(
 
 
 def test_a_choice_by_bound_keeps_the_upper_end() -> None:
-    found = det((0.9, 60, 0), (0.8, 40, 1), (0.7, 20, 3), hours=40)
-    assert at_most_false_accepts(found, 0.1) == 2
-    assert at_most_false_accepts(found, 0.1, ChosenBy.BOUND) == 0
+    curve = det((0.9, 60, 0), (0.8, 40, 1), (0.7, 20, 3), hours=40)
+    assert at_most_false_accepts(curve, 0.1) == 2
+    assert at_most_false_accepts(curve, 0.1, ChosenBy.BOUND) == 0
     interval = known(garwood(0, 40))
     assert interval[1] < 0.1
-    assert at_most_false_rejects(found, 0.045) == 1
-    assert at_most_false_rejects(found, 0.045, ChosenBy.BOUND) == 2
+    assert at_most_false_rejects(curve, 0.045) == 1
+    assert at_most_false_rejects(curve, 0.045, ChosenBy.BOUND) == 2
 
 
 def test_intervals_are_those_of_single_counts() -> None:
-    found = det((0.9, 1000, 0), (0.8, 73, 1), (0.7, 0, 400), hours=142.984)
+    curve = det((0.9, 1000, 0), (0.8, 73, 1), (0.7, 0, 400), hours=142.984)
     for index in range(3):
-        shares, rates = found.false_reject_band(), found.per_hour_band()
-        assert (shares[0][index], shares[1][index]) == pytest.approx(clopper_pearson(int(found.misses[index]), 1000))
-        expected = garwood(int(found.false_accepts[index]), 142.984)
+        shares, rates = curve.false_reject_band(), curve.per_hour_band()
+        assert (shares[0][index], shares[1][index]) == pytest.approx(clopper_pearson(int(curve.misses[index]), 1000))
+        expected = garwood(int(curve.false_accepts[index]), 142.984)
         assert (rates[0][index], rates[1][index]) == pytest.approx(expected)
     assert np.isnan(det((0.9, 0, 0), files=0).false_reject_band()[1]).all()
     assert np.isnan(det((0.9, 0, 0), hours=0).per_hour_band()[1]).all()
 
 
 def test_least_cost_weighs_misses_by_use() -> None:
-    found = det((0.9, 100, 1), (0.5, 50, 10), (0.3, 40, 100))
-    assert least_cost(found, 1, 1, 1) == 0
-    assert least_cost(found, 1, 1, 50) == 1  # 50 uses an hour: 5 misses against 2.5 and one false accept
-    assert least_cost(found, 0, 1, 1) == 0
+    curve = det((0.9, 100, 1), (0.5, 50, 10), (0.3, 40, 100))
+    assert least_cost(curve, 1, 1, 1) == 0
+    assert least_cost(curve, 1, 1, 50) == 1  # 50 uses an hour: 5 misses against 2.5 and one false accept
+    assert least_cost(curve, 0, 1, 1) == 0
 
 
 def test_term_weighted_value() -> None:
     assert best_twv(term_weighted_value(det(*STUCK))) == 0
-    found = det((0.9, 100, 0), (0.5, 50, 1), (0.3, 40, 36), files=1000, hours=1.0)
-    values = term_weighted_value(found)
+    curve = det((0.9, 100, 0), (0.5, 50, 1), (0.3, 40, 36), files=1000, hours=1.0)
+    values = term_weighted_value(curve)
     assert values == pytest.approx([0.9, 1 - 0.05 - 999.9 / 3600, 1 - 0.04 - 999.9 * 36 / 3600])
     assert best_twv(values) == 0
-    of_ten_hours = term_weighted_value(found, speech_s=36_000)
+    of_ten_hours = term_weighted_value(curve, speech_s=36_000)
     assert of_ten_hours[1] == pytest.approx(1 - 0.05 - 999.9 / 36_000)
     assert best_twv(of_ten_hours) == 1
     with_targets = det((0.5, 50, 1), files=1000, hours=1.0, targets=1000)
@@ -148,31 +148,31 @@ POINTS = operating_points(0.97)
 @cache
 def sweep(seed: int, files: int = 60, hours: int = 2) -> Sweep:
     random = np.random.default_rng(seed)
-    found = Sweep(Counting(), SpotRule(0.97, 16_000, 12_800), POINTS)
+    sweep = Sweep(Counting(), SpotRule(0.97, 16_000, 12_800), POINTS)
     for number in range(hours):
         scores = (1 / (1 + np.exp(-random.gumbel(-9, 1.2, 3600 * 33)))).astype(np.float32)
-        found.add(FileOutcome(ListKind.OOV, number, 57_600_000, 16_000, 16_000), (ScoreTrack("hey", scores, 480, 480),))
+        sweep.add(FileOutcome(ListKind.OOV, number, 57_600_000, 16_000, 16_000), (ScoreTrack("hey", scores, 480, 480),))
     for number in range(files):
         odds = random.gumbel(-9, 1.2, 100)
         odds[70] = random.normal(4, 2)
         scores = (1 / (1 + np.exp(-odds))).astype(np.float32)
-        found.add(FileOutcome(ListKind.INV, number, 48_000, 16_000, 16_000), (ScoreTrack("hey", scores, 480, 480),))
-    return found
+        sweep.add(FileOutcome(ListKind.INV, number, 48_000, 16_000, 16_000), (ScoreTrack("hey", scores, 480, 480),))
+    return sweep
 
 
 def test_the_table_tells_counts_and_every_named_point_however_many_thresholds_there_are() -> None:
-    found = sweep(1)
-    det = found.at()
+    sweep_result = sweep(1)
+    det = sweep_result.at()
     assert len(det) > MOST_ROWS
     rows = list(csv.DictReader(det_csv(det, POINTS, chosen=float(det.thresholds[100]), twv=(999.9, None)).splitlines()))
     assert len(rows) <= MOST_ROWS
     thresholds = [float(row["threshold"]) for row in rows]
     assert thresholds == sorted(thresholds, reverse=True)
-    assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(one.number) for one in POINTS]
+    assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(point.number) for point in POINTS]
     (chosen,) = (row for row in rows if row["chosen"] == "yes")
     assert chosen["threshold"] == threshold_text(det.thresholds[100])
     for row in rows[:: len(rows) // 20]:
-        at = figures_at(found, float(row["threshold"]))
+        at = figures_at(sweep_result, float(row["threshold"]))
         assert int(row["false_rejects"]) == at.misses
         assert int(row["false_accepts"]) == at.false_accepts
         assert float(row["hours"]) == 2.0
@@ -226,9 +226,9 @@ def test_both_lists_stand_side_by_side_and_one_list_flatters_itself() -> None:
     assert lines[4].startswith("  on the reported list:")
     assert re.search("The target is (NOT )?met on the reported list.$", lines[5])
     assert both.chosen.threshold == known(both.reported).threshold
-    one = choose(target, dev.at(), POINTS, None)
-    assert list(chosen_lines(target, one))[-1] == FLATTERS
-    assert chosen_json(target, one)["one_list"] is True
+    single = choose(target, dev.at(), POINTS, None)
+    assert list(chosen_lines(target, single))[-1] == FLATTERS
+    assert chosen_json(target, single)["one_list"] is True
     assert "No threshold" in list(chosen_lines(target, None))[1]
     by_bound = known(choose(SweepTarget(Aim.FALSE_ACCEPTS, 3.0, ChosenBy.BOUND), dev.at(), POINTS, report))
     interval = known(by_bound.chosen.per_hour_interval)

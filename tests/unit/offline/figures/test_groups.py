@@ -22,8 +22,8 @@ HOUR = 3600 * 16000
 
 
 def outcome(kind: ListKind, number: int, spots: int) -> FileOutcome:
-    found = tuple(OfflineSpot("hey", at * 100, at * 100 + 50) for at in range(spots))
-    return FileOutcome(kind, number, HOUR, 16000, 16000, found)
+    offline_spots = tuple(OfflineSpot("hey", at * 100, at * 100 + 50) for at in range(spots))
+    return FileOutcome(kind, number, HOUR, 16000, 16000, offline_spots)
 
 
 def by(
@@ -46,24 +46,24 @@ def by(
 
 
 def test_groups_come_worst_first_and_add_up_to_the_whole() -> None:
-    found = by({"us": (3, 40), "gb": (9, 30), "au": (0, 20)}, {"us": (4, 10), "tv": (30, 10)})
-    assert [one.label for one in found.groups] == ["gb", "us", "au", "tv"]
-    assert sum((one.rejects for one in found.groups), Share()) == Share(12, 90)
-    assert sum(one.accepts for one in found.groups) == 34
-    assert sum(one.hours for one in found.groups) == pytest.approx(20)
-    gb = found.groups[0]
+    by_group = by({"us": (3, 40), "gb": (9, 30), "au": (0, 20)}, {"us": (4, 10), "tv": (30, 10)})
+    assert [group.label for group in by_group.groups] == ["gb", "us", "au", "tv"]
+    assert sum((group.rejects for group in by_group.groups), Share()) == Share(12, 90)
+    assert sum(group.accepts for group in by_group.groups) == 34
+    assert sum(group.hours for group in by_group.groups) == pytest.approx(20)
+    gb = by_group.groups[0]
     assert gb.rejects_interval == clopper_pearson(9, 30)
     # Holm: the smallest of three is corrected three times.
     assert gb.rejects_p == pytest.approx(3 * float(fisher_exact([[9, 21], [3, 57]]).pvalue))
-    assert (found.groups[-1].rejects.value, found.groups[-1].rejects_p) == (None, None)
-    gap = known(found.rejects_gap)
+    assert (by_group.groups[-1].rejects.value, by_group.groups[-1].rejects_p) == (None, None)
+    gap = known(by_group.rejects_gap)
     assert (gap.worst, gap.best, gap.apart.difference) == ("gb", "au", pytest.approx(0.3))
-    assert known(found.accepts_gap).apart.difference == pytest.approx(2.6)
+    assert known(by_group.accepts_gap).apart.difference == pytest.approx(2.6)
 
 
 def test_talkers_are_clusters() -> None:
-    found = by({"us": (10, 40), "gb": (0, 40)}, {}, talkers={"us": 4, "gb": 4})
-    us = found.groups[0]
+    by_group = by({"us": (10, 40), "gb": (0, 40)}, {}, talkers={"us": 4, "gb": 4})
+    us = by_group.groups[0]
     # The first ten of forty files are missed, of four talkers in turn: 3, 3, 2, 2.
     assert us.clusters == 4
     assert us.rejects_interval == over_clusters([3, 3, 2, 2], [10] * 4)
@@ -91,14 +91,14 @@ def test_groups_of_random_evaluations_add_up_to_the_total() -> None:
             name: {kind: [drawn.choice(["", "a", "b"]) for _ in range(many)] for kind, many in numbers.items()}
             for name in ("x", "y", "talker")
         }
-        found = breakdown(outcomes, COUNTING, columns, ["x", "y"], drawn.choice(["", "talker"]))
+        by_group = breakdown(outcomes, COUNTING, columns, ["x", "y"], drawn.choice(["", "talker"]))
         whole = Tally(COUNTING)
-        for one in outcomes:
-            whole.add(one)
+        for file_outcome in outcomes:
+            whole.add(file_outcome)
         counts = whole.counts
-        assert sum(one.rejects.count for one in found.groups) == counts.false_rejects
-        assert sum(one.accepts for one in found.groups) == counts.false_accepts(COUNTING)
-        assert sum(one.hours for one in found.groups) == pytest.approx(counts.exposure_hours(COUNTING))
+        assert sum(group.rejects.count for group in by_group.groups) == counts.false_rejects
+        assert sum(group.accepts for group in by_group.groups) == counts.false_accepts(COUNTING)
+        assert sum(group.hours for group in by_group.groups) == pytest.approx(counts.exposure_hours(COUNTING))
 
 
 def test_files_in_conditions_count_once_for_the_intervals_of_the_whole() -> None:
@@ -111,8 +111,8 @@ def test_files_in_conditions_count_once_for_the_intervals_of_the_whole() -> None
             once.add(outcome(kind, file, spots))
             for condition in range(8):
                 eightfold.add(outcome(kind, file * 8 + condition, spots))
-    one, eight = figures(once, COUNTING), figures(eightfold, COUNTING)
-    assert one.false_rejects == clopper_pearson(2, 10)
+    single, eight = figures(once, COUNTING), figures(eightfold, COUNTING)
+    assert single.false_rejects == clopper_pearson(2, 10)
     assert (eight.counts.false_rejects, eight.by_file, eight.false_rejects_wilson) == (16, True, None)
     assert known(eight.false_rejects) == pytest.approx(over_clusters([8, 8] + 8 * [0], 10 * [8]))
     assert len(eightfold.false_accepts) == len(once.false_accepts) == 10
@@ -125,15 +125,15 @@ def test_the_whole_takes_each_talker_as_one() -> None:
     tally = Tally(COUNTING, talker_of=lambda kind, number, label: names[number])
     for file in range(14):
         tally.add(outcome(ListKind.INV, file, int(file not in (0, 1, 4, 12))))
-    found = figures(tally, COUNTING)
-    assert (found.talkers, found.unknown_talkers, found.by_file, found.false_rejects_wilson) == (4, True, False, None)
-    assert found.false_rejects == over_clusters([2, 1, 0, 1], [4, 4, 4, 2])
+    whole = figures(tally, COUNTING)
+    assert (whole.talkers, whole.unknown_talkers, whole.by_file, whole.false_rejects_wilson) == (4, True, False, None)
+    assert whole.false_rejects == over_clusters([2, 1, 0, 1], [4, 4, 4, 2])
     unknown = Tally(COUNTING, talker_of=lambda kind, number, label: "")
     unknown.add(outcome(ListKind.INV, 0, 1))
     assert figures(unknown, COUNTING).false_rejects == clopper_pearson(0, 1), "no talker is known"
     alone = Tally(COUNTING, talker_of=lambda kind, number, label: "ann")
     alone.add(outcome(ListKind.INV, 0, 1))
-    one = figures(alone, COUNTING)
-    assert one.false_rejects is None
-    assert ("x-frratio-interval", "too few voices for an interval") in [*interval_info(one)]
-    assert any(line.endswith("%, over 4 voices, unknown talkers as one, 95 %") for _, line in interval_info(found))
+    single = figures(alone, COUNTING)
+    assert single.false_rejects is None
+    assert ("x-frratio-interval", "too few voices for an interval") in [*interval_info(single)]
+    assert any(line.endswith("%, over 4 voices, unknown talkers as one, 95 %") for _, line in interval_info(whole))

@@ -43,7 +43,7 @@ def test_each_detection_belongs_to_one_phrase_at_most() -> None:
     ]
     outcome = recording(labels, *heard)
     facts = judged(outcome, BOTH).facts
-    assert [(one.key, one.spot.end / RATE_HZ if one.spot else None) for one in facts] == [
+    assert [(fact.key, fact.spot.end / RATE_HZ if fact.spot else None) for fact in facts] == [
         (Key.INVTA, 10.9), (Key.OOVFA, 11.3), (Key.INVFR, None), (Key.OOVFA, 21.31), (Key.OOVFA, 31.2),
         (Key.INVTA, 31.2), (Key.OOVFA, 41.2),
     ]  # fmt: skip
@@ -54,8 +54,11 @@ def test_each_detection_belongs_to_one_phrase_at_most() -> None:
 
     def groups(*by: str) -> dict[str, tuple[int, int, int, float]]:
         columns = {"folder": {ListKind.LABELLED: ["kitchen"]}}
-        found = breakdown([outcome], BOTH, columns, by, "")
-        return {one.label: (one.rejects.count, one.rejects.total, one.accepts, one.hours) for one in found.groups}
+        by_group = breakdown([outcome], BOTH, columns, by, "")
+        return {
+            group.label: (group.rejects.count, group.rejects.total, group.accepts, group.hours)
+            for group in by_group.groups
+        }
 
     # False accepts and hours belong to the recording; by phrase, to the phrase that was detected.
     assert groups("talker") == {"ann": (0, 2, 0, 0.0), "bob": (1, 1, 0, 0.0), "(none)": (0, 0, 4, 1.0)}
@@ -65,11 +68,11 @@ def test_each_detection_belongs_to_one_phrase_at_most() -> None:
 
 def test_a_phrase_is_a_cluster_over_conditions_of_any_speed() -> None:
     labels = [LabelledPhrase(10.0 * at, 10.0 * at + 1, ALEXA) for at in range(1, 7)]
-    fast = [LabelledPhrase(one.start_s / 2, one.end_s / 2, ALEXA) for one in labels]
+    fast = [LabelledPhrase(label.start_s / 2, label.end_s / 2, ALEXA) for label in labels]
 
     def interval(second: Sequence[LabelledPhrase]) -> object:
-        both = [recording(of, *(spot(one.start_s, one.end_s) for one in of[:3])) for of in (labels, second)]
-        outcomes = [replace(one, number=at) for at, one in enumerate(both)]
+        both = [recording(of, *(spot(label.start_s, label.end_s) for label in of[:3])) for of in (labels, second)]
+        outcomes = [replace(outcome, number=at) for at, outcome in enumerate(both)]
         columns = {"folder": {ListKind.LABELLED: ["kitchen"] * 2}}
         (group,) = breakdown(outcomes, BOTH, columns, ["folder"], "", conditions=2).groups
         return group.rejects_interval
@@ -94,13 +97,13 @@ def most_by_force(
         if row == len(labels):
             return 0, 0.0
         label = labels[row]
-        found = best(row + 1, free)
+        least = best(row + 1, free)
         for index in free:
             end_s = spots[index].end / RATE_HZ
             if label.start_s <= end_s <= label.end_s + tolerance_s and label.phrase in ("", spots[index].phrase):
                 count, distance = best(row + 1, free - {index})
-                found = min(found, (count - 1, distance + abs(end_s - label.end_s)))
-        return found
+                least = min(least, (count - 1, distance + abs(end_s - label.end_s)))
+        return least
 
     return best(0, frozenset(range(len(spots))))
 
@@ -119,7 +122,7 @@ def test_matching_equals_trying_every_choice() -> None:
     for _ in range(10_000):
         labels, spots, tolerance_s = random_case(chance)
         pairs = match_labels(labels, spots, RATE_HZ, tolerance_s)
-        assert len({one for one, _ in pairs}) == len({one for _, one in pairs}) == len(pairs)
+        assert len({row for row, _ in pairs}) == len({event for _, event in pairs}) == len(pairs)
         distance = sum(abs(spots[event].end / RATE_HZ - labels[row].end_s) for row, event in pairs)
         count, least = most_by_force(labels, spots, tolerance_s)
         assert (-len(pairs), pytest.approx(distance, abs=1e-6)) == (count, least), (labels, spots)
@@ -145,14 +148,14 @@ def test_a_sweep_counts_what_the_run_counts_at_every_threshold(phrase: str | Non
         det = sweep.at()
         assert len(det) > 20
         for index, threshold in enumerate(det.thresholds):
-            mine = [one for one in tracks if phrase in (None, one.phrase)]
-            found = replace(
+            mine = [track for track in tracks if phrase in (None, track.phrase)]
+            with_spots = replace(
                 outcome,
                 spots=spots_in(mine, replace(rule, threshold=float(threshold))),
-                labels=tuple(one for one in labels if phrase in (None, one.phrase)),
+                labels=tuple(label for label in labels if phrase in (None, label.phrase)),
             )
             tally = Tally(counting)
-            tally.add(found)
+            tally.add(with_spots)
             counts = tally.counts
             assert (det.misses[index], det.files) == (counts.false_rejects, counts.false_rejects + counts.true_accepts)
             assert det.false_accepts[index] == counts.false_accepts(counting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,10 +35,10 @@ def test_spans_tell_the_spots_of_every_threshold(
 ) -> None:
     track = ScoreTrack("hey", LEVELS[levels] if levels else np.zeros(0, np.float32), 7, step)
     low, high, ends = spans(track, refractory_samples)
-    found = ends[(low <= np.float32(threshold)) & (np.float32(threshold) < high)]
+    spot_ends = ends[(low <= np.float32(threshold)) & (np.float32(threshold) < high)]
     at = crossings(track.scores, threshold, refractory_samples / step)
-    assert found.tolist() == (track.first_end + at * step).tolist()
-    assert found.tolist() == [one.end for one in spots(track, SpotRule(threshold, refractory_samples, 5))]
+    assert spot_ends.tolist() == (track.first_end + at * step).tolist()
+    assert spot_ends.tolist() == [spot.end for spot in spots(track, SpotRule(threshold, refractory_samples, 5))]
 
 
 def test_a_grid_keeps_its_own_thresholds_exact() -> None:
@@ -71,7 +72,7 @@ Scored = list[tuple[FileOutcome, tuple[ScoreTrack, ...]]]
 def scored(seed: int, phrases: int = 2) -> Scored:
     """Files with wandering scores that are often high, also within the lead-in and at the very beginning and end."""
     random = np.random.default_rng(seed)
-    found: Scored = []
+    files: Scored = []
     for number in range(60):
         kind = ListKind.INV if number % 2 else ListKind.OOV
         rate = 48_000 if number % 5 == 0 else 16_000
@@ -83,26 +84,23 @@ def scored(seed: int, phrases: int = 2) -> Scored:
             scores = np.round(255 / (1 + np.exp(-(walk - walk.mean())))) / 255
             tracks.append(ScoreTrack(f"phrase {phrase}", scores.astype(np.float32), 480, 480))
         rejected = RejectReason.RATE if number % 17 == 0 else None
-        told = FileOutcome(kind, number, engine_samples * rate // 16_000, rate, 16_000, rejected=rejected)
-        found.append((told, tuple(tracks)))
-    return found
+        file_outcome = FileOutcome(kind, number, engine_samples * rate // 16_000, rate, 16_000, rejected=rejected)
+        files.append((file_outcome, tuple(tracks)))
+    return files
 
 
 def counted(files: Scored, counting: Counting, rule: SpotRule) -> OfflineCounts:
     tally = Tally(counting)
-    for told, tracks in files:
-        found = tuple(spot for track in tracks for spot in spots(track, rule))
-        tally.add(
-            FileOutcome(told.kind, told.number, told.samples, told.rate_hz, 16_000, found,
-                        rejected=told.rejected)
-        )  # fmt: skip
+    for file_outcome, tracks in files:
+        file_spots = tuple(spot for track in tracks for spot in spots(track, rule))
+        tally.add(replace(file_outcome, spots=file_spots))
     return tally.counts
 
 
 def swept(files: Scored, counting: Counting, rule: SpotRule, most: int = 2_000_000) -> Sweep:
     sweep = Sweep(counting, rule, POINTS, most)
-    for told, tracks in files:
-        sweep.add(told, tracks)
+    for file_outcome, tracks in files:
+        sweep.add(file_outcome, tracks)
     return sweep
 
 
@@ -125,11 +123,11 @@ def test_all_operating_points_are_counted_as_the_log_counts(counting: Counting, 
     sweep = swept(files, counting, rule)
     for point in POINTS:
         expected = counted(files, counting, SpotRule(point.threshold, rule.refractory_samples, rule.spot_samples))
-        found = sweep.at(np.array([point.threshold], np.float32))
-        assert found.files == expected.inv_files
-        assert found.misses.tolist() == [expected.false_rejects]
-        assert found.false_accepts.tolist() == [expected.false_accepts(counting)]
-        assert found.hours[0] == pytest.approx(expected.exposure_hours(counting), abs=1e-12)
+        curve = sweep.at(np.array([point.threshold], np.float32))
+        assert curve.files == expected.inv_files
+        assert curve.misses.tolist() == [expected.false_rejects]
+        assert curve.false_accepts.tolist() == [expected.false_accepts(counting)]
+        assert curve.hours[0] == pytest.approx(expected.exposure_hours(counting), abs=1e-12)
     assert sweep.oov_files == expected.oov_files
     assert sweep.rejected_files == expected.rejected_files > 0
 
@@ -137,14 +135,14 @@ def test_all_operating_points_are_counted_as_the_log_counts(counting: Counting, 
 def test_every_threshold_is_counted_as_the_log_counts() -> None:
     counting, rule = Counting(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
     files = scored(2, phrases=1)
-    found = swept(files, counting, rule).at()
-    assert len(found) > 50
-    for index in range(len(found)):
-        between = np.nextafter(found.thresholds[index], np.float32(2))  # and so it stays up to the next
-        for threshold in (found.thresholds[index], between):
+    curve = swept(files, counting, rule).at()
+    assert len(curve) > 50
+    for index in range(len(curve)):
+        between = np.nextafter(curve.thresholds[index], np.float32(2))  # and so it stays up to the next
+        for threshold in (curve.thresholds[index], between):
             expected = counted(files, counting, SpotRule(float(threshold), 16_000, 12_800))
-            assert found.misses[index] == expected.count(Key.INVFR)
-            assert found.false_accepts[index] == expected.count(Key.OOVFA, Key.INVFA)
+            assert curve.misses[index] == expected.count(Key.INVFR)
+            assert curve.false_accepts[index] == expected.count(Key.OOVFA, Key.INVFA)
 
 
 def test_too_many_values_for_all_leave_operating_points_exact() -> None:
@@ -156,11 +154,11 @@ def test_too_many_values_for_all_leave_operating_points_exact() -> None:
 
 
 def test_without_files_there_is_nothing_to_divide_by() -> None:
-    found: Det = Sweep(Counting(), SpotRule(0.5, 16_000, 12_800), POINTS).at()
-    assert not found.has_rejects
-    assert not found.has_accepts
-    assert len(found) == 21
-    assert np.isnan(found.per_hour()).all()
+    curve: Det = Sweep(Counting(), SpotRule(0.5, 16_000, 12_800), POINTS).at()
+    assert not curve.has_rejects
+    assert not curve.has_accepts
+    assert len(curve) == 21
+    assert np.isnan(curve.per_hour()).all()
 
 
 def test_files_with_a_reference_are_refused() -> None:
@@ -265,8 +263,8 @@ WITH_U = Counting(count_in_vocabulary=True)
 
 def counts_of(outcomes: list[FileOutcome], counting: Counting | None = None) -> OfflineCounts:
     tally = Tally(counting or Counting())
-    for one in outcomes:
-        tally.add(one)
+    for file_outcome in outcomes:
+        tally.add(file_outcome)
     return tally.counts
 
 
@@ -300,11 +298,11 @@ def test_files_of_several_rates_are_counted_in_their_own_samples() -> None:
 
 
 def test_rejected_files_are_out_of_everything() -> None:
-    kept = [outcome(INV, spot(1.2, 2)), outcome(OOV)]
+    usable = [outcome(INV, spot(1.2, 2)), outcome(OOV)]
     rejects = [outcome(kind, spot(1.2, 2), rejected=reason) for kind in (INV, OOV) for reason in RejectReason]
-    counts = counts_of(kept + rejects)
+    counts = counts_of(usable + rejects)
     assert counts.rejected_files == len(rejects)
-    assert totals(counts, Counting()) == totals(counts_of(kept), Counting())
+    assert totals(counts, Counting()) == totals(counts_of(usable), Counting())
     assert (counts.inv_files, counts.oov_files, counts.inv_ms, counts.oov_ms) == (1, 1, 4000, 4000)
 
 

@@ -75,9 +75,9 @@ def run(counting: Counting, outcomes: int, planned: int | None = None, duration_
 
 def written(outcomes: Sequence[FileOutcome], counting: Counting | None = None) -> tuple[str, Figures]:
     stream = io.StringIO()
-    named = [JournalledOutcome(one, f"{one.kind.value}{at}.wav") for at, one in enumerate(outcomes)]
-    found = write_log(stream, run(counting or Counting(), len(outcomes)), named)
-    return stream.getvalue(), found
+    named = [JournalledOutcome(outcome, f"{outcome.kind.value}{at}.wav") for at, outcome in enumerate(outcomes)]
+    figures = write_log(stream, run(counting or Counting(), len(outcomes)), named)
+    return stream.getvalue(), figures
 
 
 def events(text: str) -> list[str]:
@@ -143,7 +143,7 @@ def test_info_lines() -> None:
 
 
 def test_word_totals() -> None:
-    text, found = written(
+    text, figures = written(
         [outcome(REF, said=said("a c"), reference="a b"), outcome(REF, reference="c d e")],
         Counting(words=True, lead_in_ms=0),
     )
@@ -152,17 +152,17 @@ def test_word_totals() -> None:
         "FRCOUNT 1.0\nFRRATIO 50.0000 %\nFR+SBCOUNT 2.0\nFR+SBRATIO 100.0000 %\nTACOUNT 0\nWER 80.000 %\n"
         "WER_WORDS 5\nWER_SUBSTITUTIONS 1\nWER_INSERTIONS 0\nWER_DELETIONS 3\n"
     )
-    assert summary_line(run(WORDS, 2, duration_s=4), found) == (
+    assert summary_line(run(WORDS, 2, duration_s=4), figures) == (
         "2 files, 0.002 hr, 5 Words, 1 Substitutions, 0 Insertions, 3 Deletions, 80.000% WER, 2.0 xRT"
     )
 
 
 def test_the_percentage_of_commands_is_of_all_that_went_wrong() -> None:
-    of = [outcome(REF, said=said(what), reference="on") for what in ("on", "off", "off")] + [
+    of = [outcome(REF, said=said(word), reference="on") for word in ("on", "off", "off")] + [
         outcome(REF, reference="on")
     ]
-    _, found = written(of)
-    assert summary_line(run(Counting(), 4), found).endswith("0 FA n/a/hr, 75.00% FR, 1 TA, 8.0x RT")
+    _, figures = written(of)
+    assert summary_line(run(Counting(), 4), figures).endswith("0 FA n/a/hr, 75.00% FR, 1 TA, 8.0x RT")
 
 
 def test_console_lines_have_the_manuals_forms() -> None:
@@ -186,23 +186,23 @@ def test_console_lines_have_the_manuals_forms() -> None:
 def test_a_partial_log_says_so_and_a_shard_which() -> None:
     stream = io.StringIO()
     part = EvaluationRun(header(Counting(), 9, Shard(2, 3)), 1, 0.0, 1.0)
-    found = write_log(stream, part, [JournalledOutcome(outcome(INV, spot(1.2, 1.9)), "a.wav")])
+    figures = write_log(stream, part, [JournalledOutcome(outcome(INV, spot(1.2, 1.9)), "a.wav")])
     assert "INFO x-partial 1 of 9 files\n" in stream.getvalue()
     assert "INFO x-shard 2/3\n" in stream.getvalue()
-    assert summary_json(part, found)["partial"] is True
+    assert summary_json(part, figures)["partial"] is True
 
 
 def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
     files = [outcome(OOV, spot(5, 6)), *(outcome(INV, spot(1.2, 1.9)) for _ in range(5))]
     with Journal.create(tmp_path / "a.jsonl", header(Counting(), 6)) as journal:
-        for one in reversed(files):
-            journal.append(one, f"{one.kind.value}-{one.number}")
+        for file in reversed(files):
+            journal.append(file, f"{file.kind.value}-{file.number}")
         journal.close(JournalMark.COMPLETE)
-    found = JournalFile(tmp_path / "a.jsonl")
+    journal_file = JournalFile(tmp_path / "a.jsonl")
     stream = io.StringIO()
-    write_log(stream, run_of(found), found.outcomes())
+    write_log(stream, run_of(journal_file), journal_file.outcomes())
     named = [line.split('"')[1] for line in events(stream.getvalue())]
-    assert named == [f"inv-{one.number}" for one in files[1:]] + [f"oov-{files[0].number}"]
+    assert named == [f"inv-{file.number}" for file in files[1:]] + [f"oov-{files[0].number}"]
 
 
 def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path: Path) -> None:
@@ -211,9 +211,9 @@ def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path:
     now[0] += 4e-6
     journal.append(outcome(OOV, seconds=93.016), "a.wav")
     journal.abandon()
-    told, found = _as_told(tmp_path / "a.jsonl")
-    assert "real-time-factor" not in told
-    assert found.endswith("0 FA 0.00/hr, no in-vocabulary files, 0 TA, n/ax RT")
+    log_text, summary_text = _as_told(tmp_path / "a.jsonl")
+    assert "real-time-factor" not in log_text
+    assert summary_text.endswith("0 FA 0.00/hr, no in-vocabulary files, 0 TA, n/ax RT")
     now[0] = 200.0
     journal = Journal.reopen(tmp_path / "a.jsonl", header(Counting(), 9), lambda: now[0])
     now[0] += 10
@@ -221,16 +221,16 @@ def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path:
     journal.lost("a worker was ended by SIGKILL at c.wav")
     journal.append(FileOutcome(OOV, 8, 16_000 * 100, 16_000, 16_000), "c.wav")
     journal.abandon()
-    told, found = _as_told(tmp_path / "a.jsonl")
-    assert "INFO real-time-factor 50.0\n" in told
-    assert found.endswith(", 50.0x RT")
-    assert 'INFO x-lost-worker "a worker was ended by SIGKILL at c.wav"\n' in told
+    log_text, summary_text = _as_told(tmp_path / "a.jsonl")
+    assert "INFO real-time-factor 50.0\n" in log_text
+    assert summary_text.endswith(", 50.0x RT")
+    assert 'INFO x-lost-worker "a worker was ended by SIGKILL at c.wav"\n' in log_text
 
 
 def _as_told(journal: Path) -> tuple[str, str]:
-    found, stream = JournalFile(journal), io.StringIO()
-    figures = write_log(stream, run_of(found), found.outcomes())
-    return stream.getvalue(), summary_line(run_of(found), figures)
+    journal_file, stream = JournalFile(journal), io.StringIO()
+    figures = write_log(stream, run_of(journal_file), journal_file.outcomes())
+    return stream.getvalue(), summary_line(run_of(journal_file), figures)
 
 
 def test_json_has_exact_samples_and_nulls_over_nothing() -> None:
@@ -239,14 +239,14 @@ def test_json_has_exact_samples_and_nulls_over_nothing() -> None:
         FileOutcome(OOV, 5, 44_101, 44_100, 16_000),
         outcome(OOV, rejected=RejectReason.HANG, error="no answer"),
     ]
-    _, found = written(of)
-    told = summary_json(run(Counting(), 3), found)
-    assert told["samples"]["oov"] == {"16000": 160_000, "44100": 44_101}
-    assert told["totals"]["FACOUNT"] == 1
-    assert told["totals"]["FRRATIO"] is None
-    assert told["intervals_95"]["FRRATIO"] is None
-    assert told["rejected"] == {"engine hang": 1}
-    assert told["lines"] == {"ERROR": 1, "OOVFA": 1, "REJECT": 1}
+    _, figures = written(of)
+    report = summary_json(run(Counting(), 3), figures)
+    assert report["samples"]["oov"] == {"16000": 160_000, "44100": 44_101}
+    assert report["totals"]["FACOUNT"] == 1
+    assert report["totals"]["FRRATIO"] is None
+    assert report["intervals_95"]["FRRATIO"] is None
+    assert report["rejected"] == {"engine hang": 1}
+    assert report["lines"] == {"ERROR": 1, "OOVFA": 1, "REJECT": 1}
 
 
 spots = st.lists(
@@ -280,10 +280,10 @@ countings = st.one_of(
 
 @given(outcomes, countings)
 def test_what_is_written_reads_back_into_its_own_totals(of: list[FileOutcome], counting: Counting) -> None:
-    text, found = written(of, counting)
+    text, figures = written(of, counting)
     back = read(text)
     assert differences(back) == ()
     assert list(computed(back)) == [key for key, _ in back.totals]
-    assert computed(back) == pytest.approx(found.totals)
-    assert summary_line(run(counting, 1), found).split(", ")[:-1] == summary(back).split(", ")[:-1]
-    assert head_of(run(counting, 1), found).seconds("inv") == back.seconds("inv")
+    assert computed(back) == pytest.approx(figures.totals)
+    assert summary_line(run(counting, 1), figures).split(", ")[:-1] == summary(back).split(", ")[:-1]
+    assert head_of(run(counting, 1), figures).seconds("inv") == back.seconds("inv")

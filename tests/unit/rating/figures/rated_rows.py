@@ -48,15 +48,15 @@ class Case:
         )
 
     def judgments(self) -> list[Judgment]:
-        rows = [self._row(f"{rater}:{self.id}", rater, said) for rater, said in self.said.items()]
+        rows = [self._row(f"{rater}:{self.id}", rater, verdict) for rater, verdict in self.said.items()]
         if self.settled is None:
             return rows
         ids = tuple(row.id for row in rows)
         return [*rows, replace(self._row(f"settled:{self.id}", "chair", self.settled), adjudicates=ids)]
 
-    def _row(self, id_: str, rater: str, said: Category | JudgmentStatus) -> Judgment:
-        category = said if isinstance(said, Category) else None
-        status = JudgmentStatus.SUBMITTED if isinstance(said, Category) else said
+    def _row(self, id_: str, rater: str, verdict: Category | JudgmentStatus) -> Judgment:
+        category = verdict if isinstance(verdict, Category) else None
+        status = JudgmentStatus.SUBMITTED if isinstance(verdict, Category) else verdict
         return Judgment(
             id_, self.id, self.attempts, rater, status, category, clip_of(self.id).sha256, round=self.round,
             sub_flags=self.sub_flags if category is not None else ()
@@ -118,8 +118,8 @@ def simulated(rng: np.random.Generator, fleet: Fleet) -> tuple[RatedTrial, ...]:
     """A session in which each query was asked of both devices, and one rater judged all."""
     right = (rng.random((fleet.queries, 2, fleet.repeats)) < chances(rng, fleet)[:, :, None]).ravel().tolist()
     return tuple(
-        replace(one, category=Category.CORRECT if good else Category.WRONG)
-        for one, good in zip(_asked(fleet.queries, fleet.repeats), right, strict=True)
+        replace(trial, category=Category.CORRECT if good else Category.WRONG)
+        for trial, good in zip(_asked(fleet.queries, fleet.repeats), right, strict=True)
     )
 
 

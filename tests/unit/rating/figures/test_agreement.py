@@ -23,9 +23,9 @@ def figures(*folders: Path, gold: tuple[GoldItem, ...] = (), exercises: tuple[Ex
     return agreement_figures(read_sessions(folders), gold, exercises)
 
 
-def rater(found: AgreementFigures, name: str) -> RaterFigures:
-    (one,) = [one for one in found.raters if one.rater == name]
-    return one
+def rater(report: AgreementFigures, name: str) -> RaterFigures:
+    (entry,) = [entry for entry in report.raters if entry.rater == name]
+    return entry
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def test_a_choice_that_follows_a_proposal_counts_as_it_was_before(folder: Path) 
 
 def test_labels_become_figures_and_disputed_items(folder: Path) -> None:
     give(folder, labelled(folder, ann="001122", bob="001123", cat="00112."))
-    found = figures(folder)
-    assert (found.responses, len(found.items), found.names) == (6, 6, ("ann", "bob", "cat"))
-    assert found.agreement.raw.value == pytest.approx(5 / 6)
-    (disputed,) = found.disputed
+    report = figures(folder)
+    assert (report.responses, len(report.items), report.names) == (6, 6, ("ann", "bob", "cat"))
+    assert report.agreement.raw.value == pytest.approx(5 / 6)
+    (disputed,) = report.disputed
     assert (disputed.trial_id, disputed.majority, disputed.consensus) == ("q6-kitchen", None, None)
     assert disputed.labels == (("ann", CATEGORIES[2]), ("bob", CATEGORIES[3]))
-    assert found.items[0].consensus is C.CORRECT
-    assert rater(found, "ann").others == Share(5, 5)
+    assert report.items[0].consensus is C.CORRECT
+    assert rater(report, "ann").others == Share(5, 5)
 
 
 def test_what_is_changed_taken_back_or_settled_counts_as_it_stands(folder: Path) -> None:
@@ -78,12 +78,12 @@ def test_what_is_changed_taken_back_or_settled_counts_as_it_stands(folder: Path)
     old = judged("q6-kitchen", "another clip", "ann", id="old")
     settled = judged("q1-kitchen", clip, "eve", C.WRONG, id="e1", adjudicates=("a2", rows[1].id))
     give(folder, [*rows, changed, back, withdrawn, *aside, old, settled])
-    found = figures(folder)
-    ann = rater(found, "ann")
+    report = figures(folder)
+    ann = rater(report, "ann")
     assert (ann.submitted, ann.skipped, ann.flagged, ann.held, ann.withdrawn, ann.outdated) == (1, 1, 1, 1, 1, 1)
-    assert [one.rater for one in found.raters] == ["ann", "bob"]
-    (item,) = found.items
-    assert (item.settled, item.differing, item.disputed, found.settled) == (C.WRONG, True, False, 1)
+    assert [entry.rater for entry in report.raters] == ["ann", "bob"]
+    (item,) = report.items
+    assert (item.settled, item.differing, item.disputed, report.settled) == (C.WRONG, True, False, 1)
 
 
 def test_known_answers_are_reported_apart(folder: Path) -> None:
@@ -104,17 +104,17 @@ def test_known_answers_are_reported_apart(folder: Path) -> None:
         GoldItem("s1", "q2-kitchen", C.WRONG, accept=(C.PARTIALLY_CORRECT,)),
         GoldItem("another session", "q3-kitchen", C.WRONG),
     )
-    found = figures(folder, gold=gold, exercises=exercises)
+    report = figures(folder, gold=gold, exercises=exercises)
     assert clips
-    assert rater(found, "ann").gold == Share(1, 2)
-    assert rater(found, "bob").gold == Share(2, 2)
-    assert rater(found, "ann").exercises == Share(1, 2)
-    assert rater(found, "ann").withdrawn == rater(found, "ann").outdated == 0
-    assert found.gold_items == 2
-    assert (found.agreement.items, found.agreement.raw.value) == (3, 1.0)
+    assert rater(report, "ann").gold == Share(1, 2)
+    assert rater(report, "bob").gold == Share(2, 2)
+    assert rater(report, "ann").exercises == Share(1, 2)
+    assert rater(report, "ann").withdrawn == rater(report, "ann").outdated == 0
+    assert report.gold_items == 2
+    assert (report.agreement.items, report.agreement.raw.value) == (3, 1.0)
     # A gold item on which raters differ is worth a look all the same.
-    assert [one.trial_id for one in found.disputed] == ["q2-kitchen"]
-    assert found.disputed[0].gold is C.WRONG
+    assert [item.trial_id for item in report.disputed] == ["q2-kitchen"]
+    assert report.disputed[0].gold is C.WRONG
 
 
 def test_how_many_agree_stands_beside_how_often_such_raters_are_right(tmp_path: Path) -> None:
@@ -123,28 +123,28 @@ def test_how_many_agree_stands_beside_how_often_such_raters_are_right(tmp_path: 
     trials = list(clips_of(folder))
     known = {0: "0", 1: "0", 2: "2", 3: "1"}
     gold = tuple(GoldItem("s1", trials[at], CATEGORIES[int(sign)]) for at, sign in known.items())
-    found = figures(folder, gold=gold)
-    votes = {of: (one.items, one.right) for of, one in found.by_votes.items()}
+    report = figures(folder, gold=gold)
+    votes = {of: (group.items, group.right) for of, group in report.by_votes.items()}
     assert votes == {(3, 3): (1, Share(1, 2)), (2, 3): (3, Share(2, 2))}
-    by_trial = {one.trial_id: one for one in found.items}
+    by_trial = {item.trial_id: item for item in report.items}
     two = by_trial[trials[4]]
-    assert (two.consensus, two.votes, found.right(two)) == (CATEGORIES[2], (2, 3), Share(2, 2))
-    assert found.right(by_trial[trials[5]]) == Share(1, 2)
+    assert (two.consensus, two.votes, report.right(two)) == (CATEGORIES[2], (2, 3), Share(2, 2))
+    assert report.right(by_trial[trials[5]]) == Share(1, 2)
     differ = by_trial[trials[6]]
-    assert (differ.consensus, differ.votes, differ.probability, found.right(differ)) == (None, (0, 3), None, Share())
+    assert (differ.consensus, differ.votes, differ.probability, report.right(differ)) == (None, (0, 3), None, Share())
     assert all(by_trial[trials[at]].consensus is None for at in known), "gold items are chosen, not drawn"
-    order = [one.review_order for one in found.disputed]
+    order = [item.review_order for item in report.disputed]
     assert order == sorted(order)
-    assert [one.trial_id for one in found.disputed][:2] == [trials[6], trials[7]], "on which all differ"
+    assert [item.trial_id for item in report.disputed][:2] == [trials[6], trials[7]], "on which all differ"
 
 
 def test_two_raters_who_agree_are_never_left_open(folder: Path) -> None:
     # However often they differ elsewhere.
     give(folder, labelled(folder, ann="001234", bob="005678", cat=".19999"))
-    found = figures(folder)
-    assert [one.consensus for one in found.items] == [C.CORRECT, C.CORRECT, None, None, None, None]
-    assert rater(found, "cat").others == Share(0, 1)
-    assert [one.votes for one in found.items[:2]] == [(2, 2), (2, 3)]
+    report = figures(folder)
+    assert [item.consensus for item in report.items] == [C.CORRECT, C.CORRECT, None, None, None, None]
+    assert rater(report, "cat").others == Share(0, 1)
+    assert [item.votes for item in report.items[:2]] == [(2, 2), (2, 3)]
 
 
 def test_pace_and_care(folder: Path) -> None:
@@ -177,10 +177,10 @@ def test_one_name_in_several_sessions_is_one_rater(tmp_path: Path) -> None:
     for session in ("s1", "s2"):
         folders.append(store_session(tmp_path / session, answers(3), session))
         give(folders[-1], labelled(folders[-1], ann="000", bob="001"))
-    found = figures(*folders)
-    assert found.sessions == ("s1", "s2")
-    assert [one.submitted for one in found.raters] == [6, 6]
-    assert [one.session_id for one in found.disputed] == ["s1", "s2"]
+    report = figures(*folders)
+    assert report.sessions == ("s1", "s2")
+    assert [entry.submitted for entry in report.raters] == [6, 6]
+    assert [item.session_id for item in report.disputed] == ["s1", "s2"]
     with pytest.raises(InputError, match="the same session"):
         figures(folders[0], folders[0])
 
@@ -197,14 +197,14 @@ def test_sub_flags_of_the_same_category(folder: Path) -> None:
     clips = list(clips_of(folder).items())
     rows = [
         judged(trial, clip, name, C.PARTIALLY_CORRECT, sub_flags=(flag,) if flag else ())
-        for name, said in flags.items()
-        for (trial, (_, clip)), flag in zip(clips, said, strict=False)
+        for name, rater_flags in flags.items()
+        for (trial, (_, clip)), flag in zip(clips, rater_flags, strict=False)
     ]
     give(folder, [*rows, *labelled(folder, cat="999")])
-    found = dict(figures(folder).sub_flags)
-    assert found[SubFlag.TOO_LITTLE].set_again == Share(2, 3)
-    assert (found[SubFlag.TOO_MUCH].both, found[SubFlag.TOO_MUCH].one, found[SubFlag.TOO_MUCH].neither) == (0, 1, 2)
-    assert SubFlag.RECOVERABLE not in found
+    counts = dict(figures(folder).sub_flags)
+    assert counts[SubFlag.TOO_LITTLE].set_again == Share(2, 3)
+    assert (counts[SubFlag.TOO_MUCH].both, counts[SubFlag.TOO_MUCH].one, counts[SubFlag.TOO_MUCH].neither) == (0, 1, 2)
+    assert SubFlag.RECOVERABLE not in counts
 
 
 CORRECT, W, A = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT
@@ -235,9 +235,9 @@ HELD, FLAGGED, SKIPPED = JudgmentStatus.HELD, JudgmentStatus.FLAGGED, JudgmentSt
     ],
 )
 def test_every_query_has_one_end(case: Case, fate: Fate) -> None:
-    (one,) = rated(case)
-    assert one.fate is fate
-    assert (one.category is not None) == (fate is Fate.CATEGORY) == (one.basis is not None)
+    (trial,) = rated(case)
+    assert trial.fate is fate
+    assert (trial.category is not None) == (fate is Fate.CATEGORY) == (trial.basis is not None)
 
 
 @pytest.mark.parametrize(
@@ -252,20 +252,26 @@ def test_every_query_has_one_end(case: Case, fate: Fate) -> None:
 )
 def test_the_category_follows_the_order_of_preference(case: Case, category: Category, basis: Basis) -> None:
     # What else these raters say tells the consensus that they can be trusted.
-    others = [Case(f"o{n}", {"ann": one, "bo": one, "cy": one}) for n, one in enumerate((CORRECT, W, A) * 3)]
-    one = rated(case, *others)[0]
-    assert (one.category, one.basis) == (category, basis)
+    others = [
+        Case(f"o{n}", {"ann": other_category, "bo": other_category, "cy": other_category})
+        for n, other_category in enumerate((CORRECT, W, A) * 3)
+    ]
+    trial = rated(case, *others)[0]
+    assert (trial.category, trial.basis) == (category, basis)
 
 
 def test_two_raters_who_differ_are_no_consensus_and_three_who_all_differ_are_none_either() -> None:
     both = rated(Case("t", {"ann": CORRECT, "bo": W}), Case("u", {"ann": CORRECT, "bo": W, "cy": A}))
-    assert [one.fate for one in both] == [Fate.DISPUTED, Fate.DISPUTED]
+    assert [trial.fate for trial in both] == [Fate.DISPUTED, Fate.DISPUTED]
     # However well they agree elsewhere.
-    others = [Case(f"o{n}", {"ann": one, "bo": one, "cy": one}) for n, one in enumerate((CORRECT, W, A) * 20)]
+    others = [
+        Case(f"o{n}", {"ann": category, "bo": category, "cy": category})
+        for n, category in enumerate((CORRECT, W, A) * 20)
+    ]
     differing = rated(
         Case("t", {"ann": CORRECT, "bo": W, "cy": A}), Case("u", {"ann": CORRECT, "bo": CORRECT, "cy": A}), *others
     )
-    assert [one.fate for one in differing[:2]] == [Fate.DISPUTED, Fate.CATEGORY]
+    assert [trial.fate for trial in differing[:2]] == [Fate.DISPUTED, Fate.CATEGORY]
 
 
 def test_a_sub_flag_is_one_when_half_of_those_who_gave_the_category_set_it() -> None:
@@ -275,14 +281,14 @@ def test_a_sub_flag_is_one_when_half_of_those_who_gave_the_category_set_it() -> 
     for setters, held in ((0, False), (1, False), (2, True), (3, True)):
         given = [replace(row, sub_flags=lacks) if at < setters else row for at, row in enumerate(rows)]
         progress = progress_of([case])
-        (one,) = rated_in("s", progress.trials, judged_in("s", progress.trials, given))
-        assert (SubFlag.CORE_CAPABILITY_MISSING in one.sub_flags) is held
+        (trial,) = rated_in("s", progress.trials, judged_in("s", progress.trials, given))
+        assert (SubFlag.CORE_CAPABILITY_MISSING in trial.sub_flags) is held
 
 
 def test_rows_of_a_rater_leave_out_what_others_say_and_adjudications() -> None:
     case = Case("t", {"ann": CORRECT, "bo": W}, settled=W)
-    (one,) = rated(case, raters=("ann",))
-    assert (one.category, one.basis) == (CORRECT, Basis.ALONE)
+    (trial,) = rated(case, raters=("ann",))
+    assert (trial.category, trial.basis) == (CORRECT, Basis.ALONE)
 
 
 def test_rows_of_a_round_keep_its_corrections_and_adjudications() -> None:
@@ -293,8 +299,8 @@ def test_rows_of_a_round_keep_its_corrections_and_adjudications() -> None:
     undone = replace(
         rows[0], id="undone", status=JudgmentStatus.WITHDRAWN, category=None, replaces=rows[0].id, round=""
     )
-    kept = rows_asked_for([*rows, later, undone], round_id="one")
-    assert [row.id for row in kept] == ["ann:t", "bo:t", "settled:t", "undone"]
+    round_rows = rows_asked_for([*rows, later, undone], round_id="one")
+    assert [row.id for row in round_rows] == ["ann:t", "bo:t", "settled:t", "undone"]
 
 
 def test_memory_probes_and_wake_trials_are_no_queries_to_judge() -> None:

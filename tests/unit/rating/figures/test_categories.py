@@ -41,11 +41,11 @@ def test_both_readings_of_a_missing_core_capability() -> None:
             Case("right", {"ann": C}, core=True),
         )
     )
-    counts = {reading: [figures.share(one, reading).count for one in (C, A, W)] for reading in Reading}
+    counts = {reading: [figures.share(category, reading).count for category in (C, A, W)] for reading in Reading}
     assert counts == {Reading.ADMITTED: [1, 4, 1], Reading.WRONG: [1, 1, 4]}
     assert (figures.core.by_rater, figures.core.by_scenario, figures.core.by_both) == (1, 1, 1)
     assert dict(figures.sub_flags)[SubFlag.CORE_CAPABILITY_MISSING] == 3
-    assert [figures.share(one).total for one in Category] == [6] * 11
+    assert [figures.share(category).total for category in Category] == [6] * 11
 
 
 def test_the_funnel_adds_up() -> None:
@@ -92,9 +92,9 @@ def test_a_few_queries_said_often_say_less_than_if_each_were_another(queries: in
         ]
         figures = figures_of(rated(*cases))
         assert figures.method is Method.CLUSTERED
-        found = figures.share(C).interval
-        assert found is not None
-        return found
+        bounds = figures.share(C).interval
+        assert bounds is not None
+        return bounds
 
     low, high = interval(queries, 12)
     once, whole = wilson(sum(n % 3 != 1 for n in range(queries)), queries), interval(12, 12)
@@ -144,28 +144,28 @@ def test_groups_and_crossed_tables_have_the_labels_of_the_matrix() -> None:
     assert labels[Parting.CLASS] == ["lists", "time", ""]
     assert labels[Parting.ATTEMPTS] == ["1", "2", "3 or more", ""]
     assert labels[Grouping.LEVEL] == ["-26", "-9"]
-    found = crossed(trials, Parting.DEVICE, Parting.CLASS)
-    assert [[cell.planned if cell else None for cell in row] for row in found.cells] == [[None, 1, 2], [1, None, None]]
+    table = crossed(trials, Parting.DEVICE, Parting.CLASS)
+    assert [[cell.planned if cell else None for cell in row] for row in table.cells] == [[None, 1, 2], [1, None, None]]
 
 
 flags = st.sampled_from([None, *JudgmentStatus]).filter(
-    lambda one: one not in (JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN)
+    lambda status: status not in (JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN)
 )
 
 
 @st.composite
 def cases(draw: st.DrawFn, prefix: str) -> list[Case]:
-    found = []
+    drawn_cases = []
     for number in range(draw(st.integers(0, 8))):
-        said = draw(
+        verdicts = draw(
             st.dictionaries(
                 st.sampled_from(("ann", "bo", "cy")), st.one_of(st.sampled_from(Category), flags), max_size=3
             )
         )
-        given_to = {rater: one for rater, one in said.items() if one is not None}
-        categories = {one for one in given_to.values() if isinstance(one, Category)}
-        lacks = all(SubFlag.CORE_CAPABILITY_MISSING in SUB_FLAGS_OF.get(one, ()) for one in categories)
-        found.append(
+        given_to = {rater: verdict for rater, verdict in verdicts.items() if verdict is not None}
+        categories = {verdict for verdict in given_to.values() if isinstance(verdict, Category)}
+        lacks = all(SubFlag.CORE_CAPABILITY_MISSING in SUB_FLAGS_OF.get(category, ()) for category in categories)
+        drawn_cases.append(
             Case(
                 f"{prefix}{number}",
                 given_to,
@@ -177,15 +177,15 @@ def cases(draw: st.DrawFn, prefix: str) -> list[Case]:
                 sub_flags=LACKS if lacks and draw(st.booleans()) else (),
             )
         )
-    return found
+    return drawn_cases
 
 
 @given(cases("x"), cases("y"))
 def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[Case], second: list[Case]) -> None:
-    one, other = rated(*first), rated(*second, session_id="s2")
-    whole = figures_of((*one, *other))
-    by_device = [figures_of(trials) for _, trials in grouped((*one, *other), Parting.DEVICE)]
-    for parts in ([figures_of(one), figures_of(other)], by_device):
+    first_trials, other = rated(*first), rated(*second, session_id="s2")
+    whole = figures_of((*first_trials, *other))
+    by_device = [figures_of(trials) for _, trials in grouped((*first_trials, *other), Parting.DEVICE)]
+    for parts in ([figures_of(first_trials), figures_of(other)], by_device):
         for fate in Fate:
             assert whole.count(fate) == sum(part.count(fate) for part in parts)
         for reading in Reading:
@@ -204,30 +204,35 @@ def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[C
                            for share in shares for low, high in [share.interval or (0.0, 1.0)])  # fmt: skip
 
 
-def case(device: str, query: str, said: Category, **more: object) -> Case:
-    return Case(f"{query}-{device}-{more}", {"ann": said}, device=device, query=query, **more)  # type: ignore[arg-type]
+def case(device: str, query: str, category: Category, **more: object) -> Case:
+    return Case(f"{query}-{device}-{more}", {"ann": category}, device=device, query=query, **more)  # type: ignore[arg-type]
 
 
 def pairs(*given: tuple[Category, Category]) -> tuple[RatedTrial, ...]:
     return rated(
         *(
-            case(device, f"q{at}", said)
+            case(device, f"q{at}", category)
             for at, both in enumerate(given)
-            for device, said in zip("ab", both, strict=True)
+            for device, category in zip("ab", both, strict=True)
         )
     )
 
 
 def test_single_pairs_are_mcnemars() -> None:
-    found = compare_categories(pairs(*[(C, W)] * 7, *[(W, C)] * 2, *[(C, C)] * 5, *[(W, A)] * 3), "a", "b", C)
-    assert found.difference is not None
-    assert found.difference.discordance == Discordance(both=5, only_first=7, only_second=2, neither=3)
-    assert found.difference.swap is not None
-    assert found.difference.swap.p == pytest.approx(mcnemar(7, 2))
-    assert (found.difference.first, found.difference.second) == pytest.approx((12 / 17, 7 / 17))
-    assert (found.queries, found.strata, found.first_unpaired, found.second_unpaired) == (17, 17, 0, 0)
-    assert [one.query_id for one in found.apart] == ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"]
-    assert found.apart[0].first == ((C, 1),)
+    comparison = compare_categories(pairs(*[(C, W)] * 7, *[(W, C)] * 2, *[(C, C)] * 5, *[(W, A)] * 3), "a", "b", C)
+    assert comparison.difference is not None
+    assert comparison.difference.discordance == Discordance(both=5, only_first=7, only_second=2, neither=3)
+    assert comparison.difference.swap is not None
+    assert comparison.difference.swap.p == pytest.approx(mcnemar(7, 2))
+    assert (comparison.difference.first, comparison.difference.second) == pytest.approx((12 / 17, 7 / 17))
+    assert (comparison.queries, comparison.strata, comparison.first_unpaired, comparison.second_unpaired) == (
+        17,
+        17,
+        0,
+        0,
+    )
+    assert [query.query_id for query in comparison.apart] == ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"]
+    assert comparison.apart[0].first == ((C, 1),)
 
 
 def test_repetitions_are_compared_as_shares_within_query_and_conditions() -> None:
@@ -239,52 +244,59 @@ def test_repetitions_are_compared_as_shares_within_query_and_conditions() -> Non
         case("a", "r", C, conditions=bob), case("b", "r", C, conditions=ann),
         case("b", "s", C)
     )  # fmt: skip
-    found = compare_categories(trials, "a", "b", C)
-    assert (found.queries, found.strata) == (1, 2)
-    assert (found.first_responses, found.second_responses) == (3, 2)
-    assert (found.first_unpaired, found.second_unpaired) == (1, 2)
-    assert found.difference is not None
-    assert found.difference.discordance is None
+    comparison = compare_categories(trials, "a", "b", C)
+    assert (comparison.queries, comparison.strata) == (1, 2)
+    assert (comparison.first_responses, comparison.second_responses) == (3, 2)
+    assert (comparison.first_unpaired, comparison.second_unpaired) == (1, 2)
+    assert comparison.difference is not None
+    assert comparison.difference.discordance is None
     # 2 of 2 against 0 of 1 is worth 4/3 pairs, the other stratum 1.
-    assert found.difference.difference == pytest.approx((4 / 3) / (7 / 3))
-    assert found.difference.interval is None
-    assert found.difference.swap is not None
-    assert found.difference.swap.p == 1.0
+    assert comparison.difference.difference == pytest.approx((4 / 3) / (7 / 3))
+    assert comparison.difference.interval is None
+    assert comparison.difference.swap is not None
+    assert comparison.difference.swap.p == 1.0
 
 
 def test_swapping_takes_a_query_with_all_its_repetitions_as_one() -> None:
     alike = rated(*(case(device, f"q{n}", C if device == "a" else W, attempts=r + 1)
                     for n in range(3) for r in range(6) for device in "ab"))  # fmt: skip
-    found = compare_categories(alike, "a", "b", C)
-    assert found.difference is not None
-    assert found.difference.swap is not None
-    assert found.difference.swap.p == 2 / 8
-    assert found.difference.alone_p is not None
-    assert found.difference.alone_p < 1e-6
+    comparison = compare_categories(alike, "a", "b", C)
+    assert comparison.difference is not None
+    assert comparison.difference.swap is not None
+    assert comparison.difference.swap.p == 2 / 8
+    assert comparison.difference.alone_p is not None
+    assert comparison.difference.alone_p < 1e-6
 
 
 def test_the_readings_part_what_is_wrong() -> None:
     trials = rated(case("a", "q", A, core=True), case("b", "q", W), case("a", "r", A), case("b", "r", W))
     by_reading = {reading: compare_categories(trials, "a", "b", W, reading) for reading in Reading}
-    found = {reading: one.difference.difference for reading, one in by_reading.items() if one.difference}
-    assert found == {Reading.ADMITTED: -1.0, Reading.WRONG: -0.5}
+    differences = {
+        reading: comparison.difference.difference for reading, comparison in by_reading.items() if comparison.difference
+    }
+    assert differences == {Reading.ADMITTED: -1.0, Reading.WRONG: -0.5}
 
 
 def test_devices_that_never_differ_have_no_p() -> None:
-    found = compare_categories(pairs((C, C), (W, W)), "a", "b", C)
-    assert found.difference is not None
-    assert (found.difference.swap, found.all_swap, found.difference.alone_p, found.apart) == (None, None, None, ())
-    assert found.difference.difference == 0
+    comparison = compare_categories(pairs((C, C), (W, W)), "a", "b", C)
+    assert comparison.difference is not None
+    assert (comparison.difference.swap, comparison.all_swap, comparison.difference.alone_p, comparison.apart) == (
+        None,
+        None,
+        None,
+        (),
+    )
+    assert comparison.difference.difference == 0
 
 
 def test_sessions_are_compared_where_no_device_has_the_name() -> None:
-    one = rated(case("a", "q", C), session_id="monday")
+    monday = rated(case("a", "q", C), session_id="monday")
     other = rated(case("a", "q", W), session_id="tuesday")
-    found = compare_categories((*one, *other), "monday", "tuesday", C)
-    assert found.difference is not None
-    assert found.difference.difference == 1.0
+    comparison = compare_categories((*monday, *other), "monday", "tuesday", C)
+    assert comparison.difference is not None
+    assert comparison.difference.difference == 1.0
     with pytest.raises(ValueError, match="sunday"):
-        compare_categories(one, "monday", "sunday", C)
+        compare_categories(monday, "monday", "sunday", C)
 
 
 @pytest.mark.parametrize(
@@ -306,8 +318,8 @@ def test_sessions_are_compared_where_no_device_has_the_name() -> None:
     ],
 )
 def test_nothing_to_pair_says_why(trials: tuple[RatedTrial, ...], why: str) -> None:
-    found = compare_categories(trials, "a", "b", C)
-    assert (found.why_not, found.difference, found.all_swap, found.strata) == (why, None, None, 0)
+    comparison = compare_categories(trials, "a", "b", C)
+    assert (comparison.why_not, comparison.difference, comparison.all_swap, comparison.strata) == (why, None, None, 0)
 
 
 def test_the_mean_is_of_recognised_queries_and_the_share_of_all_assessed() -> None:
@@ -334,10 +346,13 @@ def test_repetitions_of_a_query_count_together() -> None:
     together = reprompts_of(rated(*cases))
     alone = reprompts_of(rated(*(replace(case, query="") for case in cases)))
     assert together.mean == alone.mean == 1.5
-    for one, other in ((together.mean_interval, alone.mean_interval), (together.first.interval, alone.first.interval)):
-        assert one is not None
+    for interval, other in (
+        (together.mean_interval, alone.mean_interval),
+        (together.first.interval, alone.first.interval),
+    ):
+        assert interval is not None
         assert other is not None
-        assert one[1] - one[0] > 1.5 * (other[1] - other[0])
+        assert interval[1] - interval[0] > 1.5 * (other[1] - other[0])
 
 
 def test_one_query_said_often_has_no_interval() -> None:
@@ -351,17 +366,17 @@ def test_nothing_assessed_has_no_figure(cases: list[Case]) -> None:
     assert (figures.mean, figures.mean_interval, figures.first.value, figures.first.interval) == (None,) * 4
 
 
-def waiting(one: RatedTrial, *waited_s: float | None) -> RatedTrial:
+def waiting(trial: RatedTrial, *waited_s: float | None) -> RatedTrial:
     """With these waits before its second attempt and those after it."""
-    take = one.progress.takes[0]
+    take = trial.progress.takes[0]
     attempts = tuple(
         replace(attempt, waited_s=seconds) for attempt, seconds in zip(take.attempts, (None, *waited_s), strict=True)
     )
-    return replace(one, progress=replace(one.progress, takes=(replace(take, attempts=attempts),)))
+    return replace(trial, progress=replace(trial.progress, takes=(replace(take, attempts=attempts),)))
 
 
 def test_waits_are_those_before_later_attempts() -> None:
     once, twice, often = rated(Case("a"), Case("b", attempts=2), Case("c", attempts=4))
-    found = reprompts_of([once, waiting(twice, 6.0), waiting(often, 5.0, 4.0, None)]).waits
-    assert found == Waits(3, 4.0, 5.0, 6.0, shorter=1, unknown=1)
+    waits = reprompts_of([once, waiting(twice, 6.0), waiting(often, 5.0, 4.0, None)]).waits
+    assert waits == Waits(3, 4.0, 5.0, 6.0, shorter=1, unknown=1)
     assert reprompts_of([once]).waits == Waits()

@@ -100,7 +100,7 @@ def test_a_round_says_all_that_it_can(folder: Path) -> None:
         id="spring",
         title="Spring round",
         path=str(path),
-        sessions=tuple(str(one.resolve()) for one in (folder / "runs/a1", folder / "runs/a2", folder / "../other")),
+        sessions=tuple(str(run.resolve()) for run in (folder / "runs/a1", folder / "runs/a2", folder / "../other")),
         seed=7,
         items=ItemFilter(
             ("kitchen",),
@@ -140,18 +140,18 @@ def test_a_session_that_two_patterns_mean_is_taken_once(folder: Path) -> None:
 
 def test_proposals_name_their_sources(folder: Path) -> None:
     head = "round: r\nsessions: [runs/a1]\n"
-    sources = tuple(str((folder / one).resolve()) for one in ("runs/a2", "../other"))
-    found = read_round(written(folder, head + "proposals: {from: [runs/a2, ../other, runs/a2]}\n"))
-    assert found.proposals == ProposalRule(sources, "tfidf", ProposalShown.AFTER)
-    found = read_round(written(folder, head + "proposals: {from: [../other], classifier: own, show: before}\n"))
-    assert found.proposals == ProposalRule(sources[1:], "own", ProposalShown.BEFORE)
+    sources = tuple(str((folder / source).resolve()) for source in ("runs/a2", "../other"))
+    round_ = read_round(written(folder, head + "proposals: {from: [runs/a2, ../other, runs/a2]}\n"))
+    assert round_.proposals == ProposalRule(sources, "tfidf", ProposalShown.AFTER)
+    round_ = read_round(written(folder, head + "proposals: {from: [../other], classifier: own, show: before}\n"))
+    assert round_.proposals == ProposalRule(sources[1:], "own", ProposalShown.BEFORE)
 
 
 def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> None:
     lines = "proposals: {from: [../other], settings: {strength: 0.5, words: 3, balanced: yes}}\n"
-    found = read_round(written(folder, "round: r\nsessions: [runs/a1]\n" + lines))
-    assert found.proposals is not None
-    assert found.proposals.settings == (("strength", "0.5"), ("words", "3"), ("balanced", "yes"))
+    round_ = read_round(written(folder, "round: r\nsessions: [runs/a1]\n" + lines))
+    assert round_.proposals is not None
+    assert round_.proposals.settings == (("strength", "0.5"), ("words", "3"), ("balanced", "yes"))
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,9 @@ def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> N
     ],
 )
 def test_what_is_wrong_with_proposals_is_told_with_its_line(folder: Path, lines: str, line: int, what: str) -> None:
-    with pytest.raises(InputProblems) as found:
+    with pytest.raises(InputProblems) as caught:
         read_round(written(folder, f"round: r\nsessions: [runs/a1]\nproposals:\n{lines}"))
-    (problem,) = found.value.problems
+    (problem,) = caught.value.problems
     assert problem.place is not None
     assert (Path(problem.place.file).name, problem.place.line) == ("round.yaml", line)
     assert what in problem.what
@@ -184,9 +184,9 @@ def test_what_is_wrong_with_another_file_is_told_there(folder: Path) -> None:
         "gold: known\nresponses:\n  - {session: s1, trial: t, category: best}\n"
     )
     (folder / "files" / "training.yaml").write_text("gold: known\n")
-    with pytest.raises(InputProblems) as found:
+    with pytest.raises(InputProblems) as caught:
         read_round(written(folder, WHOLE))
-    places = [(Path(one.place.file).name, one.place.line) for one in found.value.problems if one.place]
+    places = [(Path(problem.place.file).name, problem.place.line) for problem in caught.value.problems if problem.place]
     assert places == [("gold.yaml", 3), ("training.yaml", 1)]
 
 
@@ -242,8 +242,8 @@ def test_validate_names_what_they_hold(folder: Path, tmp_path: Path) -> None:
     (folder / "keys.yaml").write_text("rater_keys: mine\nplay: enter\n")
     result = CliRunner().invoke(validate, [str(folder)])
     assert result.exit_code == 0, result.output
-    told = {line.split("/")[-1] for line in result.output.splitlines()}
-    assert told == {
+    lines = {line.split("/")[-1] for line in result.output.splitlines()}
+    assert lines == {
         "round.yaml: round spring: 3 sessions, 3 named raters",
         "training.yaml: training of 1 exercise",
         "gold.yaml: gold of 2 known answers",
@@ -256,7 +256,7 @@ def test_a_file_of_keys_from_before_an_action_was_there_still_opens(tmp_path: Pa
     path.write_text("rater_keys: mine\nplay_slower: left\nplay_query: right\nwrong: e\n")
     keys = load_rater_keys(path)
     assert (keys.actions[RaterAction.PLAY_SLOWER], keys.category("e")) == ("left", Category.WRONG)
-    assert {keys.actions[one] for one in (RaterAction.EARLIER, RaterAction.LATER, RaterAction.FIND)} == {
+    assert {keys.actions[action] for action in (RaterAction.EARLIER, RaterAction.LATER, RaterAction.FIND)} == {
         "f12",
         "f11",
         "f10",
@@ -269,17 +269,21 @@ def test_rules_that_hold_raters_back(folder: Path) -> None:
     assert not read_round(written(folder, plain)).must_hear
     assert read_round(written(folder, f"{plain}must_hear: true\n")).must_hear
     assert read_round(written(folder, f"{gold}stop: {{after: 2, below: 0.5}}\n")).stop == StopRule(2, 0.5)
-    for text, told in (
+    for text, message in (
         (f"{plain}stop: {{below: 0.5}}\n", "no known answers"),
         (f"{gold}stop: {{after: 3, below: 0.5}}\n", "there are only 2"),
         (f"{gold}stop: {{after: 2}}\n", "below"),
     ):
         with pytest.raises(InputProblems) as caught:
             read_round(written(folder, text))
-        assert told in str(caught.value.problems[0])
+        assert message in str(caught.value.problems[0])
 
 
-WORDS = {**{one.value: one for one in Category}, "partially correct": Category.PARTIALLY_CORRECT, "9": Category.WRONG}
+WORDS = {
+    **{category.value: category for category in Category},
+    "partially correct": Category.PARTIALLY_CORRECT,
+    "9": Category.WRONG,
+}
 HEAD = "trial,rater,category"
 
 
@@ -290,9 +294,9 @@ def read(tmp_path: Path, content: str | bytes, kind: Format = Format.CSV, **name
 
 
 def only(tmp_path: Path, content: str, kind: Format = Format.CSV, **names: str) -> WrittenJudgment:
-    found = read(tmp_path, content, kind, **names)
-    assert found.problems == ()
-    (row,) = found.rows
+    judgments = read(tmp_path, content, kind, **names)
+    assert judgments.problems == ()
+    (row,) = judgments.rows
     return row
 
 
@@ -304,9 +308,9 @@ def refused(tmp_path: Path, content: str | bytes, kind: Format = Format.CSV, **n
 
 
 def problem(tmp_path: Path, content: str, kind: Format = Format.CSV) -> InputError:
-    found = read(tmp_path, content, kind)
-    assert (found.rows, found.bad, len(found.problems)) == ((), 1, 1)
-    return found.problems[0]
+    judgments = read(tmp_path, content, kind)
+    assert (judgments.rows, judgments.bad, len(judgments.problems)) == ((), 1, 1)
+    return judgments.problems[0]
 
 
 def test_a_row_of_every_column(tmp_path: Path) -> None:
@@ -392,10 +396,10 @@ def test_a_wrong_cell(tmp_path: Path, column: str, value: str, what: str) -> Non
 
 
 def test_every_wrong_row_is_told_and_the_right_ones_are_kept(tmp_path: Path) -> None:
-    found = read(tmp_path, f"{HEAD}\nt1,ann,wrong\nt2,ann,\nt3,ann,correct\nt4,,wrong\n\nt5,ann\n")
-    assert [one.line for one in found.rows] == [2, 4]
-    assert sorted(error.place.line for error in found.problems if error.place) == [3, 5, 7]
-    assert found.bad == 3
+    judgments = read(tmp_path, f"{HEAD}\nt1,ann,wrong\nt2,ann,\nt3,ann,correct\nt4,,wrong\n\nt5,ann\n")
+    assert [row.line for row in judgments.rows] == [2, 4]
+    assert sorted(error.place.line for error in judgments.problems if error.place) == [3, 5, 7]
+    assert judgments.bad == 3
     many = read(tmp_path, HEAD + "\n" + "t,ann,no\n" * 300)
     assert (many.bad, len(many.problems), many.problems[-1].what) == (300, 51, "and 250 more problems")
 
@@ -476,11 +480,11 @@ def test_json_lines(tmp_path: Path) -> None:
 )
 def test_wrong_json(tmp_path: Path, line: str, what: str) -> None:
     right = '{"trial": "t0", "rater": "ann", "category": "wrong"}'
-    found = read(tmp_path, f"{right}\n{line}\n", Format.JSONL)
-    assert (len(found.rows), found.bad) == (1, 1)
-    assert what in found.problems[0].what
-    assert found.problems[0].place is not None
-    assert found.problems[0].place.line == 2
+    judgments = read(tmp_path, f"{right}\n{line}\n", Format.JSONL)
+    assert (len(judgments.rows), judgments.bad) == (1, 1)
+    assert what in judgments.problems[0].what
+    assert judgments.problems[0].place is not None
+    assert judgments.problems[0].place.line == 2
 
 
 def test_parquet_of_others(tmp_path: Path) -> None:
@@ -489,9 +493,9 @@ def test_parquet_of_others(tmp_path: Path) -> None:
         "trial": ["t1", "t2"], "rater": ["ann", None], "category": ["wrong", "wrong"], "plays": [2.0, float("nan")]
     })  # fmt: skip
     pyarrow.parquet.write_table(table, path)
-    found = read_judgments(path, Format.PARQUET, WORDS)
-    assert found.rows[0].values == {"trial": "t1", "rater": "ann", "plays": 2}
-    assert str(found.problems[0]).startswith(f"{path}:2: the row names no rater")
+    judgments = read_judgments(path, Format.PARQUET, WORDS)
+    assert judgments.rows[0].values == {"trial": "t1", "rater": "ann", "plays": 2}
+    assert str(judgments.problems[0]).startswith(f"{path}:2: the row names no rater")
     for content in (b"", b"PAR1", b"PAR1" + b"\xff" * 100 + b"PAR1", b"trial,rater\n"):
         path.write_bytes(content)
         with pytest.raises(InputError, match="not a Parquet"):
@@ -500,7 +504,7 @@ def test_parquet_of_others(tmp_path: Path) -> None:
 
 def test_formats_by_suffix() -> None:
     suffixes = ("a.CSV", "a.jsonl", "a.ndjson", "a.parquet")
-    assert [format_of(Path(one)) for one in suffixes] == [Format.CSV, Format.JSONL, Format.JSONL, Format.PARQUET]
+    assert [format_of(Path(name)) for name in suffixes] == [Format.CSV, Format.JSONL, Format.JSONL, Format.PARQUET]
     with pytest.raises(InputError, match="suffix"):
         format_of(Path("a.xlsx"))
 
@@ -516,7 +520,7 @@ values = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_s
 def test_any_object_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, row: dict[str, object]) -> None:
     folder = tmp_path_factory.mktemp("any")
     try:
-        found = read(folder, json.dumps(row) + "\n", Format.JSONL)
+        judgments = read(folder, json.dumps(row) + "\n", Format.JSONL)
     except InputError:
         return
-    assert len(found.rows) + found.bad == 1
+    assert len(judgments.rows) + judgments.bad == 1

@@ -17,10 +17,10 @@ WIDE = "ｗｉｄｅ東京" * 6
 
 def two_devices() -> list[Case]:
     """Eight queries to each of two devices in three classes, of every fate; one is hostile and one is wide."""
-    found = [
+    device_cases = [
         Case(
             f"q{n}-{device}",
-            {"ann": said, "bo": said},
+            {"ann": category, "bo": category},
             device=device,
             query=f"q{n}",
             text=(HOSTILE, WIDE)[n] if n < 2 else f"question {n}",
@@ -33,10 +33,10 @@ def two_devices() -> list[Case]:
             ("kitchen", (C, C, C, C, W, C, A, C)),
             (HOSTILE, (C, W, W, A, W, C, A, Category.FINDABLE)),
         )
-        for n, said in enumerate(said_of)
+        for n, category in enumerate(said_of)
     ]
     return [
-        *found,
+        *device_cases,
         Case("disputed", {"ann": C, "bo": W}, text=HOSTILE),
         Case("held", {"ann": JudgmentStatus.HELD}),
         Case("misheard", outcome=Outcome.MISHEARD, recognition=Recognition.NO),

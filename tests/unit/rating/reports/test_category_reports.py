@@ -32,14 +32,14 @@ def test_lines_are_harmless_and_fit(at: int, width: int) -> None:
 
 
 def test_the_funnel_adds_up_on_screen() -> None:
-    found = [(name, count) for name, count, _ in stages(reported(two_devices()).figures)]
-    left = found[0][1]
-    for name, count in found[1:]:
+    funnel = [(name, count) for name, count, _ in stages(reported(two_devices()).figures)]
+    left = funnel[0][1]
+    for name, count in funnel[1:]:
         if name.startswith(" "):
             left -= count
         else:
             assert count == left, name
-    assert dict(found)["  disputed"] == dict(found)["  held"] == 1
+    assert dict(funnel)["  disputed"] == dict(funnel)["  held"] == 1
     assert {fate for _, fates, _ in FUNNEL for fate in fates} == set(Fate) - {Fate.CATEGORY}
 
 
@@ -77,8 +77,8 @@ def test_disputed_responses_are_listed_with_what_was_said() -> None:
 
 
 def test_asked_groupings_are_shown_even_of_one_label() -> None:
-    asked = Selection(by=(Parting.QUERY, Parting.SESSION))
-    text = lines(reported([Case("a", {"ann": C}), Case("b", {"ann": W})], asked))
+    selection = Selection(by=(Parting.QUERY, Parting.SESSION))
+    text = lines(reported([Case("a", {"ann": C}), Case("b", {"ann": W})], selection))
     assert [line.split()[1] for line in text if line.startswith("by ")] == ["query"] * 2 + ["session"] * 2 + [
         "query",
         "session",
@@ -87,7 +87,7 @@ def test_asked_groupings_are_shown_even_of_one_label() -> None:
 
 def test_wrong_is_compared_under_both_readings() -> None:
     report = every_sort()[1]
-    assert [one.reading.value for one in report.comparisons] == ["a", "b"]
+    assert [comparison.reading.value for comparison in report.comparisons] == ["a", "b"]
     assert report.comparisons[0].on is Category.WRONG
 
 
@@ -130,17 +130,17 @@ class Page(HTMLParser):
 @pytest.mark.parametrize("at", range(len(every_sort())))
 def test_pages_of_every_sort_need_nothing_else(at: int) -> None:
     text = page(every_sort()[at])
-    found = Page(text)
-    assert not found.of("script")
+    document = Page(text)
+    assert not document.of("script")
     assert not re.search(r"(?:src|href)=\"?(?!#|data:,)[\w/]", text)
-    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    ids = [attributes["id"] for _, attributes in document.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    for _, attributes in found.tags:
+    for _, attributes in document.tags:
         for name in ("aria-labelledby",):
             assert attributes.get(name, ids[0]) in ids
-    for attributes in found.of("a"):
+    for attributes in document.of("a"):
         assert (attributes["href"] or "").removeprefix("#") in ids
-    for attributes in found.of("th"):
+    for attributes in document.of("th"):
         assert attributes.get("scope") in ("col", "row") or attributes.get("aria-hidden") == "true"
 
 
@@ -152,8 +152,8 @@ def test_hostile_text_is_harmless() -> None:
 
 
 def test_bars_say_what_they_show() -> None:
-    found = Page(page(reported(two_devices())))
-    labels = [one["aria-label"] or "" for one in found.of("span") if one.get("role") == "img"]
+    document = Page(page(reported(two_devices())))
+    labels = [span["aria-label"] or "" for span in document.of("span") if span.get("role") == "img"]
     assert len(labels) == 3  # the readings differ for one of the two devices
     assert "kitchen, reading A: Correct 75 %, Admitted defeat 12 %, Wrong 12 %" in labels
 
@@ -167,10 +167,10 @@ def test_wrong_and_disputed_responses_are_listed_with_query_and_answer() -> None
 
 def luminance(colour: str) -> float:
     digits = colour.lstrip("#")
-    whole = digits if len(digits) == 6 else "".join(2 * one for one in digits)
+    whole = digits if len(digits) == 6 else "".join(2 * digit for digit in digits)
     parts = [int(whole[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
-    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * channel for weight, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def test_keys_can_be_read_on_their_colours() -> None:

@@ -209,11 +209,11 @@ def test_a_bad_command_is_answered_and_the_next_one_works(session: Session) -> N
     connection.sendall(encode(COMMANDS, Hello("raw", 0, False)) + b'\n{"kind":"dance"}\n')
     connection.sendall(encode(COMMANDS, Pause("1", "me")) + b"\n")
     stream = connection.makefile("rb")
-    found = [decode(MESSAGES, stream.readline()) for _ in range(3)]
-    assert isinstance(found[0], Welcome)
-    assert isinstance(found[1], Answered)
-    assert not found[1].ok
-    assert found[2] == Answered("1", True)
+    messages = [decode(MESSAGES, stream.readline()) for _ in range(3)]
+    assert isinstance(messages[0], Welcome)
+    assert isinstance(messages[1], Answered)
+    assert not messages[1].ok
+    assert messages[2] == Answered("1", True)
     stream.close()
     connection.close()
 

@@ -167,7 +167,7 @@ def test_a_full_disk_is_told_before_its_rows_can_be_written(hook: Hook) -> None:
     until(lambda: hook.posted)
     assert hook.posted[0]["why"] == "disk full: no space"
     run.notifier.close(Goodbye(3, "stopped"))
-    assert [one["event"] for one in hook.posted] == ["paused", "finished"]
+    assert [post["event"] for post in hook.posted] == ["paused", "finished"]
     assert hook.posted[1]["to_do"] == "harness run resume /s/night"
 
 
@@ -177,7 +177,7 @@ def test_a_source_that_fails_all_the_time_is_told_once_in_ten_minutes(hook: Hook
         run.row(FaultMet("speaker", f"the port is gone ({second})"), float(second))
     run.row(Observed(LinkLost("mic", Stamp(1.0), "the plug is pulled")), 900.0)
     run.notifier.close(Goodbye(0, ""))
-    assert [(one["subject"], one["why"]) for one in hook.posted] == [
+    assert [(post["subject"], post["why"]) for post in hook.posted] == [
         ("night: a fault of speaker", "the port is gone (0)"),
         ("night: a fault of speaker", "the port is gone (600)"),
         ("night: a fault of mic", "the plug is pulled"),
@@ -191,14 +191,16 @@ def test_a_loss_that_the_run_causes_by_a_power_cycle_is_not_told(hook: Hook) -> 
     run.row(PowerSwitched("lamp", True, "before call.r1", 3.0))
     run.row(Observed(LinkLost("lamp", Stamp(9.0), "the plug is pulled")))
     run.notifier.close(Goodbye(0, ""))
-    assert [one["why"] for one in hook.posted] == ["the plug is pulled"]
+    assert [post["why"] for post in hook.posted] == ["the plug is pulled"]
 
 
 def test_the_end_is_told_once_to_those_who_want_it_or_the_limits(hook: Hook) -> None:
     ways = [Notify(webhook=hook.address, on=on) for on in ((NotifyOn.LIMIT_BROKEN,), (NotifyOn.PAUSED,), ())]
     run = Run(*ways, Notify(webhook=hook.address))
     run.notifier.close(Goodbye(1, "failed: max_latency_p95_ms"))
-    assert [(one["event"], one["why"]) for one in hook.posted] == [("limit_broken", "failed: max_latency_p95_ms")] * 2
+    assert [(post["event"], post["why"]) for post in hook.posted] == [
+        ("limit_broken", "failed: max_latency_p95_ms")
+    ] * 2
 
 
 def test_what_nobody_takes_is_tried_again_and_then_noted(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +213,7 @@ def test_what_nobody_takes_is_tried_again_and_then_noted(hook: Hook, monkeypatch
     assert len(hook.tokens) == 3
     hook.status = 200
     run.notifier.close(Goodbye(0, ""))
-    assert [one["event"] for one in hook.posted] == ["finished"]
+    assert [post["event"] for post in hook.posted] == ["finished"]
 
 
 def test_a_way_that_hangs_delays_the_end_for_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

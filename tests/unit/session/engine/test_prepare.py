@@ -127,7 +127,7 @@ def test_one_driver_for_equipment_with_several_roles(tmp_path: Path) -> None:
     clock = clock_of(bench)
     drivers = assemble(bench, clock, 1, tmp_path / "scratch")
     assert clock.speed == 4
-    assert set(drivers) == {one.id for one in equipment_of(bench)}
+    assert set(drivers) == {equipment.id for equipment in equipment_of(bench)}
     assert len(drivers) == 2
     assert sound_path(bench) == "inside this process ×4, no real sound"
 
@@ -217,7 +217,7 @@ def refused(scenario: Path, tmp_path: Path) -> set[str]:
         prepare(scenario, REHEARSED_BENCH, tmp_path / "sessions")
     assert not (tmp_path / "sessions").exists()
     error = caught.value
-    at_run = {str(one) for one in (error.problems if isinstance(error, InputProblems) else [error])}
+    at_run = {str(problem) for problem in (error.problems if isinstance(error, InputProblems) else [error])}
     for paths in ([scenario], [scenario, REHEARSED_BENCH]):
         done = harness("validate", *paths)
         assert done.exit_code == 2, done.output
@@ -288,8 +288,8 @@ def test_all_that_lose_sync_are_named_at_once_and_those_of_a_folder_too(tmp_path
     lines = done.output.splitlines()
     assert [Path(line.partition(":")[0]).name for line in lines[:-1]] == names[1::2]
     assert lines[-1] == "6 recordings, 3 cannot be played"
-    told = json.loads(harness("sound", "recordings", "--json", tmp_path).output)
-    assert (told["files"], [Path(one["file"]).name for one in told["refused"]]) == (6, names[1::2])
+    report = json.loads(harness("sound", "recordings", "--json", tmp_path).output)
+    assert (report["files"], [Path(refusal["file"]).name for refusal in report["refused"]]) == (6, names[1::2])
     assert harness("sound", "recordings", tmp_path / "0.flac").output == "1 recording, 0 cannot be played\n"
     gone = harness("sound", "recordings", tmp_path / "gone.flac")
     assert (gone.exit_code, "the recording does not exist" in gone.output) == (2, True)

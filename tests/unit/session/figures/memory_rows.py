@@ -47,49 +47,51 @@ class Told:
     forgets: tuple[str, ...] = FORGETS
 
 
-def pair_of(number: int, told: Told) -> tuple[Trial, Trial]:
-    name = f"memory.w{told.wait_s:g}.r{number}"
-    prime = replace(planned(2 * number - 1, "what is seven times eight", f"{name}.prime", told.device),
-                    memory=MemoryPart(), conditions=told.conditions)  # fmt: skip
-    part = MemoryPart(prime.id, told.wait_s, SHOWS, told.forgets)
+def pair_of(number: int, probe: Told) -> tuple[Trial, Trial]:
+    name = f"memory.w{probe.wait_s:g}.r{number}"
+    prime = replace(planned(2 * number - 1, "what is seven times eight", f"{name}.prime", probe.device),
+                    memory=MemoryPart(), conditions=probe.conditions)  # fmt: skip
+    part = MemoryPart(prime.id, probe.wait_s, SHOWS, probe.forgets)
     return prime, replace(
-        planned(2 * number, "add five to that", name, told.device), memory=part, conditions=told.conditions
+        planned(2 * number, "add five to that", name, probe.device), memory=part, conditions=probe.conditions
     )
 
 
-def session(*told: Told) -> Rows:
+def session(*probes: Told) -> Rows:
     """The rows of a whole run, pair after pair."""
     rows = Rows()
-    made = [(one, *pair_of(number, one)) for number, one in enumerate(told, 1)]
+    made = [(probe, *pair_of(number, probe)) for number, probe in enumerate(probes, 1)]
     rows.start(*(trial for _, *both in made for trial in both))
-    for one, prime, follow_up in made:
+    for probe, prime, follow_up in made:
         rows.trial(prime.id, clip=clip_of(f"{prime.id}.flac"))
-        ask(rows, follow_up, one)
+        ask(rows, follow_up, probe)
     return rows
 
 
-def ask(rows: Rows, follow_up: Trial, one: Told, take: int = 1) -> None:
+def ask(rows: Rows, follow_up: Trial, probe: Told, take: int = 1) -> None:
     """A take of a follow-up."""
     rows.add(TrialStarted(follow_up.id, take))
-    waited_s = one.wait_s + 0.01 if one.waited_s is None else one.waited_s
+    waited_s = probe.wait_s + 0.01 if probe.waited_s is None else probe.waited_s
     rows.add(AttemptStarted(follow_up.id, take, 1, f"p{len(rows.entries)}", "c", 0.8, 1.6, 1.7, waited_s), waited_s)
     observed: list[Wake | ResponseText] = []
-    if one.wakes:
+    if probe.wakes:
         observed.append(Wake("link", Stamp(rows.at_s + 0.75, 0.01)))
-    if one.text:
-        observed.append(ResponseText("link", Stamp(rows.at_s + 3.0, 0.01), one.text))
+    if probe.text:
+        observed.append(ResponseText("link", Stamp(rows.at_s + 3.0, 0.01), probe.text))
     for observation in observed:
         rows.add(Observed(observation, follow_up.id, take, 1))
     clip = clip_of(f"{follow_up.id}.{take}.flac")
     rows.add(ResponseFrozen(follow_up.id, take, 1, clip, Stamp(rows.at_s + 3.0, 0.03), Stamp(rows.at_s + 4.0, 0.04)))
-    if one.heard:
-        rows.add(ResponseTranscribed(follow_up.id, take, 1, one.heard, "ours"))
+    if probe.heard:
+        rows.add(ResponseTranscribed(follow_up.id, take, 1, probe.heard, "ours"))
     rows.add(
-        AttemptFinished(follow_up.id, take, 1, one.outcome, one.recognition, EvidenceSource.DEVICE, cause=one.cause),
+        AttemptFinished(
+            follow_up.id, take, 1, probe.outcome, probe.recognition, EvidenceSource.DEVICE, cause=probe.cause
+        ),
         5.0,
     )
-    deciding = None if one.outcome in (Outcome.SKIPPED, Outcome.INTERRUPTED) else 1
-    rows.add(TrialFinished(follow_up.id, take, one.outcome, 1, deciding, one.cause))
+    deciding = None if probe.outcome in (Outcome.SKIPPED, Outcome.INTERRUPTED) else 1
+    rows.add(TrialFinished(follow_up.id, take, probe.outcome, 1, deciding, probe.cause))
 
 
 def clear_cut(length_s: float, waits_s: Iterable[float], repeat: int = 3, device: str = "kitchen") -> list[Told]:
@@ -137,20 +139,20 @@ def remembers(waits_s: Floats, length_s: float, spread: float) -> Floats:
 def kept(random: np.random.Generator, design: Design, spread: float, runs: int, critical: float = CRITICAL) -> Kept:
     """Runs with lengths of 2.5 to 28 s, drawn evenly on a logarithmic scale."""
     tried_s, ratios = design.tried_s, []
-    covered = told = over = surer_over = 0
+    covered = advised = over = surer_over = 0
     for _ in range(runs):
         length_s = math.exp(random.uniform(math.log(2.5), math.log(28)))
         share = remembers(tried_s, length_s, spread)
         shown = random.random(len(tried_s)) < share
-        pairs = [Pair(float(wait_s), bool(one)) for wait_s, one in zip(tried_s, shown, strict=True)]
-        found = known(memory_length(pairs, critical))
-        low, high = found.interval
+        pairs = [Pair(float(wait_s), bool(is_shown)) for wait_s, is_shown in zip(tried_s, shown, strict=True)]
+        length = known(memory_length(pairs, critical))
+        low, high = length.interval
         covered += low <= length_s <= (math.inf if high is None else high)
         if low > 0 and high is not None:
             ratios.append(high / low)
-        if (rest := forgotten(pairs, found)) is not None:
-            told += 1
+        if (rest := forgotten(pairs, length)) is not None:
+            advised += 1
             over += float(share[tried_s == rest.wait_s][0]) > rest.at_most
             if rest.surer is not None:
                 surer_over += float(share[tried_s == rest.surer[0]][0]) > rest.surer[1]
-    return Kept(runs, covered, told, over, surer_over, float(np.median(ratios)) if ratios else None)
+    return Kept(runs, covered, advised, over, surer_over, float(np.median(ratios)) if ratios else None)

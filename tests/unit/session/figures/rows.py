@@ -59,9 +59,9 @@ class Rows:
     @classmethod
     def of(cls, *trials: Trial, title: str = "Kitchen") -> Rows:
         """A session that begins with this plan."""
-        found = cls()
-        found.start(*trials, title=title)
-        return found
+        rows = cls()
+        rows.start(*trials, title=title)
+        return rows
 
     def add(self, record: Record, after_s: float = 0.0) -> Entry:
         self.at_s += after_s

@@ -75,9 +75,9 @@ def test_another_value_and_no_word_are_wrong_and_say_so() -> None:
 
 
 def test_part_of_it_is_partial() -> None:
-    found = Session(trial(BOTH)).asked().told(4.0).told(5.0, "milk", "list").answered().ends(12.0).found()
-    assert found.word is EffectWord.PARTIAL
-    assert "instead of nothing" in found.said
+    evidence = Session(trial(BOTH)).asked().told(4.0).told(5.0, "milk", "list").answered().ends(12.0).found()
+    assert evidence.word is EffectWord.PARTIAL
+    assert "instead of nothing" in evidence.said
     assert Session(trial(BOTH)).asked().told(4.0).told(5.0, "", "list").answered().ends(12.0).found().word is (
         EffectWord.RIGHT
     )
@@ -92,10 +92,10 @@ def test_any_value_will_do(value: str) -> None:
 @pytest.mark.parametrize(
     ("cut", "why"),
     [
-        (lambda one: one.add(9.0, SessionFinished(EndReason.ABORTED)), "the session ended"),
-        (lambda one: one.add(9.0, Observed(LinkLost("link", Stamp(8.9), "gone"))), "the link to link was lost"),
-        (lambda one: one.asked(9.0, "t2"), "it was asked something else"),
-        (lambda one: one.add(900.0, EngineStarted(2, 1, "boot", 1.0)), "the run was cut off"),
+        (lambda session: session.add(9.0, SessionFinished(EndReason.ABORTED)), "the session ended"),
+        (lambda session: session.add(9.0, Observed(LinkLost("link", Stamp(8.9), "gone"))), "the link to link was lost"),
+        (lambda session: session.asked(9.0, "t2"), "it was asked something else"),
+        (lambda session: session.add(900.0, EngineStarted(2, 1, "boot", 1.0)), "the run was cut off"),
     ],
 )
 def test_what_nobody_could_see_is_open_and_not_wrong(cut, why: str) -> None:  # type: ignore[no-untyped-def]
@@ -104,10 +104,10 @@ def test_what_nobody_could_see_is_open_and_not_wrong(cut, why: str) -> None:  # 
     cut(session)
     session.told(10.0)  # too late: it may be of something else
     session.add(1000.0, TrialFinished("t1", 1, Outcome.RESPONDED, 1, 1))
-    found = session.found()
-    assert (found.word, found.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
-    assert found.said == f"{why} before it had reported all of it"
-    assert found.is_open
+    evidence = session.found()
+    assert (evidence.word, evidence.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
+    assert evidence.said == f"{why} before it had reported all of it"
+    assert evidence.is_open
 
 
 def test_what_was_told_before_the_cut_counts() -> None:
@@ -117,9 +117,9 @@ def test_what_was_told_before_the_cut_counts() -> None:
 
 def test_a_device_that_tells_no_state_is_not_wrong() -> None:
     session = Session(trial(replace(TIMER, question="does it?"), reports=())).asked().answered().ends(20.0)
-    found = session.found()
-    assert (found.word, found.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
-    assert found.due_wall_s == WALL_S + 6.0
+    evidence = session.found()
+    assert (evidence.word, evidence.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
+    assert evidence.due_wall_s == WALL_S + 6.0
 
 
 def test_attempts_that_were_not_answered_have_no_effect_to_judge() -> None:
@@ -131,11 +131,11 @@ def test_attempts_that_were_not_answered_have_no_effect_to_judge() -> None:
 @pytest.mark.parametrize("word", [EffectWord.RIGHT, EffectWord.PARTIAL, EffectWord.WRONG])
 def test_who_looked_overrules_the_device_and_the_disagreement_is_said(word: EffectWord) -> None:
     session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
-    found = session.found(answer(word, detail="on its display"))
-    assert (found.word, found.source) == (word, EffectSource.OPERATOR)
+    evidence = session.found(answer(word, detail="on its display"))
+    assert (evidence.word, evidence.source) == (word, EffectSource.OPERATOR)
     agrees = "says so too" if word is EffectWord.RIGHT else "says otherwise: right"
-    told = "reported timer: “10 minutes” 1.00 s after the query"
-    assert found.said == f"ann looked: {word.value}, “on its display”; the device {agrees} ({told})"
+    report = "reported timer: “10 minutes” 1.00 s after the query"
+    assert evidence.said == f"ann looked: {word.value}, “on its display”; the device {agrees} ({report})"
 
 
 def test_who_cannot_tell_releases_the_hold_and_does_not_overrule_the_device() -> None:
@@ -143,9 +143,9 @@ def test_who_cannot_tell_releases_the_hold_and_does_not_overrule_the_device() ->
     unsure = session.found(answer(EffectWord.UNKNOWN))
     assert (unsure.word, unsure.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
     assert unsure.said.endswith("; ann could not tell")
-    asked = Session(trial(ASKED)).asked().answered().ends(12.0)
-    assert asked.found().is_open
-    looked = asked.found(answer(EffectWord.UNKNOWN))
+    open_session = Session(trial(ASKED)).asked().answered().ends(12.0)
+    assert open_session.found().is_open
+    looked = open_session.found(answer(EffectWord.UNKNOWN))
     assert (looked.word, looked.source, looked.is_open) == (EffectWord.UNKNOWN, EffectSource.OPERATOR, False)
 
 
@@ -182,7 +182,7 @@ def test_rows_may_come_one_by_one() -> None:
     words = []
     for entry in session.entries:
         rows.add(entry)
-        words.append({key: one.word.value for key, one in rows.evidence().items()})
+        words.append({key: evidence.word.value for key, evidence in rows.evidence().items()})
     assert words[-1] == {KEY: "right"}
     assert words[:5] == [{}] * 5
 
@@ -190,22 +190,22 @@ def test_rows_may_come_one_by_one() -> None:
 def test_a_limit_on_effects_leaves_out_what_nobody_knows() -> None:
     trials = (trial(TIMER), trial(TIMER, 2), trial(ASKED, 3), trial(None, 4))
     session = Session(*trials)
-    for number, one in enumerate(trials):
+    for number, planned_trial in enumerate(trials):
         at_s = 100.0 * number
-        session.asked(at_s, one.id)
+        session.asked(at_s, planned_trial.id)
         if number == 0:
             session.told(at_s + 4.0)
-        frozen = ResponseFrozen(one.id, 1, 1, clip_of("r"), Stamp(at_s + 4.0), Stamp(at_s + 5.0))
-        answered = AttemptFinished(one.id, 1, 1, Outcome.RESPONDED, Recognition.YES, EvidenceSource.DEVICE)
+        frozen = ResponseFrozen(planned_trial.id, 1, 1, clip_of("r"), Stamp(at_s + 4.0), Stamp(at_s + 5.0))
+        answered = AttemptFinished(planned_trial.id, 1, 1, Outcome.RESPONDED, Recognition.YES, EvidenceSource.DEVICE)
         session.add(at_s + 6.0, frozen).add(at_s + 6.5, answered)
-        session.add(at_s + 20.0, TrialFinished(one.id, 1, Outcome.RESPONDED, 1, 1))
+        session.add(at_s + 20.0, TrialFinished(planned_trial.id, 1, Outcome.RESPONDED, 1, 1))
     figures = SessionFigures()
     for entry in session.entries:
         figures.add(entry)
     figures.add_later(Entry(1, 0, 0.0, WALL_S + 500, EffectAnswered("t4", 1, 1, EffectWord.WRONG, "ann")))
     progress = figures.snapshot()
     totals = progress.totals
-    assert {key[0]: one.word for key, one in progress.effects.items()} == {
+    assert {key[0]: effect.word for key, effect in progress.effects.items()} == {
         "t1": EffectWord.RIGHT, "t2": EffectWord.WRONG, "t3": EffectWord.UNKNOWN, "t4": EffectWord.WRONG
     }  # fmt: skip
     assert totals.effects == Share(1, 2)  # the last has no check: what it did is known, and breaks no limit

@@ -169,10 +169,10 @@ def test_groups_are_those_of_the_matrix_else_of_how_it_sounds() -> None:
     take(rows, "time-1", [(MISHEARD, "what")])
     for number in (2, 3, 4):
         take(rows, f"time-{number}", [(RESPONDED, ASKED)])
-    found = heard_in(progress_of(rows).trials)
+    heard = heard_in(progress_of(rows).trials)
 
     def shown(grouping: Grouping) -> list[tuple[str, int, int]]:
-        groups = by_group(found, grouping)
+        groups = by_group(heard, grouping)
         return [(label, of.first.counts.errors, of.first.counts.words) for label, of in groups]
 
     assert shown(Grouping.LEVEL) == [("-40", 3, 4), ("-20", 0, 4), ("-26", 0, 8)]
@@ -192,7 +192,7 @@ def test_groups_are_those_of_the_matrix_else_of_how_it_sounds() -> None:
 def told(trial: Trial) -> Trial:
     """The same, with devices that report transcripts."""
     listening = known(trial.listening)
-    targets = tuple(replace(one, reports=(ObservationKind.TRANSCRIPT,)) for one in listening.targets)
+    targets = tuple(replace(target, reports=(ObservationKind.TRANSCRIPT,)) for target in listening.targets)
     return replace(trial, listening=replace(listening, targets=targets))
 
 
@@ -207,8 +207,8 @@ def test_commands_count_for_each_device_that_tells_its_words() -> None:
     rows.play(both[1], words=[("den", 2.6, "intent:lights")])
     rows.play(mute, words=[("shed", 2.6, "intent:turn on the light")])
     rows.play(wake, words=[("kitchen", 2.6, "hello")])
-    found = heard_in(progress_of(rows).trials, rows.figures)
-    groups = dict(by_group(found, Grouping.DEVICE))
+    heard = heard_in(progress_of(rows).trials, rows.figures)
+    groups = dict(by_group(heard, Grouping.DEVICE))
     assert (
         groups["kitchen"].first == groups["kitchen"].final == WordsHeard((WordCounts(4, 0, 0, 0, 1, 0),), ("time",), 2)
     )
@@ -217,7 +217,7 @@ def test_commands_count_for_each_device_that_tells_its_words() -> None:
     assert [rows.device(name).words for name in ("kitchen", "den", "shed")] == [
         groups["kitchen"].first, groups["den"].first, WordsHeard()
     ]  # fmt: skip
-    assert [label for label, _ in by_group(found, Grouping.KIND)] == ["command"]
+    assert [label for label, _ in by_group(heard, Grouping.KIND)] == ["command"]
 
 
 def test_a_command_that_is_played_again_counts_once() -> None:
@@ -250,11 +250,11 @@ def test_groups_add_up_to_the_totals_wherever_the_log_was_cut(trials: list[Attem
     assert (totals.first_words, totals.final_words) == (
         broken.snapshot().totals.first_words, broken.snapshot().totals.final_words
     )  # fmt: skip
-    found = heard_in(straight.snapshot().trials, WakeFigures())
+    heard = heard_in(straight.snapshot().trials, WakeFigures())
     for grouping in Grouping:
-        groups = [group for _, group in by_group(found, grouping)]
-        assert sum((one.first.counts for one in groups), WordCounts()) == totals.first_words.counts
-        assert sum(one.final.attempts for one in groups) == totals.final_words.attempts
+        groups = [group for _, group in by_group(heard, grouping)]
+        assert sum((group.first.counts for group in groups), WordCounts()) == totals.first_words.counts
+        assert sum(group.final.attempts for group in groups) == totals.final_words.attempts
     assert totals.final_words.attempts <= totals.first_words.attempts <= len(trials)
 
 
@@ -300,12 +300,12 @@ def asked_rows(plays: dict[str, list[Asked]], *more: Trial, heard: bool = False,
     rows: list[Record] = [SessionStarted("s1", "frames", "Frames", "a" * 64, "lab", "b" * 64, 0, "wire", (), trials)]
     for name, attempts in plays.items():
         rows.append(TrialStarted(name, 1))
-        for number, (outcome, told) in enumerate(attempts, start=1):
+        for number, (outcome, frame) in enumerate(attempts, start=1):
             rows.append(AttemptStarted(name, 1, number, f"{name}.{number}", "c" * 64, 1.0, 2.0, 2.5, None))
             words = (
                 (Recognition.YES, EvidenceSource.DEVICE) if heard else (Recognition.NOT_ASSESSED, EvidenceSource.NONE)
             )
-            rows.append(AttemptFinished(name, 1, number, outcome, *words, understood=told))
+            rows.append(AttemptFinished(name, 1, number, outcome, *words, understood=frame))
         outcome = attempts[-1][0]
         rows.append(
             TrialFinished(
@@ -334,20 +334,20 @@ ALL = {
 
 
 def test_frames_and_intents_at_the_first_attempt_and_at_the_one_that_decided() -> None:
-    found = understood_session(ALL).totals.understood
-    assert found.right == Share(4, 7)
-    assert found.intents == Share(5, 6), "nobody knows the intents of said_no; never had all of them in the end"
-    assert found.first_right == Share(2, 7)
-    assert found.first_intents == Share(3, 6)
-    assert found.attempts == ((1, 2), (2, 1), (3, 1)), "an attempt that was cut short is none"
-    assert found.unknown == 0
-    assert found.attempts_needed == ((1, Share(2, 7)), (2, Share(1, 7)), (3, Share(1, 7)), (None, Share(3, 7)))
+    shares = understood_session(ALL).totals.understood
+    assert shares.right == Share(4, 7)
+    assert shares.intents == Share(5, 6), "nobody knows the intents of said_no; never had all of them in the end"
+    assert shares.first_right == Share(2, 7)
+    assert shares.first_intents == Share(3, 6)
+    assert shares.attempts == ((1, 2), (2, 1), (3, 1)), "an attempt that was cut short is none"
+    assert shares.unknown == 0
+    assert shares.attempts_needed == ((1, Share(2, 7)), (2, Share(1, 7)), (3, Share(1, 7)), (None, Share(3, 7)))
 
 
 def test_what_nobody_knows_counts_in_no_share() -> None:
     heard_only = {"reprompt": RepromptRule(until=Until.RECOGNISED), "responds": True}
-    found = understood_session({"a": [(Outcome.RESPONDED, Understood())], "b": [GOOD]}, **heard_only).totals.understood
-    assert (found.right, found.unknown) == (Share(1, 1), 1)
+    shares = understood_session({"a": [(Outcome.RESPONDED, Understood())], "b": [GOOD]}, **heard_only).totals.understood
+    assert (shares.right, shares.unknown) == (Share(1, 1), 1)
     empty = understood_session({}).totals.understood
     assert (empty.right.value, empty.attempts_needed) == (None, ())
 
@@ -364,54 +364,75 @@ def test_understanding_is_in_no_figure_about_words_or_answers() -> None:
 
 def test_words_that_a_device_tells_too_are_scored_beside() -> None:
     reports = (ObservationKind.TRANSCRIPT, ObservationKind.INTENT)
-    (one,) = heard_in(understood_session({"a": [GOOD]}, reports=reports).trials)
-    assert group_of(one, Grouping.KIND) == "understand"
+    (trial,) = heard_in(understood_session({"a": [GOOD]}, reports=reports).trials)
+    assert group_of(trial, Grouping.KIND) == "understand"
 
 
 def test_limits_on_understanding() -> None:
     totals = understood_session(ALL).totals
     verdicts = check_limits(Limits(min_understood_share=0.5, min_intent_share=0.9), totals)
-    assert [(one.name, one.holds) for one in verdicts] == [("min_understood_share", True), ("min_intent_share", False)]
+    assert [(verdict.name, verdict.holds) for verdict in verdicts] == [
+        ("min_understood_share", True),
+        ("min_intent_share", False),
+    ]
     nothing = check_limits(Limits(min_understood_share=0.0), understood_session({}).totals)
-    assert [(one.found, one.holds) for one in nothing] == [(None, False)], "a figure over nothing holds no limit"
+    assert [(verdict.found, verdict.holds) for verdict in nothing] == [(None, False)], (
+        "a figure over nothing holds no limit"
+    )
 
 
 def test_corpora_of_the_deciding_attempts() -> None:
-    found = session_corpora([understood_session(ALL)])
-    assert [one.id for one in found.gold.utterances] == ["at_once", "second", "third", "never", "asleep"]
-    assert found.unknown == ("open", "said_yes", "said_no"), "a yes or no is no frame"
+    corpora = session_corpora([understood_session(ALL)])
+    assert [utterance.id for utterance in corpora.gold.utterances] == ["at_once", "second", "third", "never", "asleep"]
+    assert corpora.unknown == ("open", "said_yes", "said_no"), "a yes or no is no frame"
     groups = {"device": "dut", "query_class": "hotel", "query": "q", "session": "s1", "attempt": "1", "voice": "ann"}
     words = ("what", "time", "is", "it")
     lyon = (Slot("city", "lyon"),)
-    assert found.gold.utterances[0] == Utterance("at_once", words, ("book", "greet"), None, lyon, tuple(groups.items()))
-    assert [(one.intents, one.slots) for one in found.predicted.utterances] == [
+    assert corpora.gold.utterances[0] == Utterance(
+        "at_once", words, ("book", "greet"), None, lyon, tuple(groups.items())
+    )
+    assert [(utterance.intents, utterance.slots) for utterance in corpora.predicted.utterances] == [
         (("book", "greet"), lyon),
         (("book", "greet"), lyon),
         (("book", "greet"), lyon),
         (("book", "greet"), ()),
         ((), ()),
     ]
-    assert [dict(one.groups)["attempt"] for one in found.predicted.utterances] == ["1", "2", "4", "2", "2"]
-    assert [one.groups for one in found.gold.utterances] == [one.groups for one in found.predicted.utterances]
+    assert [dict(utterance.groups)["attempt"] for utterance in corpora.predicted.utterances] == [
+        "1",
+        "2",
+        "4",
+        "2",
+        "2",
+    ]
+    assert [utterance.groups for utterance in corpora.gold.utterances] == [
+        utterance.groups for utterance in corpora.predicted.utterances
+    ]
 
 
 def test_corpora_of_the_first_attempts() -> None:
-    found = session_corpora([understood_session(ALL)], Which.FIRST)
-    told = {one.id: one.intents for one in found.predicted.utterances}
-    assert told == {"at_once": ("book", "greet"), "second": ("book", "greet"), "third": (), "never": (), "asleep": ()}
+    corpora = session_corpora([understood_session(ALL)], Which.FIRST)
+    intents = {utterance.id: utterance.intents for utterance in corpora.predicted.utterances}
+    assert intents == {
+        "at_once": ("book", "greet"),
+        "second": ("book", "greet"),
+        "third": (),
+        "never": (),
+        "asleep": (),
+    }
 
 
 def test_corpora_of_several_sessions_keep_their_ids_apart() -> None:
-    one = understood_session({"a": [GOOD]})
-    found = session_corpora([one, one])
-    assert [utterance.id for utterance in found.gold.utterances] == ["s1:a", "s1~2:a"]
+    progress = understood_session({"a": [GOOD]})
+    corpora = session_corpora([progress, progress])
+    assert [utterance.id for utterance in corpora.gold.utterances] == ["s1:a", "s1~2:a"]
     assert session_corpora([]).gold.utterances == ()
 
 
 def test_slots_that_are_not_looked_at_are_not_annotated() -> None:
-    found = session_corpora([understood_session({"a": [GOOD]}, expects=Expected(("book", "greet")))])
-    assert found.gold.utterances[0].slots is None
-    assert found.predicted.utterances[0].slots == (Slot("city", "lyon"),)
+    corpora = session_corpora([understood_session({"a": [GOOD]}, expects=Expected(("book", "greet")))])
+    assert corpora.gold.utterances[0].slots is None
+    assert corpora.predicted.utterances[0].slots == (Slot("city", "lyon"),)
 
 
 def test_a_row_of_an_older_log_still_reads() -> None:

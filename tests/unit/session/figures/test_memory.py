@@ -40,20 +40,20 @@ from tests.written_sessions import progress_of
 WAITS = (2.0, 4.0, 8.0, 16.0)
 
 
-def points(*told: Told) -> tuple[MemoryPoint, ...]:
-    return MemoryFigures.of(session(*told).entries).points()
+def points(*probes: Told) -> tuple[MemoryPoint, ...]:
+    return MemoryFigures.of(session(*probes).entries).points()
 
 
-def point(told: Told) -> MemoryPoint:
-    (only,) = points(told)
+def point(probe: Told) -> MemoryPoint:
+    (only,) = points(probe)
     return only
 
 
 def test_a_point_says_what_was_waited_and_by_whose_word_it_is_known() -> None:
-    found = point(Told(4.0, text=YES, heard="nothing of the kind", waited_s=4.3))
-    assert (found.planned_s, found.waited_s, found.shown) == (4.0, 4.3, True)
-    assert (found.answer, found.teller) == (YES, Teller.DEVICE)
-    assert found.woke_s == pytest.approx(4.3 + 0.75)
+    memory_point = point(Told(4.0, text=YES, heard="nothing of the kind", waited_s=4.3))
+    assert (memory_point.planned_s, memory_point.waited_s, memory_point.shown) == (4.0, 4.3, True)
+    assert (memory_point.answer, memory_point.teller) == (YES, Teller.DEVICE)
+    assert memory_point.woke_s == pytest.approx(4.3 + 0.75)
     ours = point(Told(4.0, heard="fifty-six plus five is sixty-one", wakes=False))
     assert (ours.shown, ours.teller, ours.woke_s) == (True, Teller.TRANSCRIPTION, None)
 
@@ -77,29 +77,29 @@ def test_a_point_says_what_was_waited_and_by_whose_word_it_is_known() -> None:
     ],
 )
 def test_what_counts_as_memory(told: Told, shown: bool | None, why: str) -> None:
-    found = point(told)
-    assert found.shown is shown
-    assert found.why.partition(":")[0] == why
+    memory_point = point(told)
+    assert memory_point.shown is shown
+    assert memory_point.why.partition(":")[0] == why
 
 
 def test_a_follow_up_that_was_not_primed_does_not_count() -> None:
-    told = Told(4.0, text=YES)
-    rows = session(told)
-    _, follow_up = pair_of(1, told)
+    probe = Told(4.0, text=YES)
+    rows = session(probe)
+    _, follow_up = pair_of(1, probe)
     rows.add(
         TrialFinished(follow_up.id, 2, Outcome.SKIPPED, 0, None, "not_primed: memory.w4.r1.prime ended as no_wake")
     )
-    (found,) = MemoryFigures.of(rows.entries).points()
-    assert (found.shown, found.waited_s) == (None, None)
-    assert findings([found])[0].left_out == (("not_primed", 1),)
+    (memory_point,) = MemoryFigures.of(rows.entries).points()
+    assert (memory_point.shown, memory_point.waited_s) == (None, None)
+    assert findings([memory_point])[0].left_out == (("not_primed", 1),)
 
 
 def test_the_latest_take_counts() -> None:
-    told = Told(4.0, text=YES)
-    rows = session(told)
-    ask(rows, pair_of(1, told)[1], Told(4.0, text=NO, waited_s=5.0), take=2)
-    (found,) = MemoryFigures.of(rows.entries).points()
-    assert (found.shown, found.waited_s) == (False, 5.0)
+    probe = Told(4.0, text=YES)
+    rows = session(probe)
+    ask(rows, pair_of(1, probe)[1], Told(4.0, text=NO, waited_s=5.0), take=2)
+    (memory_point,) = MemoryFigures.of(rows.entries).points()
+    assert (memory_point.shown, memory_point.waited_s) == (False, 5.0)
 
 
 def test_rows_may_come_twice_and_a_session_may_be_going_on() -> None:
@@ -115,13 +115,13 @@ def test_rows_may_come_twice_and_a_session_may_be_going_on() -> None:
 
 
 def test_a_device_that_remembers_five_seconds() -> None:
-    (found,) = findings(points(*clear_cut(5.0, WAITS)))
-    assert found.counted == 12
-    assert [(level.wait_s, level.shown.count) for level in found.levels] == [(2.0, 3), (4.0, 3), (8.0, 0), (16.0, 0)]
-    assert known(found.length).interval == (4.0, 8.0)
-    assert known(found.to_wake).interval == pytest.approx((4.8, 8.8))
-    assert found.forgotten is not None
-    assert (found.forgotten.wait_s, found.forgotten.left, found.why) == (8.0, Share(0, 6), "")
+    (finding,) = findings(points(*clear_cut(5.0, WAITS)))
+    assert finding.counted == 12
+    assert [(level.wait_s, level.shown.count) for level in finding.levels] == [(2.0, 3), (4.0, 3), (8.0, 0), (16.0, 0)]
+    assert known(finding.length).interval == (4.0, 8.0)
+    assert known(finding.to_wake).interval == pytest.approx((4.8, 8.8))
+    assert finding.forgotten is not None
+    assert (finding.forgotten.wait_s, finding.forgotten.left, finding.why) == (8.0, Share(0, 6), "")
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_a_device_that_remembers_five_seconds() -> None:
     [(0.0, "no memory seen, even after 2 s"), (99.0, "it remembers for longer than 16 s, the longest wait")],
 )
 def test_there_is_no_wait_to_recommend_and_why(length_s: float, why: str) -> None:
-    (found,) = findings(points(*clear_cut(length_s, WAITS)))
-    assert found.forgotten is None
-    assert found.why == why
+    (finding,) = findings(points(*clear_cut(length_s, WAITS)))
+    assert finding.forgotten is None
+    assert finding.why == why
 
 
 def test_few_pairs_and_none_that_count_recommend_nothing() -> None:
@@ -143,52 +143,58 @@ def test_few_pairs_and_none_that_count_recommend_nothing() -> None:
 
 
 def test_devices_and_conditions_are_told_apart() -> None:
-    far = [replace(one, conditions=(("position", "far"),)) for one in clear_cut(3.0, WAITS)]
-    near = [replace(one, conditions=(("position", "near"),)) for one in clear_cut(5.0, WAITS)]
+    far = [replace(probe, conditions=(("position", "far"),)) for probe in clear_cut(3.0, WAITS)]
+    near = [replace(probe, conditions=(("position", "near"),)) for probe in clear_cut(5.0, WAITS)]
     other = clear_cut(9.0, WAITS, device="den")
-    found = points(*far, *near, *other)
-    assert [one.device for one in findings(found)] == ["kitchen", "den"]
-    by = {(one.device, one.group): one.forgotten.wait_s for one in findings(found, "position") if one.forgotten}
+    memory_points = points(*far, *near, *other)
+    assert [finding.device for finding in findings(memory_points)] == ["kitchen", "den"]
+    by = {
+        (finding.device, finding.group): finding.forgotten.wait_s
+        for finding in findings(memory_points, "position")
+        if finding.forgotten
+    }
     assert by == {("kitchen", "far"): 4.0, ("kitchen", "near"): 8.0, ("den", ""): 16.0}
 
 
 def test_a_device_without_wake_events_has_no_length_to_them() -> None:
-    told = clear_cut(5.0, WAITS)
-    (found,) = findings(points(*told[:-1], replace(told[-1], wakes=False)))
-    assert found.to_wake is None
-    assert found.length is not None
+    probes = clear_cut(5.0, WAITS)
+    (finding,) = findings(points(*probes[:-1], replace(probes[-1], wakes=False)))
+    assert finding.to_wake is None
+    assert finding.length is not None
 
 
 def test_waits_that_were_not_reached_are_told() -> None:
-    found = points(Told(0.5, YES, waited_s=1.2), Told(0.5, YES, waited_s=1.0), Told(4.0, YES, waited_s=4.1))
-    assert unreached(found) == {0.5: pytest.approx(1.1)}
+    memory_points = points(Told(0.5, YES, waited_s=1.2), Told(0.5, YES, waited_s=1.0), Told(4.0, YES, waited_s=4.1))
+    assert unreached(memory_points) == {0.5: pytest.approx(1.1)}
 
 
 def test_probes_are_no_responses_to_judge_and_no_queries_in_the_totals() -> None:
     rows = session(*clear_cut(5.0, WAITS))
     progress = progress_of(rows)
-    assert all(one.response is None and one.answer is not None for one in progress.trials)
+    assert all(trial.response is None and trial.answer is not None for trial in progress.trials)
     totals = progress.totals
     assert (totals.planned, totals.finished, totals.count(Outcome.RESPONDED)) == (24, 24, 24)
     assert (totals.to_judge, totals.recognised.total, totals.answered.total, totals.latency.total) == (0, 0, 0, 0)
 
 
 def test_words_of_the_prime_are_none_of_the_follow_up() -> None:
-    told = Told(4.0, text=NO)
-    rows = session(told)
-    prime, _ = pair_of(1, told)
+    probe = Told(4.0, text=NO)
+    rows = session(probe)
+    prime, _ = pair_of(1, probe)
     rows.add(Observed(ResponseText("link", Stamp(1.0), YES), prime.id, 1, 1))
-    begun = next(n for n, one in enumerate(rows.entries) if getattr(one.record, "waited_s", None) == 4.01)
-    late = Observed(ResponseText("link", Stamp(rows.entries[begun].at_s + 0.2), YES), "memory.w4.r1", 1, 1)
-    rows.entries.insert(begun + 1, replace(rows.entries[begun], record=late))
-    rows.entries[:] = [replace(one, seq=seq) for seq, one in enumerate(rows.entries, 1)]
-    (found,) = MemoryFigures.of(rows.entries).points()
-    assert (found.shown, found.answer) == (False, NO)
+    start = next(n for n, entry in enumerate(rows.entries) if getattr(entry.record, "waited_s", None) == 4.01)
+    late = Observed(ResponseText("link", Stamp(rows.entries[start].at_s + 0.2), YES), "memory.w4.r1", 1, 1)
+    rows.entries.insert(start + 1, replace(rows.entries[start], record=late))
+    rows.entries[:] = [replace(entry, seq=seq) for seq, entry in enumerate(rows.entries, 1)]
+    (memory_point,) = MemoryFigures.of(rows.entries).points()
+    assert (memory_point.shown, memory_point.answer) == (False, NO)
 
 
 def pairs(**shown: str) -> list[Pair]:
     """`_4="yyn"`: after 4 s two pairs showed memory, and one did not."""
-    return [Pair(float(wait.strip("_").replace("_", ".")), one == "y") for wait, each in shown.items() for one in each]
+    return [
+        Pair(float(wait.strip("_").replace("_", ".")), sign == "y") for wait, each in shown.items() for sign in each
+    ]
 
 
 def test_a_device_that_always_remembers_for_as_long_is_bracketed_and_pairs_say_how_surely() -> None:
@@ -196,10 +202,10 @@ def test_a_device_that_always_remembers_for_as_long_is_bracketed_and_pairs_say_h
     assert memory_length(three) == MemoryLength((4.0, 8.0), (4.0, 8.0))
     two = pairs(_2="yy", _4="yy", _8="nn", _16="nn", _32="nn")
     assert memory_length(two) == MemoryLength((4.0, 8.0), (2.0, 16.0))
-    one = pairs(_2="y", _4="y", _8="n", _16="n")
-    assert memory_length(one) == MemoryLength((4.0, 8.0), (0.0, None))
-    found = known(memory_length(three))
-    assert found.value_s == 6.0
+    single = pairs(_2="y", _4="y", _8="n", _16="n")
+    assert memory_length(single) == MemoryLength((4.0, 8.0), (0.0, None))
+    length = known(memory_length(three))
+    assert length.value_s == 6.0
 
 
 @pytest.mark.parametrize(
@@ -211,16 +217,16 @@ def test_a_device_that_always_remembers_for_as_long_is_bracketed_and_pairs_say_h
     ],
 )
 def test_what_lies_beyond_the_waits_stays_open(seen: list[Pair], expected: MemoryLength) -> None:
-    found = memory_length(seen)
-    assert found == expected
-    assert found.value_s is None
+    length = memory_length(seen)
+    assert length == expected
+    assert length.value_s is None
 
 
 def test_shares_that_grow_with_the_wait_are_taken_together() -> None:
-    found = levels(pairs(_1="yyyy", _2="ynnn", _4="yyyn", _8="nnnn"))
-    assert [level.fitted for level in found] == pytest.approx([1.0, 0.5, 0.5, 0.0])
-    assert [level.shown for level in found] == [Share(4, 4), Share(1, 4), Share(3, 4), Share(0, 4)]
-    assert found[0].interval == pytest.approx((0.025 ** (1 / 4), 1.0))
+    wait_levels = levels(pairs(_1="yyyy", _2="ynnn", _4="yyyn", _8="nnnn"))
+    assert [level.fitted for level in wait_levels] == pytest.approx([1.0, 0.5, 0.5, 0.0])
+    assert [level.shown for level in wait_levels] == [Share(4, 4), Share(1, 4), Share(3, 4), Share(0, 4)]
+    assert wait_levels[0].interval == pytest.approx((0.025 ** (1 / 4), 1.0))
     length = known(memory_length(pairs(_1="yyyy", _2="ynnn", _4="yyyn", _8="nnnn")))
     assert length.bracket == (1.0, 8.0)
 
@@ -231,7 +237,9 @@ def greatest(shown: tuple[int, ...], total: int, gap: int | None) -> float:
     best = -math.inf
     for shares in itertools.product(grid, repeat=len(shown)):
         falls = all(a >= b for a, b in itertools.pairwise(shares))
-        crosses = gap is None or (all(one >= 0.5 for one in shares[:gap]) and all(one <= 0.5 for one in shares[gap:]))
+        crosses = gap is None or (
+            all(share >= 0.5 for share in shares[:gap]) and all(share <= 0.5 for share in shares[gap:])
+        )
         if not falls or not crosses:
             continue
         terms = [
@@ -250,21 +258,21 @@ def test_the_interval_is_that_of_all_shares_that_may_be(shown: tuple[int, ...]) 
     ends = [0.0, 1.0, 2.0, 4.0, None]
     best = greatest(shown, 4, None)
     within = [gap for gap in range(4) if 2 * (best - greatest(shown, 4, gap)) <= CRITICAL]
-    found = known(memory_length(seen))
-    assert found.interval == (ends[within[0]], ends[within[-1] + 1])
+    length = known(memory_length(seen))
+    assert length.interval == (ends[within[0]], ends[within[-1] + 1])
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.5, 1.0, 2.0, 4.0, 8.0]), st.booleans()), min_size=1, max_size=30))
 def test_the_interval_holds_the_bracket_whatever_was_seen_and_in_whatever_order(seen: list[tuple[float, bool]]) -> None:
     made = [Pair(wait_s, shown) for wait_s, shown in seen]
-    found = known(memory_length(made))
-    assert found.interval[0] <= found.bracket[0]
-    upper, limit = (math.inf if end is None else end for end in (found.bracket[1], found.interval[1]))
+    length = known(memory_length(made))
+    assert length.interval[0] <= length.bracket[0]
+    upper, limit = (math.inf if end is None else end for end in (length.bracket[1], length.interval[1]))
     assert upper <= limit
     shuffled = list(made)
     random.Random(1).shuffle(shuffled)
-    assert memory_length(shuffled) == found
-    turned = known(memory_length([Pair(1 / one.wait_s, not one.shown) for one in made]))
+    assert memory_length(shuffled) == length
+    turned = known(memory_length([Pair(1 / pair.wait_s, not pair.shown) for pair in made]))
     assert turned.interval[0] == pytest.approx(0.0 if math.isinf(limit) else 1 / limit)
 
 
@@ -285,11 +293,11 @@ def test_the_recommended_wait_is_the_shortest_that_all_that_is_known_supports() 
 def test_a_rare_memory_after_a_long_wait_is_told_and_many_are_refused() -> None:
     rare = pairs(_2="y" * 9, _8="n" * 9, _16="n" * 10 + "y")
     length = known(memory_length(rare))
-    found = known(forgotten(rare, length))
-    assert (found.wait_s, found.left) == (8.0, Share(1, 20))
+    rest = known(forgotten(rare, length))
+    assert (rest.wait_s, rest.left) == (8.0, Share(1, 20))
     bound = clopper_pearson(1, 9, 0.9)  # what is shown later counts here, too
     assert bound is not None
-    assert (found.at_most, found.surer) == (bound[1], None)
+    assert (rest.at_most, rest.surer) == (bound[1], None)
     often = pairs(_2="y" * 9, _8="n" * 9, _16="n" * 8 + "yyy")
     length = known(memory_length(often))
     assert forgotten(often, length) is None
@@ -299,17 +307,17 @@ def test_a_rare_memory_after_a_long_wait_is_told_and_many_are_refused() -> None:
 def test_the_bound_holds_at_the_wait_that_the_same_pairs_have_chosen(spread: float) -> None:
     # The bound over this and all longer waits, which was printed before, is exceeded in 9 to 25 % of these.
     for design in (Design(1, 60, 8, 3), Design(1, 60, 30, 1)):
-        found = kept(np.random.default_rng(12), design, spread, 200)
-        assert found.told > 100
-        assert found.over <= 0.05 * found.runs
-        assert found.surer_over <= 0.05 * found.runs
+        tally = kept(np.random.default_rng(12), design, spread, 200)
+        assert tally.told > 100
+        assert tally.over <= 0.05 * tally.runs
+        assert tally.surer_over <= 0.05 * tally.runs
 
 
 def test_intervals_keep_the_length_of_devices_that_forget_by_chance() -> None:
     for spread in (0.0, 0.3, 0.7):
-        found = kept(np.random.default_rng(8), Design(1, 60, 8, 3), spread, 300)
-        assert binomtest(found.covered, found.runs, 0.95, alternative="less").pvalue > 0.001, found
-        assert found.ratio is not None
+        tally = kept(np.random.default_rng(8), Design(1, 60, 8, 3), spread, 300)
+        assert binomtest(tally.covered, tally.runs, 0.95, alternative="less").pvalue > 0.001, tally
+        assert tally.ratio is not None
     # With the value for waits that lie everywhere, a scenario's few waits promise too much.
-    found = kept(np.random.default_rng(8), Design(1, 60, 20, 2), 0.1, 300, critical=2.28)
-    assert found.covered < 0.93 * found.runs
+    tally = kept(np.random.default_rng(8), Design(1, 60, 20, 2), 0.1, 300, critical=2.28)
+    assert tally.covered < 0.93 * tally.runs

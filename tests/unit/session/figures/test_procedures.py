@@ -37,17 +37,17 @@ def following(name: ProcedureName, wake: WakeSettings | None = None) -> Scenario
 
 def clauses(rows: Rows, name: ProcedureName, device: str = "kitchen") -> dict[str, tuple[str, str]]:
     whole = WholeSession.of(rows.entries)
-    found = clause_rows(following(name), whole.progress, whole.wake)
-    return {row.clause.what: (row.found.value, row.found.verdict.value) for row in found if row.device == device}
+    table = clause_rows(following(name), whole.progress, whole.wake)
+    return {row.clause.what: (row.found.value, row.found.verdict.value) for row in table if row.device == device}
 
 
 def verdicts(rows: Rows, name: ProcedureName) -> dict[str, str]:
-    return {what: verdict for what, (_, verdict) in clauses(rows, name).items()}
+    return {clause: verdict for clause, (_, verdict) in clauses(rows, name).items()}
 
 
 def called(missed: int, total: int = 30, **recipe: object) -> WakeRows:
     trials = [wake_trial(number) for number in range(1, total + 1)]
-    trials = [replace(one, recipe=replace(one.recipe, **recipe)) for one in trials]  # type: ignore[arg-type]
+    trials = [replace(trial, recipe=replace(trial.recipe, **recipe)) for trial in trials]  # type: ignore[arg-type]
     rows = rows_of(*trials)
     for number, trial in enumerate(trials):
         rows.play(trial, [] if number < missed else [("kitchen", 1.75)])
@@ -69,14 +69,14 @@ def test_false_rejects_have_a_limit_of_their_own_in_each_condition(
     assert verdicts(called(most, **recipe), SELF_TEST)[clause] == "met"
     worse = verdicts(called(most + 1, **recipe), SELF_TEST)
     assert worse[clause] == "not met"
-    assert [what for what in worse if what.startswith("FRR") and worse[what] != "not applicable"] == [clause]
+    assert [name for name in worse if name.startswith("FRR") and worse[name] != "not applicable"] == [clause]
 
 
 def test_the_pause_and_the_shares_of_requests() -> None:
-    found = clauses(dropping(400), SELF_TEST)
-    assert found["WWDD: shortest pause before a request"] == ("first 10 of 10 after 500 ms", "met")
-    assert found["RAR: correct responses of requests"][0].startswith("30 of 50 = 60.0 %")
-    assert found["RAR: correct responses of requests"][1] == "not applicable", "the guide gives no limit"
+    by_clause = clauses(dropping(400), SELF_TEST)
+    assert by_clause["WWDD: shortest pause before a request"] == ("first 10 of 10 after 500 ms", "met")
+    assert by_clause["RAR: correct responses of requests"][0].startswith("30 of 50 = 60.0 %")
+    assert by_clause["RAR: correct responses of requests"][1] == "not applicable", "the guide gives no limit"
     late = clauses(dropping(1500), SELF_TEST)
     assert late["WWDD: shortest pause before a request"] == ("10 of 10 after none", "not met")
 
@@ -85,15 +85,16 @@ def test_the_pause_of_commands() -> None:
     gaps_ms = [0, 500, 1000] * 10
     trials = [wake_trial(number, TrialKind.COMMAND) for number, _ in enumerate(gaps_ms, 1)]
     trials = [
-        replace(one, recipe=replace(one.recipe, gap_ms=gap_ms)) for one, gap_ms in zip(trials, gaps_ms, strict=True)
+        replace(trial, recipe=replace(trial.recipe, gap_ms=gap_ms))
+        for trial, gap_ms in zip(trials, gaps_ms, strict=True)
     ]
     rows = rows_of(*trials)
     for trial in trials:
         heard = "turn on the light" if trial.recipe.gap_ms >= 1000 else "the light"
         rows.play(trial, [("kitchen", 1.75)], words=[("kitchen", 2.6, heard)])
-    found = clauses(rows, SELF_TEST)
-    assert found["WWDD: shortest pause before a request"] == ("first 10 of 10 after 1000 ms", "met")
-    assert found["RAR: correct responses of requests"][0].startswith("10 of 30 = 33.3 %")
+    by_clause = clauses(rows, SELF_TEST)
+    assert by_clause["WWDD: shortest pause before a request"] == ("first 10 of 10 after 1000 ms", "met")
+    assert by_clause["RAR: correct responses of requests"][0].startswith("10 of 30 = 33.3 %")
 
 
 def test_fewer_than_ten_requests_decide_no_pause() -> None:
@@ -101,8 +102,8 @@ def test_fewer_than_ten_requests_decide_no_pause() -> None:
     rows = Rows.of(*trials)
     for trial in trials:
         rows.trial(trial.id, heard=WHOLE)
-    found = clauses(rows, SELF_TEST)["WWDD: shortest pause before a request"]
-    assert found == ("needs 10 requests after each pause", "not applicable")
+    pause = clauses(rows, SELF_TEST)["WWDD: shortest pause before a request"]
+    assert pause == ("needs 10 requests after each pause", "not applicable")
 
 
 def waking(number: int) -> Trial:
@@ -116,10 +117,10 @@ def test_recognition_is_of_the_commands_whose_wake_word_was_heard() -> None:
     rows.trial("time-2", heard=CUT, **MISHEARD)  # type: ignore[arg-type]
     for number in (3, 4):
         rows.trial(f"time-{number}", Outcome.NO_WAKE, Recognition.UNKNOWN)
-    found = clauses(rows, ESP_SR)
-    assert found["wake-up rate, quiet"][0].startswith("2 of 4 = 50.0 %")
-    assert found["speech recognition rate, quiet"][0].startswith("1 of 2 = 50.0 %")
-    assert found["command words under playback"] == ("nothing played", "not applicable")
+    by_clause = clauses(rows, ESP_SR)
+    assert by_clause["wake-up rate, quiet"][0].startswith("2 of 4 = 50.0 %")
+    assert by_clause["speech recognition rate, quiet"][0].startswith("1 of 2 = 50.0 %")
+    assert by_clause["command words under playback"] == ("nothing played", "not applicable")
 
 
 @pytest.mark.parametrize(("first_s", "verdict"), [(0.4, "met"), (0.6, "not met")])
@@ -174,8 +175,8 @@ def test_four_places_and_thirty_utterances() -> None:
 
 
 def test_the_size_of_mlperf_tiny() -> None:
-    found = verdicts(called(8, 50), TINY)
-    assert (found["wake words"], found["false negatives"]) == ("met", "met")
+    by_clause = verdicts(called(8, 50), TINY)
+    assert (by_clause["wake words"], by_clause["false negatives"]) == ("met", "met")
     assert verdicts(called(9, 50), TINY)["false negatives"] == "not met"
 
 

@@ -56,7 +56,7 @@ def test_nothing_has_no_rates() -> None:
 
 def test_a_trial_goes_from_planned_to_running_to_finished() -> None:
     rows = Rows.of(planned(1), planned(2))
-    assert [one.state for one in progress_of(rows).trials] == [TrialState.PLANNED, TrialState.PLANNED]
+    assert [trial.state for trial in progress_of(rows).trials] == [TrialState.PLANNED, TrialState.PLANNED]
     rows.add(TrialStarted("time-1", 1))
     rows.add(AttemptStarted("time-1", 1, 1, "p", "c", 0, 1, 1, None))
     running = progress_of(rows)
@@ -103,10 +103,10 @@ def test_the_latest_finished_take_counts() -> None:
     rows = Rows.of(planned(1))
     rows.trial("time-1", Outcome.NO_WAKE, Recognition.NO, latency_s=None)
     rows.add(RerunAsked("time-1", 2, "ann"))
-    asked = progress_of(rows)
-    assert asked.trials[0].state is TrialState.PLANNED
-    assert asked.left == 1
-    assert asked.totals.count(Outcome.NO_WAKE) == 1
+    rerun = progress_of(rows)
+    assert rerun.trials[0].state is TrialState.PLANNED
+    assert rerun.left == 1
+    assert rerun.totals.count(Outcome.NO_WAKE) == 1
     rows.add(TrialStarted("time-1", 2))
     assert progress_of(rows).totals.count(Outcome.NO_WAKE) == 1, "an unfinished take does not count yet"
     rows.attempt("time-1", take=2)
@@ -153,7 +153,7 @@ def test_judgments_by_their_chain() -> None:
     rows.trial("time-1", clip=clip)
 
     def in_force() -> list[str]:
-        return [one.id for one in progress_of(rows).trials[0].judgments]
+        return [judgment.id for judgment in progress_of(rows).trials[0].judgments]
 
     rows.add(JudgmentGiven(judgment_on("time-1", clip, "j1")))
     rows.add(JudgmentGiven(judgment_on("time-1", clip, "j1")))
@@ -201,10 +201,10 @@ def test_pauses_faults_runs_and_the_end() -> None:
     rows.add(NoteWritten("door slammed", "ann"))
     rows.add(EngineStarted(2, 11, "boot", 1.0))
     rows.add(SessionFinished(EndReason.COMPLETED))
-    found = progress_of(rows)
-    assert (found.pauses, found.paused, found.faults, found.overruns, found.runs) == (1, None, 1, 3, 2)
-    assert found.finished is EndReason.COMPLETED
-    assert found.eta_s == 0.0
+    progress = progress_of(rows)
+    assert (progress.pauses, progress.paused, progress.faults, progress.overruns, progress.runs) == (1, None, 1, 3, 2)
+    assert progress.finished is EndReason.COMPLETED
+    assert progress.eta_s == 0.0
 
 
 def test_time_left_leaves_pauses_out() -> None:
@@ -213,17 +213,17 @@ def test_time_left_leaves_pauses_out() -> None:
     rows.add(Paused("", "ann"), 5)
     rows.add(Resumed("ann"), 600)
     rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 1, None), 5)
-    found = progress_of(rows)
-    assert found.pace_s == pytest.approx(10)
-    assert found.eta_s == pytest.approx(20)
+    progress = progress_of(rows)
+    assert progress.pace_s == pytest.approx(10)
+    assert progress.eta_s == pytest.approx(20)
 
 
 def test_a_row_of_a_trial_that_is_not_planned_is_counted_and_shown() -> None:
     rows = Rows.of(planned(1))
     rows.trial("elsewhere")
-    found = progress_of(rows)
-    assert found.unplaced > 0
-    assert found.totals.finished == 0
+    progress = progress_of(rows)
+    assert progress.unplaced > 0
+    assert progress.totals.finished == 0
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.sampled_from(Outcome), st.sampled_from(Recognition)), max_size=12))
@@ -237,10 +237,10 @@ def test_live_figures_equal_those_over_the_finished_trials(plays: list[tuple[int
     for entry in rows.entries:
         figures.add(entry)
         figures.snapshot()  # asking in between must not change what comes out
-    found = figures.snapshot()
-    assert found.totals == total(found.trials)
-    assert found.totals.finished == len(takes)
-    assert sum(n for _, n in found.totals.by_outcome) == len(takes)
+    progress = figures.snapshot()
+    assert progress.totals == total(progress.trials)
+    assert progress.totals.finished == len(takes)
+    assert sum(n for _, n in progress.totals.by_outcome) == len(takes)
 
 
 def test_ten_thousand_trials_stay_cheap() -> None:
@@ -266,8 +266,8 @@ def test_who_the_boards_are_is_kept_and_a_change_stands_beside() -> None:
     rows.add(Observed(DeviceDescribed("radio", at, "1.0")))
     rows.add(Observed(DeviceDescribed("lamp", at, "7")))
     rows.add(Observed(DeviceDescribed("radio", at, "1.1")))
-    found = [(one.source, one.firmware, one.serial) for one in progress_of(rows).boards]
-    assert found == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]
+    boards = [(board.source, board.firmware, board.serial) for board in progress_of(rows).boards]
+    assert boards == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]
 
 
 UNHEARD = Totals(first_words=WordsHeard.of([("time", None), ("time", None)]))
@@ -287,7 +287,7 @@ UNHEARD = Totals(first_words=WordsHeard.of([("time", None), ("time", None)]))
 def test_nothing_measured_holds_no_share_and_a_count_of_none(
     limits: Limits, totals: Totals, verdicts: list[tuple[str, float | None, bool]]
 ) -> None:
-    assert [(one.name, one.found, one.holds) for one in check_limits(limits, totals)] == verdicts
+    assert [(limit.name, limit.found, limit.holds) for limit in check_limits(limits, totals)] == verdicts
 
 
 def test_the_wer_is_of_queries_and_of_every_devices_commands() -> None:
@@ -321,8 +321,8 @@ def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
         first_words=WordsHeard.of([("time", WordCounts(1, 1, 0, 2, 1, 1)), ("time", None)]),
         final_words=WordsHeard.of([("time", WordCounts(2, 0, 0, 1, 1, 1)), ("time", WordCounts(2, 0, 0, 0, 1, 0))]),
     )
-    found = [check_limits(Limits(**{name: wanted}), totals)[0].holds for wanted in (holds, fails)]
-    assert found == [True, False]
+    outcomes = [check_limits(Limits(**{name: wanted}), totals)[0].holds for wanted in (holds, fails)]
+    assert outcomes == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -364,10 +364,10 @@ def test_disturbed_attempts_are_counted_and_listed_with_their_reasons() -> None:
     rows = disturbed_session(2)
     rows.add(Observed(HostStalled("host", Stamp(1.0), 0.3, 4.0, None)))
     rows.add(Observed(HostStalled("host", Stamp(9.0), 0.8, 4.0, 0.2)))
-    found = progress_of(rows)
-    assert found.totals.disturbed == Share(2, 10)
-    assert (found.stalls, found.longest_stall_s) == (2, 0.8)
-    lines = disturbance_lines(found)
+    progress = progress_of(rows)
+    assert progress.totals.disturbed == Share(2, 10)
+    assert (progress.stalls, progress.longest_stall_s) == (2, 0.8)
+    lines = disturbance_lines(progress)
     assert lines[0].startswith("disturbed attempts: 2 of 10 = 20.0 %")
     assert lines[1:] == [
         "stood still 2 times, for 800 ms at most",
@@ -403,9 +403,9 @@ def test_an_interrupted_trial_is_listed_with_its_reason() -> None:
     rows = Rows.of(planned(1), planned(2))
     rows.trial("time-1")
     rows.add(TrialFinished("time-2", 1, Outcome.INTERRUPTED, 0, None, "not_proven: nothing shows that it listened"))
-    found = progress_of(rows)
-    assert interrupted_lines(found) == ["interrupted          time-2: not proven: nothing shows that it listened"]
-    assert interrupted_lines(found)[0] in end_of_session(found, None, None)
+    progress = progress_of(rows)
+    assert interrupted_lines(progress) == ["interrupted          time-2: not proven: nothing shows that it listened"]
+    assert interrupted_lines(progress)[0] in end_of_session(progress, None, None)
 
 
 def test_wake_events_within_an_answer_are_counted_by_whose_answer_it_is() -> None:
@@ -425,11 +425,11 @@ def test_wake_events_within_an_answer_are_counted_by_whose_answer_it_is() -> Non
         if number == 2:
             rows.add(Observed(Wake("kitchen_line", Stamp(21.0))))
         rows.add(ResponseFrozen(trial_id, number, 1, clip_of(f"{number}.flac"), Stamp(starts_s), Stamp(ends_s)))
-    found = progress_of(rows)
-    assert found.self_wakes == (
+    progress = progress_of(rows)
+    assert progress.self_wakes == (
         AnswersHeard("kitchen", own=Share(1, 2), others=Share(1, 1)),
         AnswersHeard("hall", own=Share(0, 1), others=Share(0, 2)),
     )
-    lines = self_wake_lines(found)
+    lines = self_wake_lines(progress)
     assert lines[0].startswith("self-wakes           kitchen woke in its own answers: 1 of 2 = 50")
     assert len(lines) == 4

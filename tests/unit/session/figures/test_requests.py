@@ -35,10 +35,10 @@ def asked(number: int, gap_ms: int = 250, evidence: Evidence = Evidence.DEVICE, 
 
 def requests_after(trial: Trial, *takes: dict[str, object]) -> tuple[GapRequests, ...]:
     rows = Rows.of(trial)
-    for number, told in enumerate(takes, 1):
-        rows.trial(trial.id, take=number, **told)  # type: ignore[arg-type]
-    found = requests_of_session(WholeSession.of(rows.entries).progress.totals.requests, None)
-    return dict(found).get("kitchen", ())
+    for number, answer in enumerate(takes, 1):
+        rows.trial(trial.id, take=number, **answer)  # type: ignore[arg-type]
+    requests = requests_of_session(WholeSession.of(rows.entries).progress.totals.requests, None)
+    return dict(requests).get("kitchen", ())
 
 
 MISHEARD = {"outcome": Outcome.MISHEARD, "recognition": Recognition.NO}
@@ -68,9 +68,9 @@ def test_each_outcome_of_a_query(told: dict[str, object], expected: GapRequests)
 
 def test_an_answer_that_nobody_judges_says_nothing_nor_does_silence() -> None:
     trial = asked(1, evidence=Evidence.NONE, transcripts=False)
-    for told in (UNASKED, SILENT, NO_WAKE):
-        (found,) = requests_after(trial, told)
-        assert (found.whole, found.unknown) == (Share(), 1)
+    for answer in (UNASKED, SILENT, NO_WAKE):
+        (requests,) = requests_after(trial, answer)
+        assert (requests.whole, requests.unknown) == (Share(), 1)
 
 
 def test_the_first_attempt_of_the_latest_take_counts() -> None:
@@ -119,23 +119,23 @@ def test_the_pause_is_the_same_wherever_it_is_shown(tmp_path: Path) -> None:
         assert line in visible(shown)
     assert verdict.value == "MARGINAL", "the interval reaches beyond the limit"
     assert "pause before the request of kitchenMARGINAL≤ 500 ms500 ms250 ms to 1000 ms50 requests" in visible(shown)
-    (found,) = as_json(whole, ())["requests"]
-    assert found["shortest_pause_ms"] == {
+    (requests,) = as_json(whole, ())["requests"]
+    assert requests["shortest_pause_ms"] == {
         "too_short": 250, "enough": 500, "interval": [250.0, 1000.0], "consistent": 500,
     }  # fmt: skip
-    assert found["gaps"][1]["whole"]["total"] == 10
+    assert requests["gaps"][1]["whole"]["total"] == 10
     assert 'requests_whole{session="s1",device="kitchen",gap_ms="500"} 10.0' in prometheus(whole, scenario(limits))
     written = junit.report_of(rows.entries, scenario(limits))
-    (suite,) = [one for one in written.suites if one.name == "kitchen.query"]
+    (suite,) = [suite for suite in written.suites if suite.name == "kitchen.query"]
     assert dict(suite.properties)["request_pause_consistent"] == "first 10 of 10 after 500 ms"
     assert dict(suite.properties)["requests_whole_after_250_ms"] == "0 of 10"
     assert why(cases(written, "limits")["max_request_gap_ms[kitchen]"]) is None
 
 
 def test_a_device_that_loses_a_second_and_a_half_fails_and_one_without_requests_is_undecided() -> None:
-    found = cases(report(dropping(1500), Limits(max_request_gap_ms=1000)), "limits")
-    assert why(found["max_request_gap_ms[kitchen]"]) == ("failure", "limit")
-    assert "≤ 1000 ms: found 1001 ms, fails" in found["max_request_gap_ms[kitchen]"].said[0]
+    limit_cases = cases(report(dropping(1500), Limits(max_request_gap_ms=1000)), "limits")
+    assert why(limit_cases["max_request_gap_ms[kitchen]"]) == ("failure", "limit")
+    assert "≤ 1000 ms: found 1001 ms, fails" in limit_cases["max_request_gap_ms[kitchen]"].said[0]
     rows = Rows.of(asked(1))
     rows.add(SessionFinished(EndReason.COMPLETED))
     nothing = cases(report(rows, Limits(max_request_gap_ms=1000)), "limits")

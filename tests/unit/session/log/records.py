@@ -127,12 +127,12 @@ def killed(folder: Path, code: str) -> list[str]:
 
 def _run(folder: Path, code: str, kind: str, writers: int, rows: int) -> list[str]:
     script = f"import os, random, signal, sys, time\nfrom pathlib import Path\n{code}\n{_FORKS}"
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script, str(folder), kind, str(writers), str(rows), str(KILLS)],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert found.returncode == 0, found.stderr
-    return found.stdout.split()
+    assert process.returncode == 0, process.stderr
+    return process.stdout.split()

@@ -202,11 +202,11 @@ print("rows", before, len(entries))
 
 
 def test_no_room_is_said_and_writing_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path), "limit"], capture_output=True, text=True, timeout=60, check=False
     )
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("rows")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.startswith("rows")
 
 
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
@@ -221,10 +221,10 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         f"mount -t tmpfs -o size=2m small {mount} && mkdir {mount}/session && "
         f"head -c 1000000 /dev/zero > {mount}/ballast && {sys.executable} {tmp_path}/full.py {mount}/session disk"
     )
-    found = subprocess.run(
+    process = subprocess.run(
         [unshare, "-rm", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
-    assert found.returncode == 0, found.stderr
+    assert process.returncode == 0, process.stderr
 
 
 def _delete(folder: Path) -> None:
@@ -351,15 +351,15 @@ for kill in range(kills):
 
 
 def test_100_kills_lose_no_acknowledged_row(tmp_path: Path) -> None:
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", NURSERY, str(tmp_path), str(KILLS), "7"],
         capture_output=True,
         text=True,
         timeout=150,
         check=False,
     )
-    assert found.returncode == 0, found.stderr
-    acknowledged = set(found.stdout.splitlines())
+    assert process.returncode == 0, process.stderr
+    acknowledged = set(process.stdout.splitlines())
     assert len({line.split(" ")[1].split("-")[0] for line in acknowledged if line.startswith("note")}) > KILLS * 0.9
     stored: list[str] = []
     with LogReader(tmp_path) as reader:

@@ -74,8 +74,8 @@ def test_lead_and_tail_are_silent_and_the_speech_is_inside() -> None:
 @pytest.mark.parametrize("rate_hz", [16_000, 48_000])
 def test_the_level_of_the_whole_is_as_asked(level_dbfs: float, rate_hz: int) -> None:
     rendered = Renderer(None).render(replace(RECIPE, level_dbfs=level_dbfs, rate_hz=rate_hz))
-    found = known(active_speech_level(rendered.waveform))
-    assert found.level_dbfs == pytest.approx(level_dbfs, abs=0.02)
+    level = known(active_speech_level(rendered.waveform))
+    assert level.level_dbfs == pytest.approx(level_dbfs, abs=0.02)
 
 
 def test_the_level_that_would_clip_is_refused_with_the_highest_possible() -> None:
@@ -87,9 +87,9 @@ def test_the_level_that_would_clip_is_refused_with_the_highest_possible() -> Non
 
 
 def test_spans_of_recordings_are_where_the_sound_is(tmp_path: Path) -> None:
-    said = wav(tmp_path / "query.wav", burst(1.0, 0.7, 0.4))
+    query = wav(tmp_path / "query.wav", burst(1.0, 0.7, 0.4))
     wake = wav(tmp_path / "wake.wav", burst(0.5, 0.3, 0.3, amplitude=0.01, rate=44_100), 44_100)
-    rendered = Renderer(None).render(StimulusRecipe(said, wake, VoiceSpec()))
+    rendered = Renderer(None).render(StimulusRecipe(query, wake, VoiceSpec()))
     first, second = (rendered.span_s(role) for role in (Role.WAKE_PHRASE, Role.QUERY))
     assert first is not None
     assert second is not None
@@ -178,9 +178,9 @@ def test_a_damaged_entry_is_made_again(damage: str, tmp_path: Path, caplog: pyte
         case "json":
             record.write_text("{")
         case "part":
-            found = json.loads(record.read_text())
-            found["parts"][0]["end_sample"] += 1
-            record.write_text(json.dumps(found))
+            entry = json.loads(record.read_text())
+            entry["parts"][0]["end_sample"] += 1
+            record.write_text(json.dumps(entry))
         case "gone":
             sound.unlink()
     with caplog.at_level(logging.WARNING):
@@ -228,8 +228,8 @@ def test_two_processes_may_render_the_same_at_once(tmp_path: Path) -> None:
 
 def test_a_recording_as_it_was_recorded_is_the_file_itself(tmp_path: Path) -> None:
     samples = burst(0.5, 0.3, 0.4, amplitude=0.037)
-    said = wav(tmp_path / "a.wav", samples)
-    recipe = replace(RECIPE, query=said, wake_phrase=None, rate_hz=16_000, as_recorded=True, level_dbfs=-60.0)
+    recording = wav(tmp_path / "a.wav", samples)
+    recipe = replace(RECIPE, query=recording, wake_phrase=None, rate_hz=16_000, as_recorded=True, level_dbfs=-60.0)
     rendered = Renderer(None).render(recipe)
     start = rendered.parts[0].start_sample - round(0.3 * 16_000)
     assert abs(start - round(0.05 * 16_000)) <= 80
@@ -240,8 +240,8 @@ def test_a_recording_as_it_was_recorded_is_the_file_itself(tmp_path: Path) -> No
 def test_a_recording_at_full_scale_keeps_its_level_at_another_rate(tmp_path: Path) -> None:
     square = np.where(np.arange(16_000) // 8 % 2, 32767, -32768).astype(np.int16)
     soundfile.write(tmp_path / "loud.wav", square, 16_000)
-    said = Recording(str(tmp_path / "loud.wav"))
-    recipe = replace(RECIPE, query=said, wake_phrase=None, as_recorded=True)
+    recording = Recording(str(tmp_path / "loud.wav"))
+    recipe = replace(RECIPE, query=recording, wake_phrase=None, as_recorded=True)
     peak = float(np.abs(Renderer(None).render(recipe).waveform.samples).max())
     assert 0.98 <= peak <= 1.0
 
@@ -249,10 +249,10 @@ def test_a_recording_at_full_scale_keeps_its_level_at_another_rate(tmp_path: Pat
 def test_a_stated_end_of_the_phrase_decides_and_not_the_energy(tmp_path: Path) -> None:
     """Speech, then a door: by energy the phrase would end 0.6 s late."""
     samples = np.concatenate([burst(0.5, 0.2, 0.3), burst(0.1, 0.0, 0.2)])
-    said = wav(tmp_path / "a.wav", samples)
+    recording = wav(tmp_path / "a.wav", samples)
     for recipe in (replace(RECIPE, wake_phrase=None), replace(RECIPE, wake_phrase=None, as_recorded=True)):
-        by_energy = Renderer(None).render(replace(recipe, query=said)).parts[0]
-        stated = Renderer(None).render(replace(recipe, query=replace(said, phrase_end_s=0.7))).parts[0]
+        by_energy = Renderer(None).render(replace(recipe, query=recording)).parts[0]
+        stated = Renderer(None).render(replace(recipe, query=replace(recording, phrase_end_s=0.7))).parts[0]
         assert (by_energy.end_sample - by_energy.start_sample) / 48_000 == pytest.approx(0.9, abs=0.02)
         assert (stated.end_sample - stated.start_sample) / 48_000 == pytest.approx(0.5, abs=0.02)
 
@@ -289,11 +289,11 @@ def ambient(ambience: Ambience, level_dbfs: float = -30.0) -> StimulusRecipe:
 
 def test_generated_noise_has_its_length_level_and_seed() -> None:
     render = Renderer(None).render
-    one = render(ambient(Ambience(3.0, 1, noise=NoiseKind.PINK)))
-    assert len(one.waveform.samples) == 48_000
-    assert rms_dbfs(one.waveform.samples) == pytest.approx(-30.0, abs=0.1)
-    assert render(ambient(Ambience(3.0, 1, noise=NoiseKind.PINK))).sha256 == one.sha256
-    assert render(ambient(Ambience(3.0, 2, noise=NoiseKind.PINK))).sha256 != one.sha256
+    noise = render(ambient(Ambience(3.0, 1, noise=NoiseKind.PINK)))
+    assert len(noise.waveform.samples) == 48_000
+    assert rms_dbfs(noise.waveform.samples) == pytest.approx(-30.0, abs=0.1)
+    assert render(ambient(Ambience(3.0, 1, noise=NoiseKind.PINK))).sha256 == noise.sha256
+    assert render(ambient(Ambience(3.0, 2, noise=NoiseKind.PINK))).sha256 != noise.sha256
 
 
 def test_a_piece_of_a_recording_is_that_piece_at_the_level_of_the_whole(tmp_path: Path) -> None:
@@ -327,11 +327,11 @@ def test_pieces_follow_one_another_and_other_rates_are_changed(tmp_path: Path) -
 
 
 def test_texts_are_spoken_one_after_another_until_the_time_is_filled(tmp_path: Path) -> None:
-    said = (Saying("good morning", VoiceSpec()), Saying("we went home", VoiceSpec(name="en-gb")))
-    made = Renderer(tmp_path).render(ambient(Ambience(12.0, 4, sayings=said)))
+    sayings = (Saying("good morning", VoiceSpec()), Saying("we went home", VoiceSpec(name="en-gb")))
+    made = Renderer(tmp_path).render(ambient(Ambience(12.0, 4, sayings=sayings)))
     assert len(made.waveform.samples) == 12 * 16_000
     seconds = made.waveform.samples.reshape(12, -1)
-    assert sum(rms_dbfs(one) > -45 for one in seconds) >= 6, "speech in most seconds"
+    assert sum(rms_dbfs(second) > -45 for second in seconds) >= 6, "speech in most seconds"
     assert len(list(tmp_path.glob("*.wav"))) == 2, "each saying is kept, and the twelve seconds are not"
 
 
@@ -350,8 +350,8 @@ def test_a_silent_or_broken_recording_is_an_input_error(tmp_path: Path) -> None:
     silent, stereo = tmp_path / "silent.wav", tmp_path / "stereo.wav"
     soundfile.write(silent, np.zeros(32_000, dtype=np.float32), 16_000)
     soundfile.write(stereo, np.ones((32_000, 2), dtype=np.float32) * 0.1, 16_000)
-    for path, what in ((silent, "silent"), (stereo, "2 channels"), (tmp_path / "none.wav", "cannot be read")):
-        with pytest.raises(InputError, match=what):
+    for path, message in ((silent, "silent"), (stereo, "2 channels"), (tmp_path / "none.wav", "cannot be read")):
+        with pytest.raises(InputError, match=message):
             Renderer(None).render(ambient(Ambience(1.0, pieces=(RecordingPiece(str(path), 0.0, 1.0),))))
 
 
@@ -376,8 +376,8 @@ def test_an_opening_is_said_so_long_before_the_phrase_and_changes_nothing_of_it(
     assert np.array_equal(heard, alone.waveform.samples[same])
     assert last.start_sample >= begins + len(alone.waveform.samples)
     assert whole.sha256 != alone.sha256
-    said = Waveform(whole.waveform.samples[: request.end_sample], 48_000)
-    assert known(active_speech_level(said)).level_dbfs == pytest.approx(-20.0, abs=0.7)
+    prelude = Waveform(whole.waveform.samples[: request.end_sample], 48_000)
+    assert known(active_speech_level(prelude)).level_dbfs == pytest.approx(-20.0, abs=0.7)
 
 
 def test_an_opening_may_have_a_voice_of_its_own() -> None:
@@ -387,8 +387,8 @@ def test_an_opening_may_have_a_voice_of_its_own() -> None:
         Renderer(None).render(replace(plain, opening=replace(known(plain.opening), voice=voice)))
         for voice in (None, other)
     )
-    lengths = [[part.end_sample - part.start_sample for part in one.parts] for one in (same, own)]
-    differ = {part.role for part, one, two in zip(same.parts, *lengths, strict=True) if one != two}
+    lengths = [[part.end_sample - part.start_sample for part in rendering.parts] for rendering in (same, own)]
+    differ = {part.role for part, first, two in zip(same.parts, *lengths, strict=True) if first != two}
     assert differ == {Role.OPENING, Role.REQUEST, Role.CLOSING}
 
 

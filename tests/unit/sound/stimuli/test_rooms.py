@@ -43,9 +43,9 @@ def click() -> Waveform:
 
 
 def level_dbfs(waveform: Waveform) -> float:
-    found = active_speech_level(waveform)
-    assert found is not None
-    return found.level_dbfs
+    level = active_speech_level(waveform)
+    assert level is not None
+    return level.level_dbfs
 
 
 def decay_s(response: Samples, rate_hz: int) -> float:

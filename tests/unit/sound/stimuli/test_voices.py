@@ -204,10 +204,10 @@ def test_an_engine_that_is_missing_is_listed_with_its_remedy(monkeypatch: pytest
     monkeypatch.setenv("PATH", "/nonexistent")
     shown = CliRunner().invoke(command, ["list"])
     assert shown.exit_code == 0
-    said = " ".join(shown.output.split())
-    assert "not installed" in said
-    assert "espeak-ng" in said
-    assert "Apache-2.0" in said
+    output = " ".join(shown.output.split())
+    assert "not installed" in output
+    assert "espeak-ng" in output
+    assert "Apache-2.0" in output
 
 
 def test_a_text_is_written_with_its_level(tmp_path: Path) -> None:
@@ -218,8 +218,8 @@ def test_a_text_is_written_with_its_level(tmp_path: Path) -> None:
     assert "-30.00 dBFS" in shown.output
     assert "wake_phrase" in shown.output
     samples, rate = soundfile.read(out, dtype="float32")
-    found = known(active_speech_level(Waveform(samples, rate)))
-    assert found.level_dbfs == pytest.approx(-30, abs=0.05)
+    level = known(active_speech_level(Waveform(samples, rate)))
+    assert level.level_dbfs == pytest.approx(-30, abs=0.05)
 
 
 @pytest.mark.parametrize(

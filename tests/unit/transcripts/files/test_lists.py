@@ -99,9 +99,9 @@ def read(folder: Path, text: str | bytes, *, case_counts: bool = False, encoding
 
 @pytest.mark.parametrize("text", [LIST.encode(), b"\xef\xbb\xbf" + LIST.replace("\n", "\r\n").encode()])
 def test_each_column_but_the_id_is_a_grouping(tmp_path: Path, text: bytes) -> None:
-    found = read(tmp_path, text)
-    assert found.ids == ("a_1", "b_1")
-    assert found.groupings == (
+    listing = read(tmp_path, text)
+    assert listing.ids == ("a_1", "b_1")
+    assert listing.groupings == (
         ColumnGrouping("voice", ("ann", "bob")),
         ColumnGrouping("level_dbfs", ("-26", "-38")),
         ColumnGrouping("note", ("", 'said "hm", then left')),
@@ -135,9 +135,9 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told_at_once(tmp_path: Path, text: str, wrong: list[str]) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         read(tmp_path, text)
-    assert all(one in str(told.value) for one in wrong), str(told.value)
+    assert all(part in str(caught.value) for part in wrong), str(caught.value)
 
 
 def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
@@ -148,10 +148,10 @@ def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
 
 
 def test_a_list_of_other_utterances_is_refused(tmp_path: Path) -> None:
-    found = read(tmp_path, "id,voice\nann_1,ann\n")
-    refuse_other_list(found, Transcripts("ref.trn", ("x_1", "ANN_1"), ("", ""), (1, 2), ("", "")))
+    listing = read(tmp_path, "id,voice\nann_1,ann\n")
+    refuse_other_list(listing, Transcripts("ref.trn", ("x_1", "ANN_1"), ("", ""), (1, 2), ("", "")))
     with pytest.raises(InputError, match="no id of this list is one of the references: its first is 'ann_1'"):
-        refuse_other_list(found, Transcripts("ref.trn", ("ann-1",), ("",), (1,), ("",)))
+        refuse_other_list(listing, Transcripts("ref.trn", ("ann-1",), ("",), (1,), ("",)))
 
 
 SEGMENTS = """;; CATEGORY "0" "" ""
@@ -176,9 +176,9 @@ def labels(folder: Path, segments: str, taken: tuple[str, ...] = ()) -> Grouping
 
 
 def test_each_place_of_the_labels_is_a_grouping(tmp_path: Path) -> None:
-    found = known(labels(tmp_path, SEGMENTS))
-    assert found.ids == ("ann-000", "bob-000", "bob-001", "ann-001", "cy-000")
-    assert found.groupings == (
+    listing = known(labels(tmp_path, SEGMENTS))
+    assert listing.ids == ("ann-000", "bob-000", "bob-001", "ann-001", "cy-000")
+    assert listing.groupings == (
         ColumnGrouping("label 1", ("Overall", "Overall", "", "Overall", "Overall"), ("Overall",)),
         ColumnGrouping("Focus", ("Read", "Spontaneous speech", "", "", "Read (F2)"),
                  ("Spontaneous speech", "Read", "Read (F2)")),
@@ -187,8 +187,8 @@ def test_each_place_of_the_labels_is_a_grouping(tmp_path: Path) -> None:
 
 
 def test_labels_make_way_for_columns_of_a_list(tmp_path: Path) -> None:
-    found = known(labels(tmp_path, SEGMENTS, taken=("Focus", "label 3")))
-    assert [one.name for one in found.groupings] == ["label 1", "Focus (label 2)", "label 3 (label 3)"]
+    listing = known(labels(tmp_path, SEGMENTS, taken=("Focus", "label 3")))
+    assert [grouping.name for grouping in listing.groupings] == ["label 1", "Focus (label 2)", "label 3 (label 3)"]
 
 
 @pytest.mark.parametrize("text", ["f A ann 0 1 one\n", "f A ann 0 1 <> one <two>\n", "f A ann 0 1 <,,> one\n"])
@@ -304,7 +304,7 @@ def test_bytes_that_are_not_utf_8_are_told_line_by_line_with_the_remedy(tmp_path
     path = written(tmp_path, "a.trn", b"\xef\xbb\xbfa (x_1)\r\ncaf\xe9 (x_2)\r\n\xc3\xa9t\xe9 (x_3)\n")
     problems = problems_of(read_text, path)
     assert_told(told(read_text, path), [(2, 4, "byte 0xe9 is not UTF-8"), (3, 3, "byte 0xe9 is not UTF-8")])
-    assert all("--encoding latin-1" in one.remedy for one in problems)
+    assert all("--encoding latin-1" in problem.remedy for problem in problems)
 
 
 def test_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_another_encoding_is_read_when_it_is_named(tmp_path: Path) -> None:
 def test_an_encoding_that_is_none_is_told(tmp_path: Path, encoding: str) -> None:
     path = written(tmp_path, "a.trn", "é (x)")
     if encoding:
-        assert_told(told(lambda one: read_text(one, encoding), path), [(0, 0, "no encoding is called")])
+        assert_told(told(lambda source: read_text(source, encoding), path), [(0, 0, "no encoding is called")])
     else:
         assert read_text(path, encoding) == "é (x)\n"
 
@@ -341,9 +341,9 @@ def test_control_characters_are_refused(tmp_path: Path, content: bytes, wanted: 
 
 def test_half_of_a_pair_is_no_text(tmp_path: Path) -> None:
     path = written(tmp_path, "a.trn", b"a (x)\n\\ud800 (y)\n")
-    assert_told(told(lambda one: read_text(one, "unicode_escape"), path), [(2, 1, "U+D800")])
+    assert_told(told(lambda source: read_text(source, "unicode_escape"), path), [(2, 1, "U+D800")])
     windows = written(tmp_path, "b.trn", b"it\x92s (x)\n")
-    assert "--encoding cp1252" in problems_of(lambda one: read_text(one, "latin-1"), windows)[0].remedy
+    assert "--encoding cp1252" in problems_of(lambda source: read_text(source, "latin-1"), windows)[0].remedy
 
 
 @pytest.mark.parametrize("content", ["a (x)\n".encode("utf-16"), "é".encode("utf-16-be")])

@@ -54,9 +54,9 @@ RULES = """\
     ],
 )
 def test_the_first_rule_that_fits_applies_once(tmp_path: Path, text: str, mapped: str) -> None:
-    found = read_mapping(written(tmp_path, "a.glm", HEAD.format(case="F") + RULES))
-    assert found.name == "small"
-    assert found.mapped(text) == mapped
+    mapping = read_mapping(written(tmp_path, "a.glm", HEAD.format(case="F") + RULES))
+    assert mapping.name == "small"
+    assert mapping.mapped(text) == mapped
 
 
 NIST = """\

@@ -94,7 +94,8 @@ WRONG_STM: list[tuple[str, Told]] = [
 
 
 @pytest.mark.parametrize(
-    ("read", "content", "wanted"), [*((read_ctm, *one) for one in WRONG_CTM), *((read_stm, *one) for one in WRONG_STM)]
+    ("read", "content", "wanted"),
+    [*((read_ctm, *case) for case in WRONG_CTM), *((read_stm, *case) for case in WRONG_STM)],
 )
 def test_what_is_wrong_is_told_with_its_place(
     tmp_path: Path, read: Callable[[Path], object], content: str, wanted: Told
@@ -145,7 +146,7 @@ def test_any_lines_of_stm_are_read_or_refused(lines: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder), "a.stm", "\n".join(lines))
         read = read_or_refused(read_stm, path)
-        assert read is None or (all(one.end_s >= one.start_s for one in read.segments))
+        assert read is None or (all(segment.end_s >= segment.start_s for segment in read.segments))
 
 
 def word(text: str, start_s: float, duration_s: float = 0.2, file: str = "f", channel: str = "A") -> TimedWord:
@@ -157,7 +158,7 @@ def segment(start_s: float, end_s: float, file: str = "f", channel: str = "A", i
 
 
 def texts(words: list[TimedWord], segments: list[Segment]) -> list[str]:
-    return ["".join(one.text for one in piece) for piece in cut(words, segments)]
+    return ["".join(word.text for word in piece) for piece in cut(words, segments)]
 
 
 def test_the_midpoint_says_where_a_word_belongs_and_a_border_is_of_the_later() -> None:
@@ -191,7 +192,7 @@ times = st.lists(st.integers(0, 40), min_size=1, max_size=8).map(sorted)
 def test_no_word_is_lost_and_their_order_stays(starts: list[int], ends: list[int]) -> None:
     words = [word(chr(97 + number), start / 4) for number, start in enumerate(starts)]
     segments = [segment(end / 4 - 1, end / 4) for end in ends]
-    assert "".join(texts(words, segments)) == "".join(one.text for one in words)
+    assert "".join(texts(words, segments)) == "".join(timed_word.text for timed_word in words)
 
 
 def test_each_line_is_a_text_with_its_spaces_and_its_id(tmp_path: Path) -> None:
@@ -243,7 +244,7 @@ LINE = st.text(st.sampled_from("ab1<>[]()*-. \t;\x0b\x85\u2028\xa0\ufeff\0"), ma
 
 @given(st.lists(LINE, min_size=1, max_size=4).map("\n".join).map(str.encode) | st.binary(max_size=40))
 def test_what_is_scored_is_what_is_converted(content: bytes) -> None:
-    said, wrong = converted(content)
+    text_by_line, wrong = converted(content)
     with tempfile.TemporaryDirectory() as folder:
         read = read_or_refused(read_sro, written(Path(folder), "a.sro", content))
     if read is None:
@@ -254,8 +255,8 @@ def test_what_is_scored_is_what_is_converted(content: bytes) -> None:
         except InputError:
             assert line in wrong
         else:
-            assert said[line] == scored
-    others = (text for number, text in said.items() if number not in read.lines)
+            assert text_by_line[line] == scored
+    others = (text for number, text in text_by_line.items() if number not in read.lines)
     assert all(not text or text.lstrip().startswith(";;") for text in others)
 
 
@@ -276,15 +277,19 @@ def test_of_many_ids_none_is_missed_and_none_is_made_up() -> None:
     ids = [f"U{number}" for number in range(total)]
     again = sorted(rng.sample(range(total), 500))
     stream = ids + [ids[number] for number in again] + ["NEW", "NEW"]
-    told: dict[int, str] = {}
+    place_by_position: dict[int, str] = {}
     seen = SeenIds()
     start = 0
     while start < len(stream):
         end = start + rng.randint(1, LONGEST)
-        found = seen.repeated(stream[start:end], "a", range(start + 1, end + 1))
-        told.update({start + index: where for index, where in found.items()})
+        repeats = seen.repeated(stream[start:end], "a", range(start + 1, end + 1))
+        place_by_position.update({start + index: where for index, where in repeats.items()})
         start = end
-    assert sorted(told) == [*range(total, total + 500), len(stream) - 1]
+    assert sorted(place_by_position) == [*range(total, total + 500), len(stream) - 1]
     for position, number in enumerate(again, total):
         remembered = number < seen_ids.REMEMBERED - LONGEST
-        assert told[position] == f"a:{number + 1}" if remembered else told[position] in ("", f"a:{number + 1}")
+        assert (
+            place_by_position[position] == f"a:{number + 1}"
+            if remembered
+            else place_by_position[position] in ("", f"a:{number + 1}")
+        )

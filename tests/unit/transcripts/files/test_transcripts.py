@@ -102,8 +102,8 @@ def test_a_file_is_the_same_parted_at_once_or_line_by_line(lines: list[str]) -> 
     except InputProblems:
         assert parted_at_once(text) is None
         return
-    found = known(parted_at_once(text))
-    assert tuple(map(list, found)) == wanted
+    parts = known(parted_at_once(text))
+    assert tuple(map(list, parts)) == wanted
 
 
 @given(st.binary(max_size=80) | st.text(max_size=40).map(str.encode))
@@ -221,8 +221,8 @@ def test_words_of_a_place_that_the_reference_has_not_are_told_once_for_each_plac
 
 
 def test_two_ctm_files_have_an_utterance_for_each_file_and_channel(tmp_path: Path) -> None:
-    said = "f A 0 1 a\nf A * * <ALT_BEGIN>\nf A 1 1 b\nf A * * <ALT>\nf A * * <ALT_END>\nf B 0 1 c\ng A 0 1 d\n"
-    reference = written(tmp_path, "r.ctm", said)
+    content = "f A 0 1 a\nf A * * <ALT_BEGIN>\nf A 1 1 b\nf A * * <ALT>\nf A * * <ALT_END>\nf B 0 1 c\ng A 0 1 d\n"
+    reference = written(tmp_path, "r.ctm", content)
     hypothesis = written(tmp_path, "h.ctm", "g a 5 1 d\nF a 2 1 x\ng A 6 1 e\n")
     references, hypotheses = read_pair(reference, hypothesis)
     assert references.ids == ("f-A-0000", "f-B-0000", "g-A-0000")
@@ -261,8 +261,8 @@ def test_a_scheme_takes_the_speaker_from_an_id(scheme: str, id_: str, speaker: s
 @pytest.mark.parametrize("scheme", ["spu_id", "wsj", "none", "/([a-z])/"])
 @pytest.mark.parametrize("ids", [["Ann_1", "ann_2", "bob", "_1"], ["Ann_1", "a-b_2", "bob", "-1"], []])
 def test_many_at_once_have_the_speakers_that_they_have_one_by_one(scheme: str, ids: list[str]) -> None:
-    found = speaker_scheme(scheme)
-    assert found(ids) == [found([id_])[0] for id_ in ids]
+    speakers_of = speaker_scheme(scheme)
+    assert speakers_of(ids) == [speakers_of([id_])[0] for id_ in ids]
 
 
 @pytest.mark.parametrize(

@@ -27,20 +27,22 @@ def problems_of(read: Callable[[Path], object], path: Path) -> list[InputError]:
         read(path)
     error = raised.value
     problems = list(error.problems) if isinstance(error, InputProblems) else [error]
-    assert all(one.place and one.place.file == str(path) for one in problems)
+    assert all(problem.place and problem.place.file == str(path) for problem in problems)
     return problems
 
 
 def told(read: Callable[[Path], object], path: Path) -> Told:
     """Line, column and what is wrong, one for each problem."""
-    return [(one.place.line, one.place.column, one.what) for one in problems_of(read, path) if one.place]
+    return [
+        (problem.place.line, problem.place.column, problem.what) for problem in problems_of(read, path) if problem.place
+    ]
 
 
-def assert_told(found: Told, wanted: Told) -> None:
+def assert_told(problems: Told, wanted: Told) -> None:
     """As many problems, in the same places, that say what is wanted."""
-    assert [one[:2] for one in found] == [one[:2] for one in wanted]
-    for (_, _, what), (_, _, part) in zip(found, wanted, strict=True):
-        assert part in what
+    assert [problem[:2] for problem in problems] == [problem[:2] for problem in wanted]
+    for (_, _, message), (_, _, part) in zip(problems, wanted, strict=True):
+        assert part in message
 
 
 def read_or_refused(read: Callable[[Path], Read], path: Path) -> Read | None:

@@ -52,11 +52,11 @@ def figures(scoring: Scoring, listed: Groupings = LISTED) -> GroupFigures:
 
 
 def within(first: Scoring, second: Scoring) -> tuple[GroupedComparison, ...]:
-    return tuple(compared_by_group(first, second, one) for one in figures(first).partings)
+    return tuple(compared_by_group(first, second, parting) for parting in figures(first).partings)
 
 
-def lines_of(found: GroupFigures, width: int) -> Iterator[str]:
-    return text.groups(found, width).lines(width, text.MOST_ROWS)
+def lines_of(breakdown: GroupFigures, width: int) -> Iterator[str]:
+    return text.groups(breakdown, width).lines(width, text.MOST_ROWS)
 
 
 def hostile() -> Groupings:
@@ -113,8 +113,10 @@ rows of no utterance 1 (zed_1); counted nowhere
 
 
 def test_a_column_with_one_value_is_a_line() -> None:
-    one = Groupings("g.csv", tuple(SPOKEN), (ColumnGrouping("room", ("lab",) * 6), ColumnGrouping("hall", ("",) * 6)))
-    assert list(lines_of(group_figures(scored(SPOKEN, HEARD), [one]), 100))[:2] == [
+    listing = Groupings(
+        "g.csv", tuple(SPOKEN), (ColumnGrouping("room", ("lab",) * 6), ColumnGrouping("hall", ("",) * 6))
+    )
+    assert list(lines_of(group_figures(scored(SPOKEN, HEARD), [listing]), 100))[:2] == [
         "room: lab in every utterance",
         "hall: (none) in every utterance",
     ]
@@ -138,45 +140,45 @@ def test_notes_on_single_utterances_have_no_table() -> None:
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
 def test_columns_hold_whatever_the_labels_are(width: int) -> None:
-    one, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
+    first, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
     for listed in (LISTED, hostile()):
-        found = figures(one, listed)
-        lines = list(lines_of(found, width))
-        lines += text._differences([compared_by_group(one, two, parting) for parting in found.partings], width)
+        breakdown = figures(first, listed)
+        lines = list(lines_of(breakdown, width))
+        lines += text._differences([compared_by_group(first, two, parting) for parting in breakdown.partings], width)
         assert all(line.isprintable() for line in lines)
         heads = [(head, rule) for head, rule in pairwise(lines) if rule.startswith("─") and head.startswith("by ")]
-        assert len(heads) == 2 * len(found.grouped)
+        assert len(heads) == 2 * len(breakdown.grouped)
         assert all(cell_len(head) == cell_len(rule) <= max(width, 43) for head, rule in heads)
 
 
 def as_json(*systems: Scoring) -> Any:
-    found = [reported(one, groups=figures(one)) for one in systems]
+    reports = [reported(scoring, groups=figures(scoring)) for scoring in systems]
     pairs = [within(first, second) for first, second in combinations(systems, 2)]
-    return json.loads("".join(pieces(found, compare(systems), pairs)))
+    return json.loads("".join(pieces(reports, compare(systems), pairs)))
 
 
 def test_json_has_the_counts_of_each_value() -> None:
-    found = as_json(scored(SPOKEN, HEARD))
-    assert [one["by"] for one in found["groups"]] == ["level_dbfs", "noise", "room"]
-    fan, hum, none = found["groups"][1]["values"]
+    report = as_json(scored(SPOKEN, HEARD))
+    assert [group["by"] for group in report["groups"]] == ["level_dbfs", "noise", "room"]
+    fan, hum, none = report["groups"][1]["values"]
     assert fan.pop("interval") == pytest.approx([0.001, 0.846], abs=0.001)
     assert fan == {
         "value": "fan", "sentences": 3, "sentences_with_error": 2, "words": 9, "correct": 7, "substitutions": 1,
         "deletions": 1, "insertions": 0, "wer": 2 / 9, "interval_over": "utterances",
     }  # fmt: skip
     assert (hum["value"], hum["wer"], none["value"], none["interval"]) == ("hum", 2.0, None, None)
-    (cross,) = found["crossed"]
+    (cross,) = report["crossed"]
     assert (cross["by"], cross["rows"], cross["columns"]) == (
         ["level_dbfs", "noise"], ["-26", "-8", "quiet", None], ["fan", "hum", None]
     )  # fmt: skip
     assert cross["cells"][1][1] is None
     assert (cross["cells"][0][0]["words"], cross["cells"][2][1]["wer"]) == (2, None)
-    assert (found["without_group"], found["groups_of_no_utterance"]) == (["cy_2"], ["zed_1"])
+    assert (report["without_group"], report["groups_of_no_utterance"]) == (["cy_2"], ["zed_1"])
 
 
 def test_json_has_the_differences_of_each_value() -> None:
     (pair,) = as_json(scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two"))["comparisons"]
-    fan, hum, none = next(one for one in pair["groups"] if one["by"] == "noise")["values"]
+    fan, hum, none = next(group for group in pair["groups"] if group["by"] == "noise")["values"]
     assert (fan["value"], fan["utterances"], fan["difference"]) == ("fan", 3, pytest.approx(1 / 9))
     assert (fan["first_totals"]["deletions"], fan["second_totals"]["deletions"]) == (1, 0)
     assert (hum["utterances"], hum["first_missing"], hum["second_missing"]) == (2, 1, 0)
@@ -185,33 +187,33 @@ def test_json_has_the_differences_of_each_value() -> None:
 
 
 def page_of(*systems: Scoring, listed: Groupings = LISTED) -> Page:
-    return Page(html.page([reported(one, groups=figures(one, listed)) for one in systems], "Kitchen"))
+    return Page(html.page([reported(scoring, groups=figures(scoring, listed)) for scoring in systems], "Kitchen"))
 
 
 def test_the_page_has_the_tables_with_their_intervals() -> None:
-    found = page_of(scored(SPOKEN, HEARD))
-    assert not found.open
-    assert "-26 2 3 2 66.67 % 0.0–665.6 % 100.0" in found.text
-    assert "quiet 1 0 1 n/a n/a 100.0" in found.text
-    assert "-26 50.00 of 2 n/a 100.00 of 1 n/a n/a 66.67 of 3 0.0–665.6" in found.text
-    assert "without a row 1 (cy_2); their group is (none) rows of no utterance 1 (zed_1); counted nowhere" in found.text
-    whiskers = [at["style"] or "" for at in found.of("i") if (at.get("style") or "").startswith("left")]
+    page = page_of(scored(SPOKEN, HEARD))
+    assert not page.open
+    assert "-26 2 3 2 66.67 % 0.0–665.6 % 100.0" in page.text
+    assert "quiet 1 0 1 n/a n/a 100.0" in page.text
+    assert "-26 50.00 of 2 n/a 100.00 of 1 n/a n/a 66.67 of 3 0.0–665.6" in page.text
+    assert "without a row 1 (cy_2); their group is (none) rows of no utterance 1 (zed_1); counted nowhere" in page.text
+    whiskers = [at["style"] or "" for at in page.of("i") if (at.get("style") or "").startswith("left")]
     assert len(whiskers) == 8  # of the 9 values, the one over no words has none
     assert all(0 <= float(end) <= 100.01 for style in whiskers for end in re.findall(r":([\d.]+)%", style))
 
 
 def test_a_page_on_several_systems_compares_them_within_each_value() -> None:
-    found = page_of(scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two"))
-    assert not found.open
-    assert "fan 3 9 2 22.22 % 0.1–84.6 %" in found.text
-    assert re.search(r"fan 3 9 1 11\.11 % [\d.]+–[\d.]+ %", found.text)
-    assert re.search(r"fan 3 22\.22 % 11\.11 % \+11\.11 -42\.\d\d to \+64\.\d\d 0\.433", found.text)
-    assert found.text.count("level_dbfs by noise") == 2
+    page = page_of(scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two"))
+    assert not page.open
+    assert "fan 3 9 2 22.22 % 0.1–84.6 %" in page.text
+    assert re.search(r"fan 3 9 1 11\.11 % [\d.]+–[\d.]+ %", page.text)
+    assert re.search(r"fan 3 22\.22 % 11\.11 % \+11\.11 -42\.\d\d to \+64\.\d\d 0\.433", page.text)
+    assert page.text.count("level_dbfs by noise") == 2
 
 
 def test_foreign_labels_are_only_text_on_the_page() -> None:
-    found = page_of(scored(SPOKEN, HEARD), scored(SPOKEN, BETTER), listed=hostile())
-    assert not found.open
-    assert "<script>alert(1)</script>" in found.text
-    assert "alert(" not in found.raw
-    assert "\x1b" not in found.text
+    page = page_of(scored(SPOKEN, HEARD), scored(SPOKEN, BETTER), listed=hostile())
+    assert not page.open
+    assert "<script>alert(1)</script>" in page.text
+    assert "alert(" not in page.raw
+    assert "\x1b" not in page.text

@@ -66,14 +66,14 @@ def page(
 ) -> str:
     """Of scorings with their intervals."""
     given = [*intervals, *[None] * len(scorings)]
-    return html.page([reported(one, of) for one, of in zip(scorings, given, strict=False)], title, references)
+    return html.page([reported(scoring, of) for scoring, of in zip(scorings, given, strict=False)], title, references)
 
 
 def utterance(path: str, reference: Sequence[str], hypothesis: Sequence[str]) -> ScoredUtterance:
     """Words along a path that need not be the best one."""
-    of, said = iter(reference), iter(hypothesis)
+    of, heard = iter(reference), iter(hypothesis)
     words = tuple(
-        AlignedWord(Edit(step), "" if step == "I" else next(of), "" if step == "D" else next(said)) for step in path
+        AlignedWord(Edit(step), "" if step == "I" else next(of), "" if step == "D" else next(heard)) for step in path
     )
     return ScoredUtterance("a_1", "a", words, WordCounts())
 
@@ -91,32 +91,32 @@ HEARD = {"ann_1": "turn the lamb on now", "ann_2": "what time is it", "bob_1": "
 
 
 def test_page_says_totals_with_their_interval_and_normalisation() -> None:
-    found = Page(page([scored(SPOKEN, HEARD)], "Kitchen", "refs/kitchen.trn", [(0.1, 0.42)]))
-    assert not found.open
-    assert "25.00 % 3 errors in 12 words 95 % interval 10.00–42.00 %" in found.text
-    assert "Normalisation verbatim" in found.text
-    assert "References refs/kitchen.trn Hypotheses hyp.trn" in found.text
-    assert "Sentences with error 50.0 % 2 of 4" in found.text
-    assert "reference → hypothesis: 1 in all, 1 different 1 lamp → lamb" in found.text
-    assert "deleted words: 1 in all, 1 different 1 some" in found.text
-    assert "inserted words: 1 in all, 1 different 1 now" in found.text
+    report = Page(page([scored(SPOKEN, HEARD)], "Kitchen", "refs/kitchen.trn", [(0.1, 0.42)]))
+    assert not report.open
+    assert "25.00 % 3 errors in 12 words 95 % interval 10.00–42.00 %" in report.text
+    assert "Normalisation verbatim" in report.text
+    assert "References refs/kitchen.trn Hypotheses hyp.trn" in report.text
+    assert "Sentences with error 50.0 % 2 of 4" in report.text
+    assert "reference → hypothesis: 1 in all, 1 different 1 lamp → lamb" in report.text
+    assert "deleted words: 1 in all, 1 different 1 some" in report.text
+    assert "inserted words: 1 in all, 1 different 1 now" in report.text
 
 
 def test_speakers_have_their_own_rows() -> None:
-    found = Page(page([scored(SPOKEN, HEARD)], "Kitchen", intervals=[None]))
-    assert "speaker sentences words correct sub del ins err sent.err" in found.text
-    assert "ann 2 8 87.5 12.5 0.0 12.5 25.0 50.0" in found.text
-    assert "bob 2 4 75.0 0.0 25.0 0.0 25.0 50.0" in found.text
-    assert "Sum / avg 4 12 83.3 8.3 8.3 8.3 25.0 50.0" in found.text
-    assert "95 % interval n/a" in found.text
+    report = Page(page([scored(SPOKEN, HEARD)], "Kitchen", intervals=[None]))
+    assert "speaker sentences words correct sub del ins err sent.err" in report.text
+    assert "ann 2 8 87.5 12.5 0.0 12.5 25.0 50.0" in report.text
+    assert "bob 2 4 75.0 0.0 25.0 0.0 25.0 50.0" in report.text
+    assert "Sum / avg 4 12 83.3 8.3 8.3 8.3 25.0 50.0" in report.text
+    assert "95 % interval n/a" in report.text
 
 
 def test_worst_comes_first_and_the_order_of_the_file_is_kept_for_the_switch() -> None:
     heard = HEARD | {"bob_2": "a b c d"}
     articles = Page(page([scored(SPOKEN, heard)], "t", intervals=[None])).of("article")
-    assert [one["data-p"] for one in articles] == ["3", "0", "2", "1"]
-    assert [one["data-k"] for one in articles] == ["SI", "SI", "D", "0"]
-    assert [one["data-s"] for one in articles] == ["bob", "ann", "bob", "ann"]
+    assert [article["data-p"] for article in articles] == ["3", "0", "2", "1"]
+    assert [article["data-k"] for article in articles] == ["SI", "SI", "D", "0"]
+    assert [article["data-s"] for article in articles] == ["bob", "ann", "bob", "ann"]
 
 
 def test_missing_surplus_and_empty_are_stated() -> None:
@@ -138,61 +138,66 @@ def test_foreign_text_is_text_only() -> None:
     ids = {f"a_{mark}": f"{mark} \u202eevil \x1b[31m &amp;", 'b_"onclick="x()': "'><script>alert(2)</script>"}
     heard = dict.fromkeys(ids, f"</article></script> {mark}")
     text = page([scored(ids, heard, title=f"{mark}.trn")], f"{mark} {{{{7*7}}}}", mark, [None])
-    found = Page(text)
-    assert not found.open
-    assert len(found.of("script")) == 1
-    assert not found.of("img")
-    assert not [name for _, attributes in found.tags for name in attributes if name.startswith("on")]
-    assert mark in found.text
-    assert "{{7*7}}" in found.text
-    assert r"\u202eevil" in found.text
-    assert r"\e[31m" in found.text
+    report = Page(text)
+    assert not report.open
+    assert len(report.of("script")) == 1
+    assert not report.of("img")
+    assert not [name for _, attributes in report.tags for name in attributes if name.startswith("on")]
+    assert mark in report.text
+    assert "{{7*7}}" in report.text
+    assert r"\u202eevil" in report.text
+    assert r"\e[31m" in report.text
     assert "\u202e" not in text
     assert "\x1b" not in text
 
 
 def test_page_needs_nothing_from_elsewhere() -> None:
-    found = Page(page([scored(SPOKEN, HEARD)], "t", intervals=[None]))
-    targets = [value for _, one in found.tags for name, value in one.items() if name in ("src", "href", "action")]
+    report = Page(page([scored(SPOKEN, HEARD)], "t", intervals=[None]))
+    targets = [
+        value
+        for _, attributes in report.tags
+        for name, value in attributes.items()
+        if name in ("src", "href", "action")
+    ]
     assert targets
     assert all(target and target.startswith(("#", "data:")) for target in targets)
-    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|import\(", found.raw)
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|import\(", report.raw)
 
 
 def test_right_to_left_words_are_isolated_and_their_line_runs_their_way() -> None:
     spoken = {"a_1": "שלום world"}
-    found = Page(page([scored(spoken, {"a_1": "שלום word"})], "t", intervals=[None]))
-    assert all(one.get("dir") == "auto" for one in found.of("div") if one.get("class") == "vh-words")
-    assert re.search(r"\.vh-words b,\.vh-words i\{[^}]*unicode-bidi:isolate", found.raw)
-    assert "שלום" in found.text
+    report = Page(page([scored(spoken, {"a_1": "שלום word"})], "t", intervals=[None]))
+    assert all(div.get("dir") == "auto" for div in report.of("div") if div.get("class") == "vh-words")
+    assert re.search(r"\.vh-words b,\.vh-words i\{[^}]*unicode-bidi:isolate", report.raw)
+    assert "שלום" in report.text
 
 
 def test_errors_are_told_by_letter_and_element() -> None:
-    found = alignment([utterance("CSDI", ["turn", "lamp", "on"], ["turn", "lamb", "now"])])
-    text = " ".join(Page(found).words).split()
+    markup = alignment([utterance("CSDI", ["turn", "lamp", "on"], ["turn", "lamb", "now"])])
+    text = " ".join(Page(markup).words).split()
     assert text == ["REF", "HYP", "turn", "turn", "lamp", "lamb", "S", "on", "D", "now", "I"]
-    assert found.count("<ins>") == 2
-    assert found.count("<del") == 2
-    assert "<del class=x>on</del></b><i class=D><sup>D</sup></i>" in found
-    assert "<b>turn</b><i aria-hidden=true>turn</i>" in found
+    assert markup.count("<ins>") == 2
+    assert markup.count("<del") == 2
+    assert "<del class=x>on</del></b><i class=D><sup>D</sup></i>" in markup
+    assert "<b>turn</b><i aria-hidden=true>turn</i>" in markup
 
 
 def test_correct_words_that_are_written_otherwise_are_marked() -> None:
-    found = alignment([utterance("CC", ["WHERE", "(uh)"], ["<WHERE>", ""])])
-    assert '<b>WHERE</b><i class=E title="counts as correct"><span>&lt;WHERE&gt;</span><sup>=</sup></i>' in found
-    assert '<b>(uh)</b><i class=E title="may be left out, correct"><sup>=</sup></i>' in found
+    markup = alignment([utterance("CC", ["WHERE", "(uh)"], ["<WHERE>", ""])])
+    assert '<b>WHERE</b><i class=E title="counts as correct"><span>&lt;WHERE&gt;</span><sup>=</sup></i>' in markup
+    assert '<b>(uh)</b><i class=E title="may be left out, correct"><sup>=</sup></i>' in markup
 
 
 def test_a_page_says_what_equals_means_where_it_has_any() -> None:
-    of, said = transcripts("ref.trn", {"a_1": "(uh) on"}), transcripts("hyp.trn", {"a_1": "in"})
+    of, hypotheses = transcripts("ref.trn", {"a_1": "(uh) on"}), transcripts("hyp.trn", {"a_1": "in"})
     for optional in (True, False):
-        found = score(of, said, Wording(Normalisation.VERBATIM), "verbatim", optional_words=optional)
-        assert ("correct in another form" in page([found], "t")) is optional
+        scoring = score(of, hypotheses, Wording(Normalisation.VERBATIM), "verbatim", optional_words=optional)
+        assert ("correct in another form" in page([scoring], "t")) is optional
 
 
 def test_an_optional_word_of_a_hypothesis_is_correct_over_nothing() -> None:
     (block,) = blocks([utterance("CCC", ["a", "", "c"], ["a", "(b)", "c"])], ["HYP"])
-    assert [(one.reference, one.cells[0].text, one.is_lost) for one in block.columns] == [
+    assert [(column.reference, column.cells[0].text, column.is_lost) for column in block.columns] == [
         ("a", "a", False),
         ("", "(b)", False),
         ("c", "c", False),
@@ -204,7 +209,8 @@ def test_systems_stand_below_each_other_under_one_reference() -> None:
     second = utterance("DCCI", ["turn", "lamp", "on"], ["lamp", "on", "now"])
     (block,) = blocks([first, second], ["A", "B"])
     drawn = [
-        (one.reference, *(f"{cell.edit or '-'} {cell.text}".strip() for cell in one.cells)) for one in block.columns
+        (column.reference, *(f"{cell.edit or '-'} {cell.text}".strip() for cell in column.cells))
+        for column in block.columns
     ]
     assert drawn == [
         ("turn", "C turn", "D"),
@@ -219,14 +225,14 @@ def test_systems_stand_below_each_other_under_one_reference() -> None:
 def test_systems_are_compared_on_one_page() -> None:
     worse = {"ann_1": "turn", "ann_2": "time", "bob_1": "play"}
     both = [scored(SPOKEN, HEARD, title="good.trn"), scored(SPOKEN, worse, title="bad.trn")]
-    found = Page(page(both, "t", intervals=[(0.1, 0.4), None]))
-    assert not found.open
-    assert "1 good.trn verbatim 12 25.00 % 10.00–40.00 %" in found.text
-    assert "2 bad.trn verbatim 12 75.00 % n/a" in found.text
-    assert "1 good − 2 bad 4 0, 1 25.00 % − 75.00 %" in found.text
-    assert "bob 2 4 75.0 0.0 25.0 0.0 25.0 50.0" in found.text
-    assert "bob 2 4 25.0 0.0 75.0 0.0 75.0 100.0" in found.text
-    assert "bob_2 bob 1 good C 1 S 0 D 0 I 0 2 bad no hypothesis, C 0 S 0 D 1 I 0" in found.text
+    report = Page(page(both, "t", intervals=[(0.1, 0.4), None]))
+    assert not report.open
+    assert "1 good.trn verbatim 12 25.00 % 10.00–40.00 %" in report.text
+    assert "2 bad.trn verbatim 12 75.00 % n/a" in report.text
+    assert "1 good − 2 bad 4 0, 1 25.00 % − 75.00 %" in report.text
+    assert "bob 2 4 75.0 0.0 25.0 0.0 25.0 50.0" in report.text
+    assert "bob 2 4 25.0 0.0 75.0 0.0 75.0 100.0" in report.text
+    assert "bob_2 bob 1 good C 1 S 0 D 0 I 0 2 bad no hypothesis, C 0 S 0 D 1 I 0" in report.text
 
 
 def test_an_utterance_that_one_system_lacks_is_shown_of_the_other() -> None:
@@ -234,19 +240,19 @@ def test_an_utterance_that_one_system_lacks_is_shown_of_the_other() -> None:
         scored(SPOKEN, HEARD, title="good.trn"),
         scored(SPOKEN, {"ann_1": "turn the lamp on"}, title="bad.trn", drop=True),
     ]
-    found = Page(page(both, "t", intervals=[None, None]))
-    assert len(found.of("article")) == 4
-    assert "bob_1 bob 1 good C 2 S 0 D 1 I 0 REF" in found.text
+    report = Page(page(both, "t", intervals=[None, None]))
+    assert len(report.of("article")) == 4
+    assert "bob_1 bob 1 good C 2 S 0 D 1 I 0 REF" in report.text
 
 
 def test_the_worst_are_shown_and_the_rest_is_counted() -> None:
     references = {f"s{number % 7}_{number}": "one two three" for number in range(2600)}
     heard = {id_: "one" if number % 4 else "one two" for number, id_ in enumerate(references)}
     text = page([scored(references, heard)], "t", intervals=[None])
-    found = Page(text)
-    assert len(found.of("article")) == MOST_UTTERANCES
-    assert sum(not int(one["data-p"] or "0") % 4 for one in found.of("article")) == 50
-    assert "2,600 of 2,600 utterances have errors. Shown are the 2,000 worst; 600 are left out" in found.text
+    report = Page(text)
+    assert len(report.of("article")) == MOST_UTTERANCES
+    assert sum(not int(article["data-p"] or "0") % 4 for article in report.of("article")) == 50
+    assert "2,600 of 2,600 utterances have errors. Shown are the 2,000 worst; 600 are left out" in report.text
     assert len(text) < 2_000_000
 
 

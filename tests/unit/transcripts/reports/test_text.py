@@ -75,7 +75,9 @@ def test_a_narrow_terminal_says_which_columns_it_has_no_room_for() -> None:
 
 def test_systems_are_set_side_by_side() -> None:
     scorings = [every_sort("first"), every_sort("second one"), foreign()]
-    systems = [reported(one, interval) for one, interval in zip(scorings, [(0.1, 0.2), None, None], strict=True)]
+    systems = [
+        reported(scoring, interval) for scoring, interval in zip(scorings, [(0.1, 0.2), None, None], strict=True)
+    ]
     lines = list(text.compared(systems, compare(scorings), 100))
     assert lines[0] == "first" + " " * (cell_len(lines[0].partition("  WER")[0]) - 5) + (
         "  WER 7 of 12 = 58.33 % (95 % interval 10.00–20.00 %)"
@@ -119,8 +121,8 @@ def test_each_sort_has_its_list() -> None:
 
 
 def test_what_is_not_listed_is_counted() -> None:
-    found = confused(scored({"a_1": "a b c d d"}, {"a_1": ""}))
-    assert list(found.lines(80, 2))[4:8] == [
+    section = confused(scored({"a_1": "a b c d d"}, {"a_1": ""}))
+    assert list(section.lines(80, 2))[4:8] == [
         "deleted words: 5 in all, 4 different",
         "  2  d",
         "  1  a",
@@ -130,9 +132,9 @@ def test_what_is_not_listed_is_counted() -> None:
 
 @pytest.mark.parametrize("width", [30, 80])
 def test_foreign_words_keep_within_the_terminal(width: int) -> None:
-    found = list(confused(foreign()).lines(width))
-    assert all(line.isprintable() for line in found)
-    assert all(cell_len(line) <= width for line in found if line.startswith("  "))
+    lines = list(confused(foreign()).lines(width))
+    assert all(line.isprintable() for line in lines)
+    assert all(cell_len(line) <= width for line in lines if line.startswith("  "))
 
 
 COLOUR = re.compile(r"\x1b\[(\d+)m(.*?)\x1b\[0m")
@@ -165,9 +167,9 @@ def test_wide_letters_take_two_columns_and_combining_ones_none() -> None:
 
 
 def test_all_correct_has_no_line_of_marks() -> None:
-    found = scored({"a_1": "yes", "a_2": ""}, {"a_1": "yes", "a_2": ""})
-    assert list(aligned(*found.utterances([0]), 80, colour=False))[1:] == ["REF:  yes", "HYP:  yes"]
-    assert list(aligned(*found.utterances([1]), 80, colour=False))[1:] == ["REF:", "HYP:"]
+    scoring = scored({"a_1": "yes", "a_2": ""}, {"a_1": "yes", "a_2": ""})
+    assert list(aligned(*scoring.utterances([0]), 80, colour=False))[1:] == ["REF:  yes", "HYP:  yes"]
+    assert list(aligned(*scoring.utterances([1]), 80, colour=False))[1:] == ["REF:", "HYP:"]
 
 
 def test_colour_adds_nothing_but_colour() -> None:
@@ -184,19 +186,19 @@ def test_colour_adds_nothing_but_colour() -> None:
 @pytest.mark.parametrize("width", [20, 33, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     for utterance in (*foreign().utterances(), *every_sort().utterances()):
-        found = list(aligned(utterance, width, colour=False))
-        assert max(map(cell_len, found)) <= width or utterance.missing
-        assert max(map(cell_len, found[1:])) <= max(width, 40)
-        assert all(line.isprintable() for line in found)
-        assert sum(line.startswith("REF:") for line in found) == sum(line.startswith("HYP:") for line in found)
+        lines = list(aligned(utterance, width, colour=False))
+        assert max(map(cell_len, lines)) <= width or utterance.missing
+        assert max(map(cell_len, lines[1:])) <= max(width, 40)
+        assert all(line.isprintable() for line in lines)
+        assert sum(line.startswith("REF:") for line in lines) == sum(line.startswith("HYP:") for line in lines)
 
 
 def test_rows_together_have_every_word_once() -> None:
     words = [f"w{number}" for number in range(100)]
-    found = scored({"a_1": " ".join(words)}, {"a_1": " ".join(words[1:])})
-    rows = list(aligned(*found.utterances([0]), 50, colour=False))
-    said = [word for row in rows if row.startswith("REF:") for word in row.split()[1:]]
-    assert said == words
+    scoring = scored({"a_1": " ".join(words)}, {"a_1": " ".join(words[1:])})
+    rows = list(aligned(*scoring.utterances([0]), 50, colour=False))
+    ref_words = [word for row in rows if row.startswith("REF:") for word in row.split()[1:]]
+    assert ref_words == words
 
 
 SOURCE = Source(
@@ -205,22 +207,22 @@ SOURCE = Source(
 
 
 def read(*systems: Scored) -> Any:
-    text = "".join(pieces(systems, compare([one.scoring for one in systems])))
+    text = "".join(pieces(systems, compare([system.scoring for system in systems])))
     assert text.isascii()
     assert text.endswith("}\n")
     return json.loads(text)
 
 
 def test_one_system_is_one_object() -> None:
-    found = read(Scored(every_sort("mine"), SOURCE, (0.25, 0.75)))
-    assert list(found) == [
+    report = read(Scored(every_sort("mine"), SOURCE, (0.25, 0.75)))
+    assert list(report) == [
         "format", "harness", "title", "normalisation", "unit", "like_sclite", "optional_words", "fragments",
         "reference", "hypothesis", "totals", "wer", "interval", "interval_over", "speakers", "missing",
         "missing_counted", "surplus", "empty_references", "confidence", "entities", "talkers", "groups_file", "groups",
         "crossed",
         "groups_left_out", "without_group", "groups_of_no_utterance", "utterances",
     ]  # fmt: skip
-    assert found["totals"] == {
+    assert report["totals"] == {
         "sentences": 5,
         "sentences_with_error": 5,
         "words": 12,
@@ -229,11 +231,11 @@ def test_one_system_is_one_object() -> None:
         "deletions": 3,
         "insertions": 2,
     }
-    assert (found["wer"], found["interval"], found["title"]) == (7 / 12, [0.25, 0.75], "mine")
-    assert (found["missing"], found["missing_counted"], found["surplus"]) == (["bob_2"], 1, ["dog_1"])
-    assert [one["speaker"] for one in found["speakers"]] == ["amy", "bob"]
-    assert found["reference"] == {"file": HOSTILE, "format": "trn", "encoding": "utf-8", "sha256": "00"}
-    assert found["utterances"][1] == {
+    assert (report["wer"], report["interval"], report["title"]) == (7 / 12, [0.25, 0.75], "mine")
+    assert (report["missing"], report["missing_counted"], report["surplus"]) == (["bob_2"], 1, ["dog_1"])
+    assert [speaker["speaker"] for speaker in report["speakers"]] == ["amy", "bob"]
+    assert report["reference"] == {"file": HOSTILE, "format": "trn", "encoding": "utf-8", "sha256": "00"}
+    assert report["utterances"][1] == {
         "id": "amy_2",
         "correct": 1,
         "substitutions": 1,
@@ -241,25 +243,25 @@ def test_one_system_is_one_object() -> None:
         "insertions": 1,
         "path": "SCI",
     }
-    assert [one["path"] for one in found["utterances"]] == ["CCDC", "SCI", "I", "CSCC", "DD"]
+    assert [utterance["path"] for utterance in report["utterances"]] == ["CCDC", "SCI", "I", "CSCC", "DD"]
 
 
 def test_over_nothing_a_rate_is_null() -> None:
-    found = read(Scored(scored({"a_1": ""}, {}), SOURCE, None))
-    assert (found["wer"], found["interval"], found["speakers"][0]["wer"]) == (None, None, None)
-    assert found["utterances"] == [
+    report = read(Scored(scored({"a_1": ""}, {}), SOURCE, None))
+    assert (report["wer"], report["interval"], report["speakers"][0]["wer"]) == (None, None, None)
+    assert report["utterances"] == [
         {"id": "a_1", "correct": 0, "substitutions": 0, "deletions": 0, "insertions": 0, "path": ""}
     ]
     assert read(Scored(scored({}, {}), SOURCE, None))["utterances"] == []
 
 
 def test_several_systems_are_compared() -> None:
-    found = read(
+    report = read(
         Scored(every_sort("a"), SOURCE, None), Scored(foreign(), SOURCE, None), Scored(every_sort("b"), SOURCE, None)
     )
-    assert list(found) == ["systems", "comparisons"]
-    assert len(found["systems"]) == len(found["comparisons"]) == 3
-    both = found["comparisons"][1]
+    assert list(report) == ["systems", "comparisons"]
+    assert len(report["systems"]) == len(report["comparisons"]) == 3
+    both = report["comparisons"][1]
     assert (both["first"], both["second"], both["utterances"], both["difference"]) == ("a", "b", 5, 0.0)
     assert (both["first_missing"], both["second_missing"]) == (1, 1)
 
@@ -267,4 +269,6 @@ def test_several_systems_are_compared() -> None:
 def test_pieces_join_at_their_seams() -> None:
     for utterances in (scoring_json.CHUNK - 1, scoring_json.CHUNK, scoring_json.CHUNK + 1, 2 * scoring_json.CHUNK):
         texts = {f"a_{number}": "x" for number in range(utterances)}
-        assert [one["id"] for one in read(Scored(scored(texts, texts), SOURCE, None))["utterances"]] == list(texts)
+        assert [
+            utterance["id"] for utterance in read(Scored(scored(texts, texts), SOURCE, None))["utterances"]
+        ] == list(texts)

@@ -22,14 +22,14 @@ from tests.unit.understanding.files.corpora import corpora, write_folder
 def test_each_line_is_an_utterance_with_its_split_and_line_as_id(tmp_path: Path) -> None:
     for split in ("test", "train"):
         write_folder(tmp_path / split, "book one room\nno thanks\n", "B-task B-n I-n\nO O\n", "booking\nthanks#no#no\n")
-    found = read_corpus(tmp_path).utterances
-    assert [one.id for one in found] == ["train/1", "train/2", "test/1", "test/2"]
-    assert found[0].words == ("book", "one", "room")
-    assert found[0].tags == ("B-task", "B-n", "I-n")
-    assert found[1].intents == ("no", "thanks")
-    assert found[3].groups == (("split", "test"),)
-    assert found[3].place == Place(f"{tmp_path}/test/seq.in", 2)
-    assert [one.id for one in read_corpus(tmp_path / "test").utterances] == ["1", "2"]
+    utterances = read_corpus(tmp_path).utterances
+    assert [utterance.id for utterance in utterances] == ["train/1", "train/2", "test/1", "test/2"]
+    assert utterances[0].words == ("book", "one", "room")
+    assert utterances[0].tags == ("B-task", "B-n", "I-n")
+    assert utterances[1].intents == ("no", "thanks")
+    assert utterances[3].groups == (("split", "test"),)
+    assert utterances[3].place == Place(f"{tmp_path}/test/seq.in", 2)
+    assert [utterance.id for utterance in read_corpus(tmp_path / "test").utterances] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,18 @@ def test_each_line_is_an_utterance_with_its_split_and_line_as_id(tmp_path: Path)
 def test_marks_of_windows_are_no_words_and_other_spaces_are_within_them(
     tmp_path: Path, words: str | bytes, tags: str | bytes, labels: str | bytes, read: list[tuple[str, ...]]
 ) -> None:
-    found = read_corpus(write_folder(tmp_path, words, tags, labels)).utterances
-    assert [one.words for one in found] == read
-    assert [one.intents for one in found] == [("go",), ("stay",)][: len(read)]
+    utterances = read_corpus(write_folder(tmp_path, words, tags, labels)).utterances
+    assert [utterance.words for utterance in utterances] == read
+    assert [utterance.intents for utterance in utterances] == [("go",), ("stay",)][: len(read)]
 
 
 def test_without_tags_or_labels_nothing_is_said_of_them(tmp_path: Path) -> None:
     write_folder(tmp_path, "go\n\n", None, None)
-    found = read_corpus(tmp_path).utterances
-    assert [(one.words, one.tags, one.intents) for one in found] == [(("go",), None, None), ((), None, None)]
+    utterances = read_corpus(tmp_path).utterances
+    assert [(utterance.words, utterance.tags, utterance.intents) for utterance in utterances] == [
+        (("go",), None, None),
+        ((), None, None),
+    ]
     write_folder(tmp_path, "go\n", None, "\n")
     assert read_corpus(tmp_path).utterances[0].intents == ()
 
@@ -80,7 +83,7 @@ def test_what_is_wrong_with_a_folder_has_its_line(
 def test_a_split_is_found_by_either_of_its_names(tmp_path: Path) -> None:
     write_folder(tmp_path / "valid", "a\n", "O\n", "x\n")
     write_folder(tmp_path / "train", "b\n", "O\n", "x\n")
-    assert [one.id for one in read_corpus(tmp_path, split="dev").utterances] == ["valid/1"]
+    assert [utterance.id for utterance in read_corpus(tmp_path, split="dev").utterances] == ["valid/1"]
     with pytest.raises(InputError, match=r"there is no split 'trian'. Did you mean 'train'"):
         read_corpus(tmp_path, split="trian")
     with pytest.raises(InputError, match="the folder has no splits"):
@@ -100,22 +103,22 @@ def test_only_the_intents_are_parted(tmp_path: Path, header: str, end: str) -> N
     path = tmp_path / "a.csv"
     rows = [header, "1047#2#a.wav,saluer#remercier", '"4,5#1", oui ', "6,", "'=7,x"]
     path.write_bytes(end.join(rows).encode())
-    found = read_corpus(path).utterances
-    assert [(one.id, one.intents) for one in found] == [
+    utterances = read_corpus(path).utterances
+    assert [(utterance.id, utterance.intents) for utterance in utterances] == [
         ("1047#2#a.wav", ("remercier", "saluer")),
         ("4,5#1", ("oui",)),
         ("6", ()),
         ("=7", ("x",)),
     ]
-    assert [one.tags for one in found] == [None] * 4
-    assert known(found[1].place).line == 3
+    assert [utterance.tags for utterance in utterances] == [None] * 4
+    assert known(utterances[1].place).line == 3
 
 
 def test_other_columns_are_groups_and_text_is_the_words(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('split,intent,id,text\ntrain,a,1,"yes, please"\n', encoding="utf-8")
-    (one,) = read_corpus(path).utterances
-    assert (one.words, one.groups) == (("yes,", "please"), (("split", "train"),))
+    (utterance,) = read_corpus(path).utterances
+    assert (utterance.words, utterance.groups) == (("yes,", "please"), (("split", "train"),))
 
 
 @pytest.mark.parametrize(
@@ -148,37 +151,37 @@ def test_what_is_wrong_with_intents_has_its_line(tmp_path: Path, text: str | byt
 def test_a_list_of_texts_is_no_file_of_intents(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,text\na.wav,book a room\n", encoding="utf-8")
-    (one,) = read_corpus(path).utterances
-    assert (one.id, one.words, one.intents) == ("a.wav", ("book", "a", "room"), None)
+    (utterance,) = read_corpus(path).utterances
+    assert (utterance.id, utterance.words, utterance.intents) == ("a.wav", ("book", "a", "room"), None)
 
 
 def one(tmp_path: Path, text: str) -> Utterance:
     path = tmp_path / "a.jsonl"
     path.write_text(text, encoding="utf-8")
-    (found,) = read_corpus(path).utterances
-    return found
+    (utterance,) = read_corpus(path).utterances
+    return utterance
 
 
 def test_tags_slots_values_and_groups_are_read(tmp_path: Path) -> None:
-    found = one(
+    utterance = one(
         tmp_path,
         '{"id": "a#1", "text": " book  one room ", "intents": ["b", "a", "b"], "tags": ["O", "B-n", "I-n"],'
         ' "slots": [{"concept": "n", "value": "1", "start": 1, "end": 3}, {"concept": "x"}],'
         ' "groups": {"voice": "anna"}, "scores": {"a": 0.5}}\n\n',
     )
-    assert found.id == "a#1"
-    assert found.words == ("book", "one", "room")
-    assert found.intents == ("a", "b")
-    assert found.tags == ("O", "B-n", "I-n")
-    assert found.slots == (Slot("n", "1", 1, 3), Slot("x"))
-    assert found.groups == (("voice", "anna"),)
+    assert utterance.id == "a#1"
+    assert utterance.words == ("book", "one", "room")
+    assert utterance.intents == ("a", "b")
+    assert utterance.tags == ("O", "B-n", "I-n")
+    assert utterance.slots == (Slot("n", "1", 1, 3), Slot("x"))
+    assert utterance.groups == (("voice", "anna"),)
 
 
 def test_what_is_not_there_is_not_annotated_and_an_empty_list_is_none(tmp_path: Path) -> None:
-    found = one(tmp_path, '{"id": "a", "text": null}')
-    assert (found.words, found.intents, found.tags, found.slots) == ((), None, None, None)
-    found = one(tmp_path, '{"id": "a", "intents": "b#a", "slots": []}')
-    assert (found.intents, found.slots) == (("a", "b"), ())
+    utterance = one(tmp_path, '{"id": "a", "text": null}')
+    assert (utterance.words, utterance.intents, utterance.tags, utterance.slots) == ((), None, None, None)
+    utterance = one(tmp_path, '{"id": "a", "intents": "b#a", "slots": []}')
+    assert (utterance.intents, utterance.slots) == (("a", "b"), ())
 
 
 @pytest.mark.parametrize(
@@ -248,10 +251,10 @@ def damaged(data: st.DataObject, content: bytes) -> bytes:
 def place_of_what_is_wrong(path: Path, form: CorpusFormat) -> str | None:
     """None of what can be read."""
     try:
-        found = read_corpus(path, form)
+        corpus = read_corpus(path, form)
     except InputError as error:
         return error.place.file if error.place else ""
-    assert found.utterances
+    assert corpus.utterances
     return None
 
 
@@ -276,7 +279,7 @@ def test_a_damaged_folder_is_read_or_refused(data: st.DataObject, which: int) ->
 
 
 def frames(corpus: Corpus, *, ids: bool = True) -> list[Utterance]:
-    return [replace(one, id=one.id if ids else "", place=None) for one in corpus.utterances]
+    return [replace(utterance, id=utterance.id if ids else "", place=None) for utterance in corpus.utterances]
 
 
 @given(corpora())
@@ -300,8 +303,10 @@ def test_a_file_of_intents_keeps_ids_and_intents(corpus: Corpus) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.csv"
         write_intents_csv(corpus, path)
-        found = read_corpus(path).utterances
-        assert [(one.id, one.intents) for one in found] == [(one.id, one.intents) for one in corpus.utterances]
+        utterances = read_corpus(path).utterances
+        assert [(utterance.id, utterance.intents) for utterance in utterances] == [
+            (utterance.id, utterance.intents) for utterance in corpus.utterances
+        ]
 
 
 def test_ids_that_a_spreadsheet_would_calculate_come_back(tmp_path: Path) -> None:
@@ -309,7 +314,7 @@ def test_ids_that_a_spreadsheet_would_calculate_come_back(tmp_path: Path) -> Non
     corpus = Corpus("", tuple(Utterance(id_, intents=("a",)) for id_ in ids))
     write_intents_csv(corpus, tmp_path / "a.csv", "ID")
     assert (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines()[:2] == ["ID,intent", "'=1+1,a"]
-    assert tuple(one.id for one in read_corpus(tmp_path / "a.csv").utterances) == ids
+    assert tuple(utterance.id for utterance in read_corpus(tmp_path / "a.csv").utterances) == ids
 
 
 def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
@@ -319,7 +324,7 @@ def test_splits_become_folders_and_slots_become_tags(tmp_path: Path) -> None:
     write_bio(Corpus("", (of("train", Slot("city", "NYC", 1, 3)), of("test"))), tmp_path / "a")
     assert (tmp_path / "a" / "train" / "seq.out").read_text() == "O B-city I-city\n"
     assert (tmp_path / "a" / "test" / "seq.out").read_text() == "O O O\n"
-    assert sorted(one.name for one in (tmp_path / "a").iterdir()) == ["test", "train"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["test", "train"]
 
 
 @pytest.mark.parametrize(
@@ -344,4 +349,4 @@ def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "seq.in").write_text("mine\n")
     with pytest.raises(InputError, match="the folder is not empty"):
         write_bio(Corpus("", (Utterance("1", ("x",), ("a",), ("O",)),)), tmp_path)
-    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("seq.in", "mine\n")]
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("seq.in", "mine\n")]

@@ -16,4 +16,4 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Learned:
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory, data: Learned) -> Path:
-    return tiny_checkpoint(tmp_path_factory.mktemp("tiny"), [word for one in data[0] for word in one.words])
+    return tiny_checkpoint(tmp_path_factory.mktemp("tiny"), [word for utterance in data[0] for word in utterance.words])

@@ -29,10 +29,13 @@ def learned() -> tuple[CrfUnderstander, list[Utterance]]:
 
 def test_it_understands_what_it_has_not_seen() -> None:
     made, test = learned()
-    said = made.predict([one.words for one in test])
-    right = sum((one.intents, one.tags) == (it.intents, it.tags) for one, it in zip(test, said, strict=True))
+    predictions = made.predict([utterance.words for utterance in test])
+    right = sum(
+        (utterance.intents, utterance.tags) == (it.intents, it.tags)
+        for utterance, it in zip(test, predictions, strict=True)
+    )
     assert right / len(test) > 0.85
-    assert any(len(it.intents) == 2 for it in said)
+    assert any(len(it.intents) == 2 for it in predictions)
 
 
 def test_the_slots_depend_on_the_intent_that_it_gives() -> None:
@@ -46,7 +49,7 @@ def test_the_slots_depend_on_the_intent_that_it_gives() -> None:
 def test_a_value_that_nobody_said_before_does_not_hide_what_is_wanted() -> None:
     """The end of a word tells the field what it is, and with that the intents are decided again."""
     kinds = (("travel", "place", ("hamburg", "freiburg", "marburg")), ("call", "who", ("nelson", "jackson", "wilson")))
-    said = [
+    utterances = [
         Utterance(f"{name} {at}", tuple(text.format(name).split()), (intent,), tags)
         for intent, concept, names in kinds
         for name in names
@@ -55,10 +58,10 @@ def test_a_value_that_nobody_said_before_does_not_hide_what_is_wanted() -> None:
     given = {}
     for passes in ("1", "2"):
         made = CrfUnderstander({"passes": passes, "pieces": "0"}, seed=1)
-        made.fit(said, (), silent)
+        made.fit(utterances, (), silent)
         given[passes] = made.predict([("oldenburg", "please"), ("now", "peterson")])
-    for one in given.values():
-        assert [it.tags for it in one] == [("B-place", "O"), ("O", "B-who")]
+    for predictions in given.values():
+        assert [it.tags for it in predictions] == [("B-place", "O"), ("O", "B-who")]
     assert [it.intents for it in given["2"]] == [("travel",), ("call",)]
     assert [it.intents for it in given["1"]] != [("travel",), ("call",)]
 
@@ -67,38 +70,42 @@ def test_a_model_from_before_the_second_pass_is_read(tmp_path: Path) -> None:
     train, test = tea(tmp_path, train=40)
     once = CrfUnderstander({"iterations": "10", "passes": "1"}, seed=1)
     once.fit(train, (), silent)
-    words = [one.words for one in test]
+    words = [utterance.words for utterance in test]
     once.save(tmp_path)
     assert not (tmp_path / f"{SECOND}.json").exists()
     for name, of in ((NAMES_FILE, ()), (FIRST_FILE, ("rule",))):
-        kept = json.loads((tmp_path / name).read_text(encoding="utf-8"))
-        kept.pop("passes", None)
-        kept.get("settings", {}).pop("passes", None)
+        config = json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        config.pop("passes", None)
+        config.get("settings", {}).pop("passes", None)
         for key in of:
-            del kept[key]["second"]
-        (tmp_path / name).write_text(json.dumps(kept), encoding="utf-8")
+            del config[key]["second"]
+        (tmp_path / name).write_text(json.dumps(config), encoding="utf-8")
     assert CrfUnderstander.load(tmp_path).predict(words) == once.predict(words)
 
 
 @given(st.lists(st.lists(st.text(max_size=12), max_size=8).map(tuple), max_size=4))
 def test_any_text_has_an_answer(texts: list[tuple[str, ...]]) -> None:
     made, _ = learned()
-    said = made.predict(texts)
-    assert [len(one.tags) for one in said] == [len(text) for text in texts]
-    for text, one in zip(texts, said, strict=True):
-        assert all(0 <= score <= 1 for _, score in one.scores)
-        above = tuple(sorted(label for label, score in one.scores if score > 0.5))
-        best = max(one.scores, key=lambda pair: pair[1])[0]
-        assert one.intents == (() if not any(text) else above or (best,)), "every utterance of the training had one"
+    predictions = made.predict(texts)
+    assert [len(prediction.tags) for prediction in predictions] == [len(text) for text in texts]
+    for text, prediction in zip(texts, predictions, strict=True):
+        assert all(0 <= score <= 1 for _, score in prediction.scores)
+        above = tuple(sorted(label for label, score in prediction.scores if score > 0.5))
+        best = max(prediction.scores, key=lambda pair: pair[1])[0]
+        assert prediction.intents == (() if not any(text) else above or (best,)), (
+            "every utterance of the training had one"
+        )
 
 
 def test_intents_may_be_empty_only_where_the_training_has_such_an_utterance(tmp_path: Path) -> None:
-    said = [Utterance(f"{word}{at}", (word, "it"), (word,), ("O", "O")) for word in ("brew", "stop") for at in range(9)]
+    utterances = [
+        Utterance(f"{word}{at}", (word, "it"), (word,), ("O", "O")) for word in ("brew", "stop") for at in range(9)
+    ]
     unknown = [("quite", "another", "thing")]
     must, may = (CrfUnderstander({"iterations": "5"}, seed=1) for _ in range(2))
-    must.fit(said, (), silent)
-    may.fit([*said, *(Utterance(f"none{at}", ("quite", "so"), (), ("O", "O")) for at in range(40))], (), silent)
-    assert [one.intents for one in may.predict(unknown)] == [()]
+    must.fit(utterances, (), silent)
+    may.fit([*utterances, *(Utterance(f"none{at}", ("quite", "so"), (), ("O", "O")) for at in range(40))], (), silent)
+    assert [prediction.intents for prediction in may.predict(unknown)] == [()]
     (given,) = must.predict(unknown)
     assert given.intents == (max(given.scores, key=lambda pair: pair[1])[0],)
     must.save(tmp_path)
@@ -107,17 +114,17 @@ def test_intents_may_be_empty_only_where_the_training_has_such_an_utterance(tmp_
     del names["may_be_empty"]
     (tmp_path / NAMES_FILE).write_text(json.dumps(names))
     older = CrfUnderstander.load(tmp_path).predict(unknown)
-    above = [tuple(label for label, score in one.scores if score > 0.5) for one in older]
-    assert [one.intents for one in older] == above, "a model of the earlier version says what it said"
+    above = [tuple(label for label, score in prediction.scores if score > 0.5) for prediction in older]
+    assert [prediction.intents for prediction in older] == above, "a model of the earlier version says what it said"
 
 
 def test_texts_without_slots_and_of_one_label_can_be_learned(tmp_path: Path) -> None:
     made = CrfUnderstander({}, seed=1)
     made.fit([Utterance(str(n), ("hello", str(n)), ("greet",), ("O", "O")) for n in range(4)], (), silent)
     made.save(tmp_path)
-    (said,) = CrfUnderstander.load(tmp_path).predict([("hello", "you", "two")])
-    assert said.tags == ("O", "O", "O")
-    assert said.intents == ("greet",)
+    (prediction,) = CrfUnderstander.load(tmp_path).predict([("hello", "you", "two")])
+    assert prediction.tags == ("O", "O", "O")
+    assert prediction.intents == ("greet",)
 
 
 def test_it_does_not_learn_from_nothing() -> None:

@@ -32,14 +32,14 @@ def _fitted(rule: LinearRule = DEFAULT) -> LinearModel:
 @pytest.mark.parametrize("rule", [LinearRule(), LinearRule(words=1, pieces=3, balanced=True)])
 def test_it_learns_and_is_the_same_after_reading(tmp_path: Path, rule: LinearRule) -> None:
     model = _fitted(rule)
-    asked = ["open the window", "close it", "never heard of", ""]
-    found = model.probabilities(asked)
-    assert (found[:2] > 0.5).tolist() == [[False, True, True, True, False], [True, False, False, True, False]]
-    assert (found[:, 3] == 1).all()
-    assert (found[:, 4] == 0).all()
+    texts = ["open the window", "close it", "never heard of", ""]
+    probabilities = model.probabilities(texts)
+    assert (probabilities[:2] > 0.5).tolist() == [[False, True, True, True, False], [True, False, False, True, False]]
+    assert (probabilities[:, 3] == 1).all()
+    assert (probabilities[:, 4] == 0).all()
     model.save(tmp_path)
-    assert np.array_equal(load_linear(tmp_path).probabilities(asked), found)
-    assert np.array_equal(_fitted(rule).probabilities(asked), found)
+    assert np.array_equal(load_linear(tmp_path).probabilities(texts), probabilities)
+    assert np.array_equal(_fitted(rule).probabilities(texts), probabilities)
     assert model.probabilities([]).shape == (0, 5)
 
 
@@ -50,11 +50,11 @@ def test_it_goes_by_the_second_writing_where_the_first_is_strange(tmp_path: Path
     shuts = [("whole",) if text.startswith("close") else ("half",) for text in TEXTS]
     strange = [f"w{number}" for number in range(len(TEXTS))]
     model = fit_linear(strange, shuts, ["half", "whole"], rule, second=second, seed=1)
-    asked = ["never heard of"] * 2, ["close the <thing>", "open the <thing>"]
-    found = model.probabilities(*asked)
-    assert (found > 0.5).tolist() == [[False, True], [True, False]]
+    texts = ["never heard of"] * 2, ["close the <thing>", "open the <thing>"]
+    probabilities = model.probabilities(*texts)
+    assert (probabilities > 0.5).tolist() == [[False, True], [True, False]]
     model.save(tmp_path, "again")
-    assert np.array_equal(load_linear(tmp_path, "again").probabilities(*asked), found)
+    assert np.array_equal(load_linear(tmp_path, "again").probabilities(*texts), probabilities)
     with pytest.raises(ValueError, match="0 second forms"):
         fit_linear(strange, shuts, ["half", "whole"], rule, seed=1)
 

@@ -26,19 +26,19 @@ QUICK = [("learning-rate", "0.005"), ("epochs", "12"), ("dropout", "0")]
 def test_it_learns_goes_on_and_is_the_same_for_the_same_seed(checkpoint: Path, data: Learned) -> None:
     train, test = data
     make = classifier_maker("transformer", [("checkpoint", str(checkpoint)), *QUICK])
-    texts, intents = [one.text for one in train], [one.intents or () for one in train]
-    asked = [one.text for one in test]
+    texts, intents = [utterance.text for utterance in train], [utterance.intents or () for utterance in train]
+    test_texts = [utterance.text for utterance in test]
     first, second = make(1), make(1)
     first.fit(texts, intents, LABELS)
     second.fit(texts, intents, LABELS)
-    found = first.probabilities(asked)
-    assert np.array_equal(found, second.probabilities(asked))
-    gold = np.array([[label in (one.intents or ()) for label in LABELS] for one in test])
-    assert ((found > 0.5) == gold).all(axis=1).mean() > 0.8
-    assert (found[:, 2] == 0).all()
+    probabilities = first.probabilities(test_texts)
+    assert np.array_equal(probabilities, second.probabilities(test_texts))
+    gold = np.array([[label in (utterance.intents or ()) for label in LABELS] for utterance in test])
+    assert ((probabilities > 0.5) == gold).all(axis=1).mean() > 0.8
+    assert (probabilities[:, 2] == 0).all()
     # What it is shown next, it learns on top: a word that means another intent from now on.
     first.fit([*texts, *["sing to the kettle"] * 30], [*intents, *[("sing",)] * 30], LABELS)
-    again = first.probabilities(["sing to the kettle", *asked])
+    again = first.probabilities(["sing to the kettle", *test_texts])
     assert again[0].tolist() == pytest.approx([0, 0, 1, 0], abs=0.4)
     assert ((again[1:] > 0.5) == gold).all(axis=1).mean() > 0.8
     assert first.probabilities([]).shape == (0, 4)
@@ -47,8 +47,8 @@ def test_it_learns_goes_on_and_is_the_same_for_the_same_seed(checkpoint: Path, d
 def test_three_of_them_train_each_other(checkpoint: Path, data: Learned) -> None:
     train, test = data
     make = classifier_maker("transformer", [("checkpoint", str(checkpoint)), *QUICK, ("epochs", "6")])
-    found = tri_train(train[:70], train[70:], test, make, LABELS, rule=TriRule(episodes=1))
-    right = sum(one.intents == said.intents for one, said in zip(test, found.voted, strict=True))
+    training = tri_train(train[:70], train[70:], test, make, LABELS, rule=TriRule(episodes=1))
+    right = sum(utterance.intents == outcome.intents for utterance, outcome in zip(test, training.voted, strict=True))
     assert right > 0.7 * len(test)
 
 
@@ -70,17 +70,17 @@ def test_a_damaged_checkpoint_is_refused_with_its_folder(checkpoint: Path, tmp_p
     weights = half / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:2000])
     lacking = spoilt("lacking")
-    kept = load_file(lacking / "model.safetensors")
-    del kept["encoder.layer.1.output.dense.weight"]
-    save_file(kept, lacking / "model.safetensors", metadata={"format": "pt"})
+    tensors = load_file(lacking / "model.safetensors")
+    del tensors["encoder.layer.1.output.dense.weight"]
+    save_file(tensors, lacking / "model.safetensors", metadata={"format": "pt"})
     larger = spoilt("larger")
     config = json.loads((larger / "config.json").read_text())
     (larger / "config.json").write_text(json.dumps({**config, "hidden_size": 64}))
     silent = spoilt("silent")
     (silent / "tokenizer.json").unlink()
     spoilt_ones = ((half, "cannot be read"), (lacking, "lacks weights"), (larger, "shapes|cannot"), (silent, "token"))
-    for folder, what in spoilt_ones:
-        with pytest.raises(InputError, match=what) as caught:
+    for folder, message in spoilt_ones:
+        with pytest.raises(InputError, match=message) as caught:
             load_encoder(str(folder))
         assert str(folder) in str(caught.value)
         assert "save_pretrained" in str(caught.value)

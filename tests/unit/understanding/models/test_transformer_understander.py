@@ -33,21 +33,24 @@ def learned(checkpoint: Path, few: Learned) -> TransformerUnderstander:
 
 
 def test_it_learns_a_small_set_by_heart(learned: TransformerUnderstander, few: Learned) -> None:
-    said = learned.predict([one.words for one in few[0]])
-    right = sum((one.intents, one.tags) == (it.intents, it.tags) for one, it in zip(few[0], said, strict=True))
+    predictions = learned.predict([utterance.words for utterance in few[0]])
+    right = sum(
+        (utterance.intents, utterance.tags) == (it.intents, it.tags)
+        for utterance, it in zip(few[0], predictions, strict=True)
+    )
     assert right >= 0.9 * len(few[0])  # floating point differs between processors
 
 
 def test_a_kept_model_says_the_same(learned: TransformerUnderstander, few: Learned, tmp_path: Path) -> None:
     learned.save(tmp_path)
-    words = [one.words for one in few[1]]
-    kept = TransformerUnderstander.load(tmp_path)
-    assert kept.predict(words) == learned.predict(words)
+    words = [utterance.words for utterance in few[1]]
+    model = TransformerUnderstander.load(tmp_path)
+    assert model.predict(words) == learned.predict(words)
     assert not any(path.suffix in (".bin", ".pt", ".pkl") for path in tmp_path.rglob("*"))
 
 
 def test_the_same_seed_gives_the_same_model(checkpoint: Path, few: Learned) -> None:
-    words = [one.words for one in few[1]]
+    words = [utterance.words for utterance in few[1]]
     first, second = (learn(checkpoint, few).predict(words) for _ in range(2))
     assert first == second
     assert learn(checkpoint, few, batch="5").predict(words) != first
@@ -56,9 +59,9 @@ def test_the_same_seed_gives_the_same_model(checkpoint: Path, few: Learned) -> N
 def test_words_beyond_the_longest_are_outside_and_told(checkpoint: Path, few: Learned) -> None:
     made = learn(checkpoint, few, max_length="6", epochs="1")
     assert "were cut off" in made.notes[0]
-    (said,) = made.predict([("green",) * 30])
-    assert len(said.tags) == 30
-    assert said.tags[4:] == ("O",) * 26
+    (prediction,) = made.predict([("green",) * 30])
+    assert len(prediction.tags) == 30
+    assert prediction.tags[4:] == ("O",) * 26
 
 
 def test_any_text_has_an_answer(learned: TransformerUnderstander) -> None:
@@ -66,34 +69,34 @@ def test_any_text_has_an_answer(learned: TransformerUnderstander) -> None:
         (), ("",), ("\0", "\ud800", "tea"), ("🫖" * 50,), ("a" * 5000, "tea"), ("\u200b", "\u200f", "green"),
         ("[CLS]", "[SEP]"),
     ]  # fmt: skip
-    said = learned.predict(texts)
-    assert [len(one.tags) for one in said] == [len(text) for text in texts]
-    assert all(0 <= score <= 1 for one in said for _, score in one.scores)
+    predictions = learned.predict(texts)
+    assert [len(prediction.tags) for prediction in predictions] == [len(text) for text in texts]
+    assert all(0 <= score <= 1 for prediction in predictions for _, score in prediction.scores)
     assert learned.predict([]) == []
 
 
 def test_an_answer_does_not_depend_on_its_neighbours(learned: TransformerUnderstander, few: Learned) -> None:
-    def plain(said: list[Prediction]) -> list[tuple[object, object]]:
-        return [(one.intents, one.tags) for one in said]
+    def plain(predictions: list[Prediction]) -> list[tuple[object, object]]:
+        return [(prediction.intents, prediction.tags) for prediction in predictions]
 
-    words = [one.words for one in few[1]]
-    assert plain(learned.predict(words)) == plain([learned.predict([one])[0] for one in words])
+    words = [utterance.words for utterance in few[1]]
+    assert plain(learned.predict(words)) == plain([learned.predict([text])[0] for text in words])
 
 
 def test_it_ends_when_the_held_out_figure_stays(checkpoint: Path, few: Learned) -> None:
     lines: list[str] = []
     given = {"checkpoint": str(checkpoint), "epochs": "50", "patience": "2", "learning-rate": "1e-8"}
     made = TransformerUnderstander(given, seed=3)
-    made.fit(few[0], [replace(one, intents=("never",)) for one in few[1]], lines.append)
-    assert len([one for one in lines if one.startswith("epoch")]) < 10
+    made.fit(few[0], [replace(utterance, intents=("never",)) for utterance in few[1]], lines.append)
+    assert len([line for line in lines if line.startswith("epoch")]) < 10
 
 
 def test_without_intents_or_slots_it_learns_the_other(checkpoint: Path, tmp_path: Path) -> None:
     made = TransformerUnderstander({"checkpoint": str(checkpoint), "epochs": "1"}, seed=1)
     made.fit([Utterance("1", ("green", "tea"), (), ("O", "O"))], (), silent)
     made.save(tmp_path)
-    (said,) = TransformerUnderstander.load(tmp_path).predict([("tea",)])
-    assert said == Prediction((), ("O",), ())
+    (prediction,) = TransformerUnderstander.load(tmp_path).predict([("tea",)])
+    assert prediction == Prediction((), ("O",), ())
 
 
 @pytest.mark.parametrize("given", [{"epochs": "0"}, {"batch": "x"}, {"max-length": "3"}, {"chekpoint": "a"}])

@@ -51,27 +51,34 @@ from tests.unit.understanding.models.learned_from import silent, tea
 @pytest.mark.parametrize("wrong", [Knowing, DropsTheSecond, SwapsTwo, AddsWell])
 def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: type[Knowing]) -> None:
     utterances = spoken(240)
-    gold = {one.id: one.intents or () for one in utterances}
-    rows: list[AnnotationRow] = [Labelled(f"i{one.id}", IMPORTED, one.id, gold[one.id]) for one in utterances[:60]]
+    gold = {utterance.id: utterance.intents or () for utterance in utterances}
+    rows: list[AnnotationRow] = [
+        Labelled(f"i{utterance.id}", IMPORTED, utterance.id, gold[utterance.id]) for utterance in utterances[:60]
+    ]
     used = material(
-        utterances, {one.id: gold[one.id] for one in utterances[:60]}, frozenset(gold), LABEL_SET, seed=3, share=0.2
+        utterances,
+        {utterance.id: gold[utterance.id] for utterance in utterances[:60]},
+        frozenset(gold),
+        LABEL_SET,
+        seed=3,
+        share=0.2,
     )
-    found = tri_train(
+    training = tri_train(
         used.train, used.held_out, used.unlabelled, lambda seed: wrong({}, seed=seed), SPOKEN_LABELS,
         refusal=LABEL_SET.refusal,
     )  # fmt: skip
-    rows.append(batch(found, used, id_="b", classifier="wrong", wall_s=1.0))
-    proposed = {one.utterance: one.intents for one in found.voted}
+    rows.append(batch(training, used, id_="b", classifier="wrong", wall_s=1.0))
+    proposed = {outcome.utterance: outcome.intents for outcome in training.voted}
     mistaken = {id_ for id_, intents in proposed.items() if intents is not None and intents != gold[id_]}
     assert bool(mistaken) is (wrong in (DropsTheSecond, SwapsTwo))
 
     project = AnnotationProject("p", len(utterances), page_size=7)
-    bare = [replace(one, intents=None) for one in utterances]
+    bare = [replace(utterance, intents=None) for utterance in utterances]
     struck = review(AnnotationDesk(Worklist("ann", project, LABEL_SET, bare, rows, rows.extend)), gold)
 
     assert struck == mistaken
     ledger = Ledger(LABEL_SET, rows)
-    final = {one.id: ledger.standing(one.id, 1).intents for one in utterances}
+    final = {utterance.id: ledger.standing(utterance.id, 1).intents for utterance in utterances}
     assert final == gold
     report = annotation_report(utterances, rows, gold)
     in_rows = Counter(type(row) for row in rows for _ in getattr(row, "utterances", "1"))
@@ -97,16 +104,16 @@ def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: ty
 
 def test_what_is_undone_is_not_counted() -> None:
     utterances = spoken(12)
-    gold = {one.id: one.intents or () for one in utterances}
+    gold = {utterance.id: utterance.intents or () for utterance in utterances}
     voted = vote(
-        [one.id for one in utterances],
-        [SwapsTwo({}, seed=1).probabilities([one.text for one in utterances])] * 3,
+        [utterance.id for utterance in utterances],
+        [SwapsTwo({}, seed=1).probabilities([utterance.text for utterance in utterances])] * 3,
         SPOKEN_LABELS,
         0.5,
         LABEL_SET.refusal,
     )
     rows: list[AnnotationRow] = [
-        Proposed("b", "t", tuple(LabelProposal(one.utterance, one.intents, one.votes) for one in voted))
+        Proposed("b", "t", tuple(LabelProposal(outcome.utterance, outcome.intents, outcome.votes) for outcome in voted))
     ]
     desk = AnnotationDesk(
         Worklist("ann", AnnotationProject("p", 12, page_size=50), LABEL_SET, utterances, rows, rows.extend)
@@ -119,7 +126,7 @@ def test_what_is_undone_is_not_counted() -> None:
     assert (report.struck, report.accepted, report.unreviewed) == (0, 0, 12)
     review(desk, gold)
     assert annotation_report(utterances, rows, gold).struck == sum(
-        one.intents is not None and one.intents != gold[one.utterance] for one in voted
+        outcome.intents is not None and outcome.intents != gold[outcome.utterance] for outcome in voted
     )
 
 
@@ -132,32 +139,34 @@ def test_votes_against_a_slow_reading(may_be_empty: bool) -> None:
     def refusal(of: Intents) -> str:
         return excluded if len(of) == 2 else "" if of or may_be_empty else "empty"
 
-    found = vote([str(number) for number in range(300)], three, ["b", "a"], 0.5, refusal)
-    for row, one in enumerate(found):
+    outcomes = vote([str(number) for number in range(300)], three, ["b", "a"], 0.5, refusal)
+    for row, outcome in enumerate(outcomes):
         sets = [tuple(sorted(label for label, p in zip("ba", table[row], strict=True) if p > 0.5)) for table in three]
         if not may_be_empty:
             best = ["ba"[int(table[row].argmax())] for table in three]
             sets = [given or (label,) for given, label in zip(sets, best, strict=True)]
         most, many = Counter(sets).most_common(1)[0]
-        assert one.votes == tuple(sets)
+        assert outcome.votes == tuple(sets)
         stands = not refusal(most)
-        assert one.intents == (most if many >= 2 and stands else None)
-        assert bool(one.refused) is (many >= 2 and not stands)
-        assert one.unanimous is (many == 3 and stands)
-        assert may_be_empty or () not in one.votes
+        assert outcome.intents == (most if many >= 2 and stands else None)
+        assert bool(outcome.refused) is (many >= 2 and not stands)
+        assert outcome.unanimous is (many == 3 and stands)
+        assert may_be_empty or () not in outcome.votes
 
 
 def test_where_empty_is_not_allowed_no_agreement_on_it_is_refused_or_taught() -> None:
     """Many labels and few examples: one-vs-rest gives most texts no label above the threshold."""
     labels = [f"l{number}" for number in range(12)]
-    label_set = LabelSet("t", "T", tuple(Label(one) for one in labels))
+    label_set = LabelSet("t", "T", tuple(Label(label) for label in labels))
     utterances = [Utterance(f"u{at}", (f"w{at % 12}", f"x{at % 7}", f"y{at}"), (labels[at % 12],)) for at in range(120)]
     parts = utterances[:24], utterances[24:36], utterances[36:]
-    found = tri_train(*parts, classifier_maker("tfidf"), labels, rule=TriRule(threshold=0.9), refusal=label_set.refusal)
-    assert not [one for one in found.voted if one.refused or () in one.votes]
+    training = tri_train(
+        *parts, classifier_maker("tfidf"), labels, rule=TriRule(threshold=0.9), refusal=label_set.refusal
+    )
+    assert not [outcome for outcome in training.voted if outcome.refused or () in outcome.votes]
     allowed = replace(label_set, may_be_empty=True)
     empty = tri_train(*parts, classifier_maker("tfidf"), labels, rule=TriRule(threshold=0.9), refusal=allowed.refusal)
-    assert sum(one.intents == () for one in empty.voted) > 20
+    assert sum(outcome.intents == () for outcome in empty.voted) > 20
 
 
 def test_every_label_is_in_every_sample_and_samples_differ() -> None:
@@ -185,17 +194,17 @@ def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_ut
 
     utterances = spoken(90)
     train, held_out, rest = utterances[:40], utterances[40:60], utterances[60:]
-    found = tri_train(train, held_out, rest, make, SPOKEN_LABELS, refusal=LABEL_SET.refusal)
-    texts = {one.text: one.intents for one in rest}
-    taught = dict(made[2].seen[1][found.kept.samples[2] :])
+    training = tri_train(train, held_out, rest, make, SPOKEN_LABELS, refusal=LABEL_SET.refusal)
+    texts = {utterance.text: utterance.intents for utterance in rest}
+    taught = dict(made[2].seen[1][training.kept.samples[2] :])
     assert taught == texts
     # The other two learn nothing: each would need the third's word.
-    assert found.kept.episodes[1].taught == (0, 0, len(texts))
+    assert training.kept.episodes[1].taught == (0, 0, len(texts))
     for classifier in made:
         for seen in classifier.seen:
-            assert not {text for text, _ in seen} & {one.text for one in held_out}
-    assert all(one.intents == texts[" ".join(u.words)] for one, u in zip(found.voted, rest, strict=True))
-    assert found.kept.ending is EpisodesEnding.SETTLED
+            assert not {text for text, _ in seen} & {utterance.text for utterance in held_out}
+    assert all(outcome.intents == texts[" ".join(u.words)] for outcome, u in zip(training.voted, rest, strict=True))
+    assert training.kept.ending is EpisodesEnding.SETTLED
 
 
 def test_three_that_go_round_in_a_circle_are_stopped() -> None:
@@ -206,19 +215,19 @@ def test_three_that_go_round_in_a_circle_are_stopped() -> None:
             return [SPOKEN_LABELS[len(self.seen) % 2]]
 
     utterances = spoken(60)
-    found = tri_train(
+    training = tri_train(
         utterances[:30], utterances[30:40], utterances[40:], lambda seed: Turning({}, seed=seed), SPOKEN_LABELS
     )
-    assert found.kept.ending is EpisodesEnding.CIRCLING
-    assert len(found.kept.episodes) == 4
+    assert training.kept.ending is EpisodesEnding.CIRCLING
+    assert len(training.kept.episodes) == 4
 
 
 def _mumbled(count: int, seed: int) -> list[Utterance]:
     """Utterances whose words only hint at their intents."""
     draw = random.Random(seed)
     return [
-        replace(one, words=tuple(word for word in one.words if draw.random() < 0.7) or ("um",))
-        for one in spoken(count, seed)
+        replace(utterance, words=tuple(word for word in utterance.words if draw.random() < 0.7) or ("um",))
+        for utterance in spoken(count, seed)
     ]
 
 
@@ -237,11 +246,11 @@ def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
 
 
 def test_the_best_of_several_triads_is_kept() -> None:
-    found = _trained(1, triads=4)
-    assert len(found.triads) == 4
-    assert found.kept.exact.count == max(one.exact.count for one in found.triads)
-    assert found.figures.exact == found.kept.exact
-    assert found.triads[0].episodes == _trained(1).kept.episodes
+    training = _trained(1, triads=4)
+    assert len(training.triads) == 4
+    assert training.kept.exact.count == max(triad.exact.count for triad in training.triads)
+    assert training.figures.exact == training.kept.exact
+    assert training.triads[0].episodes == _trained(1).kept.episodes
 
 
 def test_an_utterance_cannot_be_in_two_parts_and_shared_texts_are_told() -> None:
@@ -253,21 +262,21 @@ def test_an_utterance_cannot_be_in_two_parts_and_shared_texts_are_told() -> None
     ):
         with pytest.raises(ValueError, match="occurs twice"):
             tri_train(*parts, make, SPOKEN_LABELS)
-    again = [replace(one, id=f"again {one.id}") for one in utterances[:3]]
-    found = tri_train(
+    again = [replace(utterance, id=f"again {utterance.id}") for utterance in utterances[:3]]
+    training = tri_train(
         utterances[:20], [*utterances[20:30], again[0]], [*utterances[30:], *again[1:]], make, SPOKEN_LABELS
     )
-    assert (found.known_texts, found.shared_texts) == (2, 1)
+    assert (training.known_texts, training.shared_texts) == (2, 1)
     with pytest.raises(ValueError, match="not labelled"):
         tri_train([replace(utterances[0], intents=None)], utterances[1:3], utterances[3:], make, SPOKEN_LABELS)
 
 
 def test_too_little_is_refused_with_what_is_needed() -> None:
     utterances = spoken(100)
-    gold = {one.id: one.intents or () for one in utterances}
+    gold = {utterance.id: utterance.intents or () for utterance in utterances}
 
     def of(count: int, labels: dict[str, Intents] = gold, **more: object) -> object:
-        final = {one.id: labels[one.id] for one in utterances[:count]}
+        final = {utterance.id: labels[utterance.id] for utterance in utterances[:count]}
         return material(utterances, final, frozenset(gold), LABEL_SET, **{"seed": 1, "share": 0.2, **more})  # type: ignore[arg-type]
 
     with pytest.raises(InputError, match=r"29 utterances are labelled.*at least 30"):
@@ -300,9 +309,9 @@ def test_a_model_comes_back_with_its_facts(folder: Path, trained: LoadedUndersta
     assert loaded.facts == trained.facts
     assert loaded.name == "crf"
     texts = [("brew", "some", "green", "tea"), ()]
-    said = loaded.understander.predict(texts)
-    assert said == trained.understander.predict(texts)
-    assert said[1].intents == ()
+    predictions = loaded.understander.predict(texts)
+    assert predictions == trained.understander.predict(texts)
+    assert predictions[1].intents == ()
     facts = trained.facts
     assert (facts.seed, facts.settings, facts.utterances) == (4, (("iterations", "15"),), 60)
     assert facts.intents == ("ask", "brew", "stop")
@@ -317,7 +326,7 @@ def test_one_that_is_there_is_replaced_only_on_demand(folder: Path, trained: Loa
     assert (folder / "note").read_text() == "mine"
     save_model(trained.name, trained.understander, folder, trained.facts, force=True)
     assert not (folder / "note").exists()
-    assert [one.name for one in folder.parent.iterdir()] == ["model"]
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
 def test_force_spares_what_is_no_model(tmp_path: Path, trained: LoadedUnderstander) -> None:
@@ -338,15 +347,15 @@ class Unwritable:
 
 
 def test_a_failed_writing_leaves_the_model_as_it_was(folder: Path, trained: LoadedUnderstander) -> None:
-    before = sorted((one.name, one.read_bytes()) for one in folder.iterdir())
+    before = sorted((path.name, path.read_bytes()) for path in folder.iterdir())
     with pytest.raises(Exception, match="No space left"):
         save_model("crf", Unwritable(), folder, trained.facts, force=True)  # type: ignore[arg-type]
-    assert sorted((one.name, one.read_bytes()) for one in folder.iterdir()) == before
-    assert [one.name for one in folder.parent.iterdir()] == ["model"]
+    assert sorted((path.name, path.read_bytes()) for path in folder.iterdir()) == before
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
 def test_every_changed_file_is_named(folder: Path) -> None:
-    names = sorted(one.name for one in folder.iterdir() if one.name != MODEL_FILE)
+    names = sorted(path.name for path in folder.iterdir() if path.name != MODEL_FILE)
     assert len(names) == 6
     for name in names:
         whole = (folder / name).read_bytes()
@@ -378,12 +387,12 @@ def test_every_changed_file_is_named(folder: Path) -> None:
 )
 def test_a_foreign_or_newer_model_file_is_refused(folder: Path, key: str, value: object, what: str) -> None:
     path = folder / MODEL_FILE
-    found = json.loads(path.read_text())
+    content = json.loads(path.read_text())
     if value is None:
-        del found[key]
+        del content[key]
     else:
-        found[key] = value
-    path.write_text(json.dumps(found))
+        content[key] = value
+    path.write_text(json.dumps(content))
     with pytest.raises(InputError, match=what) as caught:
         load_model(folder)
     assert str(path) in str(caught.value)

@@ -26,10 +26,10 @@ def made(seed: int, number: int, *, slots: bool = True) -> tuple[Corpus, Corpus]
         gold.append(Utterance(id_, words, intents if at % 50 else None, tags if at % 40 else None, listed, groups))
         if draw.random() < 0.05:
             continue
-        said = tuple(_tag(draw) if draw.random() < 0.1 else tag for tag in tags)
+        other_tags = tuple(_tag(draw) if draw.random() < 0.1 else tag for tag in tags)
         wrong = tuple(sorted(draw.sample(INTENTS, draw.randint(0, 2))))
-        told = tuple(Slot("value", draw.choice("xy")) for _ in range(at % 2)) if slots else None
-        predicted.append(Utterance(id_, words, intents if draw.random() < 0.9 else wrong, said, told))
+        other_slots = tuple(Slot("value", draw.choice("xy")) for _ in range(at % 2)) if slots else None
+        predicted.append(Utterance(id_, words, intents if draw.random() < 0.9 else wrong, other_tags, other_slots))
     predicted.append(Utterance("nobody", ("a",), ("booking",), ("O",)))
     return Corpus("gold.jsonl", tuple(gold)), Corpus("pred.jsonl", tuple(predicted))
 

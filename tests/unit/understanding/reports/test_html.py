@@ -27,13 +27,13 @@ from tests.unit.understanding.reports.frames import HOSTILE, INTENTS, made
 WORDS = tuple("abcdefgh")
 
 
-def scoring(gold: Utterance, said: Utterance, rule: Rule | None = None) -> FrameScoring:
-    return score(Corpus("g", (gold,)), Corpus("p", (said,)), rule or Rule())
+def scoring(gold: Utterance, prediction: Utterance, rule: Rule | None = None) -> FrameScoring:
+    return score(Corpus("g", (gold,)), Corpus("p", (prediction,)), rule or Rule())
 
 
-def shown(gold: Utterance, said: Utterance, rule: Rule | None = None) -> ShownFrames:
-    (one,) = selection([scoring(gold, said, rule)], ["predicted"], 10).utterances
-    return one
+def shown(gold: Utterance, prediction: Utterance, rule: Rule | None = None) -> ShownFrames:
+    (frames,) = selection([scoring(gold, prediction, rule)], ["predicted"], 10).utterances
+    return frames
 
 
 def slots(line: FrameLine) -> list[tuple[str, str, str]]:
@@ -41,26 +41,26 @@ def slots(line: FrameLine) -> list[tuple[str, str, str]]:
 
 
 def test_each_way_to_be_wrong_has_its_mark() -> None:
-    one = shown(
+    frames = shown(
         Utterance("1", WORDS, ("p", "q"), ("B-same", "O", "B-one", "B-long", "I-long", "O", "B-gone", "O")),
         Utterance("1", WORDS, ("q", "r"), ("B-same", "B-more", "B-two", "B-long", "O", "O", "O", "O")),
     )
-    gold, said = one.lines
+    gold, prediction = frames.lines
     assert slots(gold) == [("a", "same", ""), ("c", "one", "C"), ("d e", "long", "B"), ("g", "gone", "M")]
-    assert slots(said) == [("a", "same", ""), ("b", "more", "X"), ("c", "two", "C"), ("d", "long", "B")]
-    assert [piece.text for piece in said.pieces] == ["a", "b", "c", "d", "e", "f", "g", "h"]
-    assert said.intents == (("q", ""), ("r", "X"), ("p", "M"))
-    assert one.kinds == "BCIMX"
+    assert slots(prediction) == [("a", "same", ""), ("b", "more", "X"), ("c", "two", "C"), ("d", "long", "B")]
+    assert [piece.text for piece in prediction.pieces] == ["a", "b", "c", "d", "e", "f", "g", "h"]
+    assert prediction.intents == (("q", ""), ("r", "X"), ("p", "M"))
+    assert frames.kinds == "BCIMX"
 
 
 def test_slots_without_place_stand_behind_the_words_with_their_values() -> None:
-    one = shown(
+    frames = shown(
         Utterance("1", ("go", "on"), ("p",), None, (Slot("city", "Paris"), Slot("n", "2"))),
         Utterance("1", (), ("p",), None, (Slot("n", "3"),)),
     )
-    assert slots(one.lines[0]) == [("Paris", "city", "M"), ("2", "n", "V")]
-    assert slots(one.lines[1]) == [("3", "n", "V")]
-    assert one.kinds == "MV"
+    assert slots(frames.lines[0]) == [("Paris", "city", "M"), ("2", "n", "V")]
+    assert slots(frames.lines[1]) == [("3", "n", "V")]
+    assert frames.kinds == "MV"
 
 
 def test_what_is_not_annotated_or_not_predicted_is_not_wrong() -> None:
@@ -73,18 +73,18 @@ def test_what_is_not_annotated_or_not_predicted_is_not_wrong() -> None:
 def test_specifiers_do_not_count_where_they_are_dropped() -> None:
     from harness.model.understanding import Detail
 
-    gold, said = (Utterance("1", ("go",), ("p",), (tag,)) for tag in ("B-n-rooms", "B-n-guests"))
-    assert shown(gold, said).kinds == "C"
-    assert shown(gold, said, Rule(detail=Detail.RELAX)).kinds == "0"
+    gold, prediction = (Utterance("1", ("go",), ("p",), (tag,)) for tag in ("B-n-rooms", "B-n-guests"))
+    assert shown(gold, prediction).kinds == "C"
+    assert shown(gold, prediction, Rule(detail=Detail.RELAX)).kinds == "0"
 
 
 def test_the_worst_are_shown_and_what_is_left_out_is_said() -> None:
     of = score(*made(3, 200), Rule())
-    found = selection([of], ["predicted"], 20)
-    assert len(found.utterances) == 20
-    assert found.total == 200
-    assert 20 < found.with_errors < 200
-    assert all(one.kinds != "0" for one in found.utterances)
+    excerpt = selection([of], ["predicted"], 20)
+    assert len(excerpt.utterances) == 20
+    assert excerpt.total == 200
+    assert 20 < excerpt.with_errors < 200
+    assert all(utterance.kinds != "0" for utterance in excerpt.utterances)
     text = page([Reported(counted([of]))], [of], most_utterances=20)
     assert "The 20 worst are shown; 180 are left out" in text
     assert text.count("<article") == 20
@@ -103,10 +103,10 @@ class _Tags(HTMLParser):
 def test_hostile_text_is_shown_and_never_obeyed() -> None:
     word = HOSTILE.replace(" ", "")
     gold = Utterance(HOSTILE, (word, word), (HOSTILE,), ("O", f"B-{word}"), None, ((HOSTILE, HOSTILE), ("b", "c")))
-    said = replace(gold, intents=(f"x{HOSTILE}",), tags=(f"B-{word}", "O"))
+    prediction = replace(gold, intents=(f"x{HOSTILE}",), tags=(f"B-{word}", "O"))
     of = score(
         Corpus(HOSTILE, (gold, replace(gold, id="2", groups=()))),
-        Corpus(HOSTILE, (said, replace(said, id=HOSTILE + "?"))),
+        Corpus(HOSTILE, (prediction, replace(prediction, id=HOSTILE + "?"))),
         Rule(),
     )
     text = page([Reported(counted([of]))], [of])
@@ -120,9 +120,11 @@ def test_hostile_text_is_shown_and_never_obeyed() -> None:
 
 def test_several_systems_stand_below_one_gold_and_are_compared() -> None:
     gold, predicted = made(4, 60)
-    other = Corpus("other.jsonl", tuple(replace(one, intents=("greeting",)) for one in predicted.utterances))
-    first, second = of = [score(gold, one, Rule()) for one in (predicted, other)]
-    text = page([Reported(counted([one])) for one in of], of, [compare(first, second)])
+    other = Corpus(
+        "other.jsonl", tuple(replace(utterance, intents=("greeting",)) for utterance in predicted.utterances)
+    )
+    first, second = of = [score(gold, corpus, Rule()) for corpus in (predicted, other)]
+    text = page([Reported(counted([scoring])) for scoring in of], of, [compare(first, second)])
     assert "<bdi>1 pred</bdi> − <bdi>2 other</bdi>, on the" in text
     assert re.search(r"<article.*?gold</bdi>.*?1 pred</bdi>.*?2 other</bdi>", text, re.DOTALL)
 
@@ -137,8 +139,8 @@ def test_counts_alone_make_a_page_without_utterances() -> None:
 
 def test_how_many_utterances_are_over_nothing_stands_beside_the_means() -> None:
     gold = Corpus("g", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ("p",)), Utterance("3", ("go",), ())))
-    said = Corpus("p", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ()), Utterance("3", ("go",), ("p",))))
-    of = Reported(counted([score(gold, said, Rule())]))
+    predicted = Corpus("p", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ()), Utterance("3", ("go",), ("p",))))
+    of = Reported(counted([score(gold, predicted, Rule())]))
     rows = {row.key: row for row in of.rows}
     for key in ("intent_accuracy", "precision_samples", "recall_samples", "f1_samples"):
         assert (rows[key].value, rows[key].counts) == (0.0, "mean over 3 utterances; 1 is 0/0"), key
@@ -161,12 +163,12 @@ def written(counts: SystemCounts) -> str:
 def cut(gold: Corpus, predicted: Corpus, parts: int, seed: int) -> list[tuple[Corpus, Corpus]]:
     """At random; none of the parts is empty. A prediction goes with its gold, one without gold to the first part."""
     draw = random.Random(seed)
-    part = {one.id: draw.randrange(parts) for one in gold.utterances}
-    part |= {one.id: at for at, one in enumerate(gold.utterances[:parts])}
+    part = {utterance.id: draw.randrange(parts) for utterance in gold.utterances}
+    part |= {utterance.id: at for at, utterance in enumerate(gold.utterances[:parts])}
     return [
         (
-            Corpus(f"g{at}", tuple(one for one in gold.utterances if part[one.id] == at)),
-            Corpus(f"p{at}", tuple(one for one in predicted.utterances if part.get(one.id, 0) == at)),
+            Corpus(f"g{at}", tuple(utterance for utterance in gold.utterances if part[utterance.id] == at)),
+            Corpus(f"p{at}", tuple(utterance for utterance in predicted.utterances if part.get(utterance.id, 0) == at)),
         )
         for at in range(parts)
     ]
@@ -176,7 +178,7 @@ def cut(gold: Corpus, predicted: Corpus, parts: int, seed: int) -> list[tuple[Co
 @given(seed=st.integers(0, 10_000), parts=st.integers(2, 6))
 def test_shards_put_together_in_any_order_are_the_whole_byte_for_byte(seed: int, parts: int) -> None:
     gold, predicted = made(seed, 120)
-    shards = [counts_of(*one) for one in cut(gold, predicted, parts, seed)]
+    shards = [counts_of(*pair) for pair in cut(gold, predicted, parts, seed)]
     whole = written(counts_of(gold, predicted))
     random.Random(seed).shuffle(shards)
     assert written(added(shards)) == whole
@@ -186,16 +188,16 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     counts = counts_of(*made(1, 80))
     path = tmp_path / "a.json"
     path.write_text(score_json([Reported(counts, SEED, INTENTS)]), encoding="ascii")
-    found = read_score_json(path, "a.json")
-    assert found.systems == (counts,)
-    assert (found.zero, found.labels) == (SEED, INTENTS)
+    report = read_score_json(path, "a.json")
+    assert report.systems == (counts,)
+    assert (report.zero, report.labels) == (SEED, INTENTS)
 
 
 def test_a_shard_whose_predictions_tell_no_slots_is_refused() -> None:
-    one, other = cut(*made(1, 40, slots=False), 2, 1)
-    mute = Corpus("p", tuple(replace(said, tags=None) for said in other[1].utterances))
+    first, other = cut(*made(1, 40, slots=False), 2, 1)
+    mute = Corpus("p", tuple(replace(utterance, tags=None) for utterance in other[1].utterances))
     with pytest.raises(ValueError, match="slots are predicted in the first and not in the other"):
-        added([counts_of(*one), counts_of(other[0], mute)])
+        added([counts_of(*first), counts_of(other[0], mute)])
 
 
 @pytest.mark.parametrize(
@@ -235,7 +237,7 @@ def test_a_file_with_one_value_changed_is_read_or_refused(
     path = tmp_path_factory.getbasetemp() / "changed.json"
     path.write_text(json.dumps(tree), encoding="utf-8")
     try:
-        found = read_score_json(path, "a.json")
+        report = read_score_json(path, "a.json")
     except InputError:
         return
-    assert found.systems
+    assert report.systems

@@ -130,8 +130,8 @@ def test_csv_has_a_row_for_each_trial_and_device() -> None:
     progress = SessionFigures()
     for entry in rows.entries:
         progress.add(entry)
-    found = list(csv.DictReader(io.StringIO(trials_csv(progress.snapshot(), rows.figures).decode())))
-    assert [(one["trial"], one["device"], one["kind"], one["hit"], one["unmatched"]) for one in found] == [
+    csv_rows = list(csv.DictReader(io.StringIO(trials_csv(progress.snapshot(), rows.figures).decode())))
+    assert [(row["trial"], row["device"], row["kind"], row["hit"], row["unmatched"]) for row in csv_rows] == [
         ("wake-1", "kitchen", "wake", "1", "0"),
         ("wake-1", "hall", "wake", "1", "0"),
         ("wake-2", "kitchen", "wake", "1", "1"),
@@ -141,9 +141,9 @@ def test_csv_has_a_row_for_each_trial_and_device() -> None:
         ("ambient-4", "kitchen", "ambient", "", "2"),
         ("ambient-4", "hall", "ambient", "", "0"),
     ]
-    assert found[0]["wake_delay_ms"] == "200.0"
-    assert found[6]["exposure_s"] == "60.000"
-    assert found[5]["heard"] == "turn on the night"
+    assert csv_rows[0]["wake_delay_ms"] == "200.0"
+    assert csv_rows[6]["exposure_s"] == "60.000"
+    assert csv_rows[5]["heard"] == "turn on the night"
 
 
 def test_hostile_text_reaches_no_terminal() -> None:
@@ -171,6 +171,6 @@ def test_each_of_many_trials_has_its_line() -> None:
     for trial in trials:
         rows.play(trial, [("kitchen", 1.8)])
     lines = WakeLines()
-    said = [line for entry in rows.entries for line in lines.add(entry)]
-    assert len(said) == 400
+    output_lines = [line for entry in rows.entries for line in lines.add(entry)]
+    assert len(output_lines) == 400
     assert end_of_session(SessionFigures().snapshot(), lines.figures, None)

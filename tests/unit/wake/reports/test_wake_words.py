@@ -30,7 +30,7 @@ def command(number: int, reference: str = "turn on the light", *, tells: bool = 
     trial = wake_trial(number, COMMAND, reference=reference)
     listening = known(trial.listening)
     reports = (ObservationKind.TRANSCRIPT,) if tells else ()
-    targets = tuple(replace(one, reports=reports) for one in listening.targets)
+    targets = tuple(replace(target, reports=reports) for target in listening.targets)
     return replace(
         trial,
         listening=replace(listening, targets=targets),
@@ -43,18 +43,18 @@ def command(number: int, reference: str = "turn on the light", *, tells: bool = 
 def rows() -> WakeRows:
     """A wake trial; commands: right with a phrase in front, an alternative misheard, silence, and only an intent."""
     trials = [command(number, wer=0.25) for number in (2, 3, 4, 5)]
-    found = rows_of(wake_trial(1), *trials)
-    found.play(wake_trial(1), [("kitchen", 1.75)])
-    found.play(trials[0], words=[("kitchen", 2.6, "Alexa, turn on the light!")])
-    found.play(trials[1], words=[("kitchen", 2.6, "set it to 15 per cent")])
-    found.play(trials[2])
-    found.play(trials[3], words=[("kitchen", 2.6, "intent:turn on the light")])
-    return found
+    wake_rows = rows_of(wake_trial(1), *trials)
+    wake_rows.play(wake_trial(1), [("kitchen", 1.75)])
+    wake_rows.play(trials[0], words=[("kitchen", 2.6, "Alexa, turn on the light!")])
+    wake_rows.play(trials[1], words=[("kitchen", 2.6, "set it to 15 per cent")])
+    wake_rows.play(trials[2])
+    wake_rows.play(trials[3], words=[("kitchen", 2.6, "intent:turn on the light")])
+    return wake_rows
 
 
 def test_commands_by_their_words(rows: WakeRows) -> None:
     log = wake_log(WholeSession.of(rows.entries), "kitchen", words=True)
-    assert [one.key for one in log.happenings] == ["INVTA", "STTTA", "STTSB", "STTFR", "CMDTA"]
+    assert [happening.key for happening in log.happenings] == ["INVTA", "STTTA", "STTSB", "STTFR", "CMDTA"]
     _, right, wrong, silent, intent = log.happenings
     assert isinstance(right, Words)
     assert (right.phrase, right.reference, right.words, right.wer) == ("turn on the light", "turn on the light", 4, 0)
@@ -81,7 +81,7 @@ def test_commands_by_their_words(rows: WakeRows) -> None:
 
 def test_without_words_the_counts_stand_beside(rows: WakeRows) -> None:
     log = wake_log(WholeSession.of(rows.entries), "kitchen")
-    assert [one.key for one in log.happenings] == ["INVTA", "CMDTA", "CMDTA", "CMDFR", "CMDTA"]
+    assert [happening.key for happening in log.happenings] == ["INVTA", "CMDTA", "CMDTA", "CMDFR", "CMDTA"]
     wrong = read(write(log)).happenings[2]
     assert isinstance(wrong, CommandHeard)
     assert (wrong.phrase, wrong.reference) == ("set it to 15 per cent", "turn on the light")
@@ -97,7 +97,7 @@ def test_a_device_that_tells_no_words_has_none() -> None:
     rows = rows_of(trial)
     rows.play(trial)
     log = wake_log(WholeSession.of(rows.entries), "kitchen", words=True)
-    assert [one.key for one in log.happenings] == ["CMDFR"]
+    assert [happening.key for happening in log.happenings] == ["CMDFR"]
     assert log.about("x-normalisation") is None
 
 
@@ -116,14 +116,14 @@ def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> 
     log = wake_log(session, "kitchen", words=True)
     back = read(write(log))
     assert differences(back) == ()
-    found = computed(back)
-    assert found == pytest.approx(dict(log.totals))
+    totals = computed(back)
+    assert totals == pytest.approx(dict(log.totals))
     counts = words_of(heard_in((), session.wake)).final.counts
-    unheard = sum(len(one.reference.split()) for one in back.happenings if isinstance(one, Missed))
-    assert found.get("WER_WORDS", 0) == counts.words + unheard
-    assert found.get("WER_DELETIONS", 0) == counts.deletions + unheard
-    assert found.get("WER_SUBSTITUTIONS", 0) == counts.substitutions
-    assert found.get("WER_INSERTIONS", 0) == counts.insertions
+    unheard = sum(len(happening.reference.split()) for happening in back.happenings if isinstance(happening, Missed))
+    assert totals.get("WER_WORDS", 0) == counts.words + unheard
+    assert totals.get("WER_DELETIONS", 0) == counts.deletions + unheard
+    assert totals.get("WER_SUBSTITUTIONS", 0) == counts.substitutions
+    assert totals.get("WER_INSERTIONS", 0) == counts.insertions
 
 
 def test_export_with_words(rows: WakeRows, tmp_path: Path) -> None:

@@ -183,8 +183,8 @@ def test_annotators_do_not_meet(premises: Premises) -> None:
         assert not re.search(r"\bann\b", page)
         bob.press("accept", page)
     given = {
-        name: {one for row in premises.rows if isinstance(row, Accepted) and row.annotator == name
-               for one in row.utterances}
+        name: {utterance for row in premises.rows if isinstance(row, Accepted) and row.annotator == name
+               for utterance in row.utterances}
         for name in ("ann", "bob")
     }  # fmt: skip
     assert (len(given["ann"]), len(given["bob"])) == (3, 7)
@@ -371,7 +371,7 @@ def test_nobody_finds_or_opens_what_is_of_others(premises: Premises) -> None:
     made = Premises(project.parent, project)
     try:
         ann, bob = made.annotator("ann"), made.annotator("bob")
-        own = {name: set(listed(look_for(one, "e"))) for name, one in (("ann", ann), ("bob", bob))}
+        own = {name: set(listed(look_for(annotator, "e"))) for name, annotator in (("ann", ann), ("bob", bob))}
         assert own["ann"]
         assert own["bob"]
         assert not own["ann"] & own["bob"]

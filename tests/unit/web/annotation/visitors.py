@@ -103,6 +103,6 @@ def fields_of(page: str) -> dict[str, list[str]]:
 
 def heading(page: str) -> str:
     """Of what is in sight: the proposed labels, or an utterance."""
-    found = re.search(r'<h1 id="query"[^>]*>(.*?)</h1>', page, re.DOTALL)
-    assert found is not None, page
-    return unescape(found[1]).strip()
+    match = re.search(r'<h1 id="query"[^>]*>(.*?)</h1>', page, re.DOTALL)
+    assert match is not None, page
+    return unescape(match[1]).strip()

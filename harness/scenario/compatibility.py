@@ -1,0 +1,432 @@
+"""Checks whether a scenario can run on a bench, before anything is played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.base import plugins, strict_yaml
+from harness.base.findings import Findings, KeyPath
+from harness.base.gathering import gathered
+from harness.base.strict_yaml import Mark, Node
+from harness.devices.declared import by_hand
+from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
+from harness.model.errors import InputError, Place, UnmetNeed, nearest
+from harness.model.scenario import (
+    PLACING,
+    AxisName,
+    AxisValue,
+    Evidence,
+    Need,
+    Normalisation,
+    Route,
+    Scenario,
+    TrialKind,
+    TrialTemplate,
+    Until,
+    axes_of,
+    channel_of,
+    placement_of,
+    power_cycle_of,
+)
+from harness.model.stands import Stand
+from harness.model.stimulus import Channel, Opening, Recording
+from harness.scenario.levels import check_levels, check_noise
+from harness.scenario.played import (
+    asked_device,
+    cells_of,
+    hearing,
+    injected,
+    listening_devices,
+    played_cells,
+    reports,
+    talker,
+)
+from harness.transcripts.words import normalise
+
+ADD: dict[Need, str] = {
+    Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench. A board that takes sound "
+    "over its wire (`audio` in its profile) does not need one",
+    Need.MICROPHONE: "Add `microphone: {driver: microphone, …}` to the bench",
+    Need.TRANSCRIPTS: "Use a device that has a connection and reports transcript",
+    Need.WAKE_EVENTS: "Use a device that has a connection and reports wake",
+    Need.OPERATOR: "Write `operator: auto` or `operator: present` in the bench",
+    Need.MONITOR: "Add `monitor: {driver: loudspeaker, …}` to the bench",
+    Need.NOISE: "Add a loudspeaker to the bench; it plays the noise with the stimulus",
+    Need.INJECTION: "Use a device whose connection accepts audio, over serial or mqtt",
+    Need.INTENTS: "Use a device that has a connection and reports intent",
+    Need.POSITIONS: "Add a second loudspeaker at another position to the bench",
+}
+"""Remedy for each need that is not met."""
+
+
+def check_together(scenario: Scenario, bench: Bench) -> None:
+    """InputProblems if the scenario names something that the bench lacks; then UnmetNeed for the first unmet need."""
+    findings = Findings(scenario.path, _tree(scenario))
+    devices = _check_devices(scenario, bench, findings)
+    _check_positions(scenario, bench, findings)
+    _check_places(scenario, bench, findings)
+    _check_settings(scenario, bench, findings)
+    _check_power(scenario, bench, findings)
+    _check_talkers(scenario, bench, findings)
+    check_noise(scenario, bench, findings)
+    check_levels(scenario, bench, findings)
+    _check_listening(scenario, bench, findings)
+    findings.refuse()
+    silent = _all_injected(scenario, bench) or _all_spoken(scenario)
+    by_loudspeaker = () if silent else (Need.LOUDSPEAKER,)
+    for need in (*by_loudspeaker, *scenario.needs):
+        if not _met(need, bench, devices):
+            at = ("needs", scenario.needs.index(need)) if need in scenario.needs else ("scenario",)
+            problem = f"the bench {bench.id!r} does not offer {need.value!r}, which {scenario.id!r} needs"
+            raise UnmetNeed(problem, place=findings.place(at), remedy=ADD[need])
+    for number, trial in enumerate(scenario.trials):
+        if trial.kind.asks:
+            device = asked_device(trial, bench)
+            wanted = trial.evidence or scenario.defaults.evidence
+            if trial.expects is not None:
+                _demand_intents(trial, scenario, device, bench, findings.place(("trials", number)))
+                continue
+            if wanted is Evidence.DEVICE and not reports(device, ObservationKind.TRANSCRIPT):
+                problem = f"the trial {trial.id!r} requires evidence: device, but {device.id!r} reports no transcript"
+                remedy = "Write `evidence: auto` or `operator`"
+                raise UnmetNeed(problem, place=findings.place(("trials", number)), remedy=remedy)
+            _demand_state(trial, device, findings.place(("trials", number, "effect")))
+            if trial.memory is not None:
+                _demand_evidence(trial, scenario, device, bench, findings.place(("trials", number)))
+        else:
+            _demand_wake_events(trial, bench, findings.place(("trials", number)))
+
+
+def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> None:
+    """UnmetNeed if a listening device reports no wake events, or cannot be reached by the route of the trial."""
+    listening = listening_devices(trial, bench)
+    if not listening:
+        problem = f"the trial {trial.id!r} counts wake events, but no device on the bench {bench.id!r} reports any"
+        raise UnmetNeed(problem, place=place, remedy=ADD[Need.WAKE_EVENTS])
+    for device in listening:
+        if not reports(device, ObservationKind.WAKE):
+            problem = f"the trial {trial.id!r} counts wake events of {device.id!r}, which reports none"
+            raise UnmetNeed(problem, place=place, remedy=ADD[Need.WAKE_EVENTS])
+        if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
+            driver = device.connection.driver if device.connection else "none"
+            problem = (
+                f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
+            )
+            raise UnmetNeed(problem, place=place, remedy=ADD[Need.INJECTION])
+
+
+def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
+    """UnmetNeed if only the device could report the effect of the query, and it reports no state."""
+    check = trial.effect
+    if check is None or not check.state or check.question:
+        return
+    if ObservationKind.STATE not in device.reports:
+        problem = f"the trial {trial.id!r} checks the state of {device.id!r}, which reports none"
+        remedy = "Use a device that has a connection and reports state, or add `question: …` to the effect"
+        raise UnmetNeed(problem, place=place, remedy=remedy)
+
+
+def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
+    """UnmetNeed if nothing shows what the device understood (or heard, if that decides), or no sound reaches it."""
+    reports = device.reports
+    evidence = trial.evidence or scenario.defaults.evidence
+    rule = trial.reprompt or scenario.defaults.reprompt
+    by_words = rule.until is Until.RECOGNISED
+    reports_intents = ObservationKind.INTENT in reports
+    if not reports_intents and (by_words or evidence is Evidence.DEVICE):
+        problem = f"the trial {trial.id!r} checks what {device.id!r} understood, but it reports no intents"
+        remedy = "Use a device that has a connection and reports intent"
+        if not by_words:
+            remedy += ", or write `evidence: operator`"
+        raise UnmetNeed(problem, place=place, remedy=remedy)
+    if by_words and evidence is Evidence.DEVICE and ObservationKind.TRANSCRIPT not in reports:
+        problem = (
+            f"the trial {trial.id!r} repeats until its words are recognised, but {device.id!r} reports no transcript"
+        )
+        raise UnmetNeed(problem, place=place, remedy="Write `reprompt: {until: understood}` or `evidence: auto`")
+    asks_operator = evidence is Evidence.OPERATOR or (evidence is Evidence.AUTO and not reports_intents)
+    if not by_words and asks_operator and bench.operator is OperatorPresence.ABSENT:
+        problem = (
+            f"nothing shows what {device.id!r} understands in {trial.id!r}: it reports no intents, "
+            "and the operator is absent"
+        )
+        if reports_intents:
+            problem = (
+                f"the trial {trial.id!r} asks the operator what {device.id!r} understood, but the operator is absent"
+            )
+        remedy = "Use a device whose profile reports intent, or write `operator: auto` in the bench"
+        raise UnmetNeed(problem, place=place, remedy=remedy)
+    if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
+        driver = device.connection.driver if device.connection else "none"
+        problem = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) cannot inject"
+        raise UnmetNeed(problem, place=place, remedy="Use a device whose connection accepts audio, over serial or mqtt")
+
+
+def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
+    """UnmetNeed if nothing shows whether the first query was understood, or what the follow-up was answered with."""
+    reports = device.reports
+    wanted = trial.evidence or scenario.defaults.evidence
+    asks_operator = wanted is Evidence.OPERATOR or (
+        wanted is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reports
+    )
+    if asks_operator and bench.operator is OperatorPresence.ABSENT:
+        problem = (
+            f"nothing shows whether {device.id!r} understood the first query of {trial.id!r}: it reports no transcript"
+        )
+        remedy = "Write `operator: auto` in the bench, or `evidence: none` (every answer then counts as understood)"
+        raise UnmetNeed(problem, place=place, remedy=remedy)
+    if bench.microphone is None:
+        problem = f"the trial {trial.id!r} waits from the end of an answer, but the bench has no microphone"
+        raise UnmetNeed(problem, place=place, remedy="Add `microphone: {driver: microphone, …}` to the bench")
+    if ObservationKind.RESPONSE not in reports and not plugins.names(plugins.Group.RECOGNISERS):
+        problem = f"nothing shows what {device.id!r} answers in {trial.id!r}: it reports no response"
+        remedy = "Use a device whose profile reports response, or install a recogniser (extra `recogniser`)"
+        raise UnmetNeed(problem, place=place, remedy=remedy)
+
+
+def _all_injected(scenario: Scenario, bench: Bench) -> bool:
+    return all(
+        (trial.expects is not None or not trial.kind.asks)
+        and trial.route is not Route.LOUDSPEAKER
+        and (
+            trial.route is Route.INJECTION  # a connection that cannot inject is reported below
+            or all(device.connection and device.connection.injects for device in hearing(trial, bench))
+        )
+        for trial in scenario.trials
+    )
+
+
+def _check_listening(scenario: Scenario, bench: Bench, findings: Findings) -> None:
+    """Checks that the devices share a wake phrase, and that no ambient text contains it."""
+    phrases: set[str] = set()
+    for number, trial in enumerate(scenario.trials):
+        openings = [axis.get("opening", trial.opening) for axis in cells_of(scenario, trial)]
+        if bench.microphone is None and any(isinstance(opening, Opening) and opening.sounds for opening in openings):
+            problem = f"an opening of {trial.id!r} asks whether the device is heard, but the bench has no microphone"
+            findings.add(("trials", number), problem, f"{ADD[Need.MICROPHONE]}, or write `sounds: false`")
+        if trial.kind.asks:
+            continue
+        devices = listening_devices(trial, bench)
+        own = {next(iter(device.profile.wake_phrases), "") for device in devices}
+        probe = trial.ambient.probe if trial.ambient else None
+        phrase = probe.phrase if probe else trial.phrase
+        phrases |= {phrase} if phrase else own
+        says_it = trial.kind is not TrialKind.AMBIENT or probe is not None
+        if says_it and not phrase and devices and (len(own) > 1 or "" in own):
+            listing = ", ".join(f"{device.id}: {next(iter(device.profile.wake_phrases), 'none')}" for device in devices)
+            problem = f"the devices of the trial {trial.id!r} have different wake phrases ({listing})"
+            where = ("trials", number, "probe") if probe else ("trials", number)
+            findings.add(where, problem, "Write `phrase: …`, or one trial per device with `devices: [...]`")
+    for number, trial in enumerate(scenario.trials):
+        for at, source in enumerate(trial.ambient.sources if trial.ambient else ()):
+            for line, text in enumerate(source.texts):
+                heard = next((phrase for phrase in sorted(phrases - {""}) if _holds(text, phrase)), None)
+                if heard is not None:
+                    problem = f"an ambient text contains the wake phrase {heard!r}: waking to it would be correct"
+                    findings.add(("trials", number, "sources", at, "texts", line), problem, "Remove the phrase")
+
+
+def _holds(text: str, phrase: str) -> bool:
+    words, wanted = normalise(text, Normalisation.PLAIN), normalise(phrase, Normalisation.PLAIN)
+    return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1))
+
+
+def _check_devices(scenario: Scenario, bench: Bench, findings: Findings) -> list[Device]:
+    names = [device.id for device in bench.devices]
+    devices: list[Device] = []
+    for number, trial in enumerate(scenario.trials):
+        if trial.device is not None and trial.device not in names:
+            problem = f"the bench {bench.id!r} has no device {trial.device!r}"
+            findings.add(("trials", number, "device"), problem, nearest(trial.device, names, listed="Devices"))
+            continue
+        for at, name in enumerate(trial.devices):
+            if name not in names:
+                problem = f"the bench {bench.id!r} has no device {name!r}"
+                findings.add(("trials", number, "devices", at), problem, nearest(name, names, listed="Devices"))
+        devices += hearing(trial, bench)
+    return devices
+
+
+def _check_positions(scenario: Scenario, bench: Bench, findings: Findings) -> None:
+    """Notes positions at which nothing plays. A person may stand anywhere."""
+    positions = sorted({speaker.position for speaker in bench.loudspeakers if speaker.position})
+    played = {axis.get("position") for axis in played_cells(scenario)}
+    for axis in scenario.matrix.axes:
+        for number, value in enumerate(axis.values if axis.name == "position" else ()):
+            if value not in positions and value in played:
+                problem = f"the bench {bench.id!r} has no loudspeaker at position {value!r}"
+                remedy = nearest(value, positions, listed="Positions")
+                findings.add(("matrix", "axes", "position", number), problem, remedy)
+
+
+def _check_places(scenario: Scenario, bench: Bench, findings: Findings) -> None:
+    """Notes distances and angles that nothing brings about: no simulated room, and no stand that can go there."""
+    stands = {stand.moves: stand for stand in bench.stands}
+    in_room = scenario.defaults.room is not None or any(axis.name == "room" for axis in scenario.matrix.axes)
+    for axis in scenario.matrix.axes if not in_room else ():
+        if axis.name in stands:
+            for number, value in enumerate(axis.values):
+                _check_place(bench, stands[axis.name], f"{value}", ("matrix", "axes", axis.name, number), findings)
+        elif axis.name in PLACING and any(axis.name in cell for cell in played_cells(scenario)):
+            problem = f"the matrix varies {axis.name}, but the scenario has no room, and the bench no stand for it"
+            remedy = (
+                f"Add `rooms:` and `defaults: {{room: …}}`, or `stands: {{…: {{moves: {axis.name}, …}}}}` to the bench"
+            )
+            findings.add(("matrix", "axes", axis.name), problem, remedy, key=True)
+
+
+def _check_place(bench: Bench, stand: Stand, value: str, at: KeyPath, findings: Findings) -> None:
+    if refusal := stand.refusal(value):
+        findings.add(at, f"the stand {stand.id!r} of the bench cannot go there: {value} {refusal}", "Change the value")
+    if _needs_absent(bench, stand.connection):
+        problem = f"the operator moves the stand {stand.id!r} by hand, but is absent"
+        findings.add(
+            at[:3], problem, "Write `operator: auto` in the bench, or name another driver for the stand", key=True
+        )
+
+
+def _needs_absent(bench: Bench, connection: str) -> bool:
+    """Whether its orders wait for an operator who is absent."""
+    driver = next(actuator.driver for actuator in bench.actuators if actuator.id == connection)
+    return bench.operator is OperatorPresence.ABSENT and by_hand(driver)
+
+
+def _check_power(scenario: Scenario, bench: Bench, findings: Findings) -> None:
+    """Notes trials that power cycle a device without a switch, or by an operator who is absent."""
+    switches = {switch.device: switch for switch in bench.power}
+    for number, trial in enumerate(scenario.trials):
+        if not power_cycle_of(scenario.defaults, trial):
+            continue
+        at: KeyPath = ("defaults", "power_cycle") if trial.power_cycle is None else ("trials", number, "power_cycle")
+        for device in () if findings.problems else hearing(trial, bench):
+            if device.id not in switches:
+                problem = f"the trial {trial.id!r} power cycles {device.id!r}, which has no switch on the bench"
+                remedy = f"Add `power: {{{device.id}: {{driver: …}}}}` to the bench"
+                findings.add(at, problem, remedy, key=True)
+            elif _needs_absent(bench, switches[device.id].connection):
+                problem = f"the operator switches the power of {device.id!r} by hand, but is absent"
+                findings.add(at, problem, "Write `operator: auto` in the bench, or name another driver", key=True)
+
+
+def _all_spoken(scenario: Scenario) -> bool:
+    """Whether people say everything, so that nothing is played."""
+    return next(iter(played_cells(scenario)), None) is None
+
+
+_PLAYED_ONLY: tuple[AxisName, ...] = ("level_dbfs", "level_spl", "gap_ms")
+"""Axes that change what is played, and not what a person says."""
+
+
+def _check_talkers(scenario: Scenario, bench: Bench, findings: Findings) -> None:
+    """Notes what a person at the bench cannot do."""
+    defaults = scenario.defaults
+    for number, trial in enumerate(scenario.trials):
+        at: KeyPath = ("trials", number)
+        if trial.ambient is not None:
+            probe = trial.ambient.probe
+            voices = [voice for source in trial.ambient.sources for voice in source.voices]
+            if probe is not None and not probe.recording:
+                voices.append(probe.voice or defaults.voice)
+            if any(voice.is_person for voice in voices):
+                problem = f"a talker cannot speak in the ambient trial {trial.id!r}"
+                findings.add(at, problem, "Write `voices: […]` or `voice: …` with a voice of a computer")
+            continue
+        cells_by_talker = gathered(
+            (name, axis) for axis in cells_of(scenario, trial) if (name := talker(scenario, trial, axis))
+        )
+        for name, own in cells_by_talker.items():
+            refusals = (_not_for_talkers(scenario, bench, trial, axis) for axis in own)
+            problem, remedy = next((refusal for refusal in refusals if refusal), ("", ""))
+            varied = next(
+                (axis_name for axis_name in _PLAYED_ONLY if len({axis.get(axis_name) for axis in own}) > 1), ""
+            )
+            if varied and not problem:
+                problem = f"the matrix varies {varied}, which a person cannot set"
+                remedy = f"Exclude all but one {varied} for the talker"
+            if problem:
+                findings.add(at, f"the talker {name!r} speaks in {trial.id!r}, but {problem}", remedy)
+
+
+def _not_for_talkers(
+    scenario: Scenario, bench: Bench, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]
+) -> tuple[str, str] | None:
+    """Why a person cannot say the trial in a cell of the matrix, and what to do; None if they can."""
+    query = next((candidate for candidate in scenario.queries if candidate.id == trial.query), None)
+    if bench.operator is OperatorPresence.ABSENT:
+        return "the operator is absent", "Write `operator: present` in the bench, or run with --attended"
+    if bench.microphone is None:
+        return "the bench has no microphone", ADD[Need.MICROPHONE]
+    if trial.kind is TrialKind.MEMORY:
+        return "the waits of a memory probe are too exact for a person", "Use a voice of a computer"
+    if trial.recordings or (query is not None and isinstance(query.utterance, Recording)):
+        return "it has a recording", "Write `text: …`, or use a voice of a computer"
+    if any(injected(device, trial) for device in hearing(trial, bench)):
+        return "it goes to the device over its connection", "Write `route: loudspeaker`"
+    if axis.get("noise", scenario.defaults.noise) is not None:
+        return "there is noise under it, which is played with a stimulus", "Exclude the noise for the talker"
+    if axis.get("opening", trial.opening) is not None:
+        return "an opening is played before it", "Exclude the openings for the talker, or remove `opening`"
+    if placement_of(scenario.defaults, axis) is not None:
+        return "it is in a simulated room", "Exclude the rooms for the talker"
+    if channel_of(axis) != Channel():
+        return "its sound is changed on the way", "Exclude speed, gain, band, clipping and codec for the talker"
+    return None
+
+
+def _check_settings(scenario: Scenario, bench: Bench, findings: Findings) -> None:
+    axis = next((axis for axis in scenario.matrix.axes if axis.name == "device_settings"), None)
+    written = [value if isinstance(value, tuple) else () for value in axis.values] if axis else []
+    if not any(written):
+        return
+    varied = [trial for trial in scenario.trials if "device_settings" in axes_of(trial)]
+    if not varied:
+        problem = "the matrix varies settings of devices, but no trial takes them: ambient trials do not"
+        findings.add(
+            ("matrix", "axes", "device_settings"), problem, "Add a trial with speech, or remove the axis", key=True
+        )
+    stands = {stand.moves: stand for stand in bench.stands}
+    for number, values in enumerate(written):
+        for name, value in values:
+            if name in stands:
+                _check_place(bench, stands[name], value, ("matrix", "axes", "device_settings", number, name), findings)
+    if all(name in stands for values in written for name, _ in values):
+        return
+    for device in dict.fromkeys(device.id for trial in varied for device in hearing(trial, bench)):
+        connection = bench.device(device).connection
+        if connection is None or not connection.sets:
+            by = f"its connection ({connection.driver}) cannot set them" if connection else "it has no connection"
+            problem = f"the matrix varies settings of {device!r}, but {by}"
+            findings.add(
+                ("matrix", "axes", "device_settings"), problem, "Use a driver that can, such as esphome", key=True
+            )
+
+
+def _met(need: Need, bench: Bench, devices: list[Device]) -> bool:
+    match need:
+        case Need.LOUDSPEAKER | Need.NOISE:
+            return bool(bench.loudspeakers)
+        case Need.MICROPHONE:
+            return bench.microphone is not None
+        case Need.TRANSCRIPTS:
+            return any(reports(device, ObservationKind.TRANSCRIPT) for device in devices)
+        case Need.INTENTS:
+            return any(reports(device, ObservationKind.INTENT) for device in devices)
+        case Need.WAKE_EVENTS:
+            return any(reports(device, ObservationKind.WAKE) for device in devices)
+        case Need.OPERATOR:
+            return bench.operator is not OperatorPresence.ABSENT
+        case Need.MONITOR:
+            return bench.monitor is not None
+        case Need.POSITIONS:
+            return len({speaker.position for speaker in bench.loudspeakers}) > 1
+        case Need.INJECTION:
+            return any(device.connection is not None and device.connection.injects for device in devices)
+
+
+def _tree(scenario: Scenario) -> Node:
+    """The scenario's file, read again for places; an empty tree if the file has gone or is broken now."""
+    try:
+        return strict_yaml.parse(strict_yaml.read_bytes(Path(scenario.path)), scenario.path)
+    except InputError:
+        return Node({}, Mark(0, 0))

@@ -1,0 +1,165 @@
+"""Checks whether the loudspeakers of a bench can play the levels and the noise of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import date, datetime
+
+from harness.base.findings import Findings, KeyPath
+from harness.model.bench import Bench, Equipment
+from harness.model.errors import nearest
+from harness.model.numbers import exact, fixed
+from harness.model.scenario import AxisName, AxisValue, Scenario, TrialKind, TrialTemplate, axes_of, level_asked
+from harness.model.stimulus import NoiseSpec, Opening
+from harness.scenario.matrix import cells
+from harness.scenario.played import cells_of, hearing, injected, listening_devices, talker
+from harness.sound.calibration import problem_of
+from harness.sound.level import active_speech_level
+from harness.sound.recordings import read as read_recording
+
+_LOUD: frozenset[AxisName] = frozenset(("level_spl", "level_dbfs", "position", "noise", "opening"))
+"""The axes that decide how loud a loudspeaker plays."""
+
+
+def check_noise(scenario: Scenario, bench: Bench, findings: Findings) -> None:
+    """Notes noise from loudspeakers of its own that cannot be played, or whose level at the device is not known."""
+    for number, trial in enumerate(scenario.trials):
+        cells_with_noise = [
+            (axis, noise)
+            for axis in (cells_of(scenario, trial) if "noise" in axes_of(trial) else ())
+            if isinstance(noise := axis.get("noise", scenario.defaults.noise), NoiseSpec) and noise.positions
+        ]
+        problems = (
+            problem for axis, noise in cells_with_noise for problem in _problems_of_noise(bench, trial, noise, axis)
+        )
+        for problem in dict.fromkeys(problems):
+            findings.add(("trials", number), *problem)
+
+
+def _problems_of_noise(
+    bench: Bench, trial: TrialTemplate, noise: NoiseSpec, axis: Mapping[AxisName, AxisValue]
+) -> Iterator[tuple[str, str]]:
+    premise = f"the noise of {trial.id!r} has positions"
+    if trial.kind not in (TrialKind.WAKE, TrialKind.COMMAND):
+        yield f"{premise}, which apply to wake trials and commands", "Exclude it for this trial, or remove positions"
+        return
+    if any(injected(device, trial) for device in listening_devices(trial, bench)):
+        yield f"{premise}, but a device gets the sound over its connection", "Write `route: loudspeaker`"
+    speakers = {speaker.position: speaker for speaker in reversed(bench.loudspeakers)}
+    for position in noise.positions:
+        if position not in speakers:
+            listed = nearest(
+                position, sorted(known_position for known_position in speakers if known_position), listed="Positions"
+            )
+            yield f"{premise}, but the bench {bench.id!r} has no loudspeaker at {position!r}", listed
+    speech = _speaker_of(bench, axis)
+    if speech is None or any(position not in speakers for position in noise.positions):
+        return
+    used = [speakers[position] for position in noise.positions]
+    if speech in used:
+        yield f"{premise}, and {speech.id!r} plays the speech", "Name other positions, or remove positions"
+    if noise.level_dbfs is None:
+        for speaker in (speech, *used):
+            if speaker.calibration is None:
+                remedy = f"Run: harness admin calibrate {bench.path} {speaker.id}. Or write level_dbfs in the noise"
+                yield f"{premise}, but the level of {speaker.id!r} at the device is not known", remedy
+        places = {speaker.calibration.at for speaker in (speech, *used) if speaker.calibration}
+        if len(places) > 1:
+            yield (
+                f"{premise}, but their loudspeakers were calibrated at different places",
+                "Calibrate them at the device",
+            )
+
+
+def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
+    """Each level that a loudspeaker shall play: whether it can."""
+    if findings.problems:  # a device may not be there
+        return
+    today = datetime.now().astimezone().date()
+    notes: set[tuple[KeyPath, str]] = set()
+    for number, trial in enumerate(scenario.trials):
+        if all(talker(scenario, trial, axis) for axis in cells_of(scenario, trial)):
+            continue
+        through_air = any(not injected(device, trial) for device in hearing(trial, bench))
+        for at, level, in_spl, axis in _levels(
+            scenario, number, any(loudspeaker.calibration for loudspeaker in bench.loudspeakers)
+        ):
+            noise = axis.get("noise")
+            noise_spl = noise.level_spl if isinstance(noise, NoiseSpec) else None
+            if not through_air and (in_spl or noise_spl is not None):
+                findings.add(at, f"{trial.id!r} is played over a wire, where no level is in dB SPL", "Use level_dbfs")
+            if not through_air or not bench.loudspeakers:
+                continue
+            speaker = _speaker_of(bench, axis)
+            assert speaker is not None, bench.id
+            for summary, problem in _unplayable(bench, speaker, level, in_spl, noise, today):
+                lower = "Lower the level, or that of the noise" if "noise" in problem else "Lower the level"
+                remedy = lower if "above" in problem else f"Run: harness admin calibrate {bench.path} {speaker.id}"
+                if (at, summary) not in notes:
+                    findings.add(at, f"{summary}: {problem}", remedy)
+                notes.add((at, summary))
+
+
+def _unplayable(
+    bench: Bench, speaker: Equipment, level: float, in_spl: bool, noise: AxisValue, today: date
+) -> Iterator[tuple[str, str]]:
+    """What a loudspeaker cannot play of a level and the noise with it, and why."""
+    known, noise_dbfs = speaker.calibration, None
+    dbfs = level if not in_spl else known.dbfs(level) if known else 0.0
+    if isinstance(noise, NoiseSpec) and (spl := noise.level_spl) is not None:
+        noise_dbfs = known.dbfs(spl) if known else 0.0
+        if problem := problem_of(speaker, spl, noise_dbfs, today):
+            yield f"the loudspeaker {speaker.id!r} cannot play noise of {exact(spl)} dB SPL", problem
+            return
+    elif isinstance(noise, NoiseSpec):
+        noise_dbfs = noise.dbfs(dbfs)
+    if problem := problem_of(speaker, level if in_spl else None, dbfs, today, noise_dbfs):
+        stated = f"{exact(round(level, 1))} {'dB SPL' if in_spl else 'dBFS'}"
+        yield f"the loudspeaker {speaker.id!r} cannot play {stated}", problem
+    if not isinstance(noise, NoiseSpec) or noise_dbfs is None:
+        return
+    for noise_speaker in bench.loudspeakers:
+        if noise_speaker.position in noise.positions and (own := noise_speaker.calibration) is not None:
+            own_dbfs = noise_dbfs + noise.gain_db(known or own, own)
+            if problem := problem_of(noise_speaker, None, own_dbfs, today):
+                yield f"the loudspeaker {noise_speaker.id!r} cannot play noise of {fixed(own_dbfs, 1)} dBFS", problem
+
+
+def _levels(
+    scenario: Scenario, number: int, measured: bool
+) -> Iterator[tuple[KeyPath, float, bool, Mapping[AxisName, AxisValue]]]:
+    """Where each level of a trial is written, the level, whether it is in dB SPL, and position and noise with it.
+
+    Also that of an opening, which has no noise. measured: also those of recordings that keep their own level.
+    """
+    trial, defaults = scenario.trials[number], scenario.defaults
+    own: KeyPath = ("trials", number)
+    by_default: KeyPath = own if defaults.level_spl is None else ("defaults", "level_spl")
+    axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in _LOUD & axes_of(trial)}
+    recorded = [read_recording(path) for path in trial.recordings if trial.as_recorded and measured]
+    quiet: dict[AxisName, AxisValue] = {"noise": defaults.noise} if "noise" in axes_of(trial) else {}
+    for cell in dict.fromkeys(tuple(pair for pair in cell if pair[0] in axes) for cell in cells(scenario.matrix)):
+        numbers = {name: axes[name].labels.index(text) for name, text in cell}
+        values = quiet | {name: axes[name].values[nth] for name, nth in numbers.items()}
+        if not trial.as_recorded or trial.kind is TrialKind.COMMAND:
+            level, in_spl = level_asked(defaults, trial, values)
+            by_axis = [("matrix", "axes", name, nth) for name, nth in numbers.items() if name.startswith("level_")]
+            yield by_axis[0] if by_axis else by_default if in_spl else own, level, in_spl, values
+        opening, nth = values.get("opening", trial.opening), numbers.get("opening")
+        if isinstance(opening, Opening):
+            place: KeyPath = (*own, "opening") if nth is None else ("matrix", "axes", "opening", nth)
+            level = opening.level_dbfs if opening.level_spl is None else opening.level_spl
+            yield place, level, opening.level_spl is not None, values | {"noise": None}
+        for sound in recorded:
+            if (active := active_speech_level(sound)) is not None:
+                yield (*own, "recordings"), active.level_dbfs, False, values
+    if trial.ambient is not None and trial.ambient.probe is not None:
+        level, in_spl = level_asked(defaults, replace(trial, level_dbfs=trial.ambient.probe.level_dbfs), {})
+        yield by_default if in_spl else (*own, "probe"), level, in_spl, {}
+
+
+def _speaker_of(bench: Bench, axis: Mapping[AxisName, AxisValue]) -> Equipment | None:
+    """What plays the speech of a cell."""
+    there = (speaker for speaker in bench.loudspeakers if speaker.position == axis.get("position"))
+    return next(there, bench.loudspeakers[0] if bench.loudspeakers else None)

@@ -1,0 +1,58 @@
+"""What a trial plays, who says it, and which devices hear it, for each cell of the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from harness.model.bench import Bench, Device, ObservationKind
+from harness.model.scenario import AxisName, AxisValue, Route, Scenario, TrialKind, TrialTemplate, axes_of, voice_asked
+from harness.scenario.matrix import cells
+
+
+def asked_device(trial: TrialTemplate, bench: Bench) -> Device:
+    """The device that a template's queries are for."""
+    return bench.devices[0] if trial.device is None else bench.device(trial.device)
+
+
+def listening_devices(trial: TrialTemplate, bench: Bench) -> list[Device]:
+    """The devices that listen in a template's trials: those that it names, else all that report wake events."""
+    named = trial.devices or ((trial.device,) if trial.device else ())
+    if named:
+        return [device for name in named for device in bench.devices if device.id == name]
+    return [device for device in bench.devices if reports(device, ObservationKind.WAKE)]
+
+
+def hearing(trial: TrialTemplate, bench: Bench) -> list[Device]:
+    return [asked_device(trial, bench)] if trial.kind.asks else listening_devices(trial, bench)
+
+
+def injected(device: Device, trial: TrialTemplate) -> bool:
+    """Whether it gets the sound of the trial over its connection. Queries without `expects` go through the air."""
+    can = device.connection is not None and device.connection.injects
+    return can and trial.route is not Route.LOUDSPEAKER and (not trial.kind.asks or trial.expects is not None)
+
+
+def reports(device: Device, kind: ObservationKind) -> bool:
+    return kind in device.reports
+
+
+def cells_of(scenario: Scenario, trial: TrialTemplate) -> Iterator[dict[AxisName, AxisValue]]:
+    """The cells of the matrix that differ for a trial, as axis → value."""
+    axes = {axis.name: axis for axis in scenario.matrix.axes if axis.name in axes_of(trial)}
+    for cell in dict.fromkeys(tuple(pair for pair in cell if pair[0] in axes) for cell in cells(scenario.matrix)):
+        yield {name: axes[name].values[axes[name].labels.index(text)] for name, text in cell}
+
+
+def talker(scenario: Scenario, trial: TrialTemplate, axis: Mapping[AxisName, AxisValue]) -> str:
+    """Who says the trial at the bench in a cell of the matrix; "" if it is played."""
+    if trial.ambient is not None or (trial.recordings and trial.kind is not TrialKind.COMMAND):
+        return ""
+    query = next((candidate for candidate in scenario.queries if candidate.id == trial.query), None)
+    voice = voice_asked(scenario.defaults, trial, query, axis)
+    return voice.name if voice.is_person else ""
+
+
+def played_cells(scenario: Scenario) -> Iterator[Mapping[AxisName, AxisValue]]:
+    """The cells of the matrix in which something is played."""
+    for trial in scenario.trials:
+        yield from (axis for axis in cells_of(scenario, trial) if not talker(scenario, trial, axis))
