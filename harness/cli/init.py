@@ -108,6 +108,16 @@ _ASKED = {
 } | {kind: device.kind for kind, device in DEVICES.items()}
 
 
+_BY_REPORTS = "evidence: auto                         # the device's report if it has one, else the operator's answer"
+_BY_SOUND = """\
+evidence: none                         # every response counts, and nobody is asked what the device understood.
+                                         # `auto`: a person says so, at the dashboard or with --plain --attended"""
+_LIMITS_BY_SOUND = """\
+min_answered_share: 0.5                # share of the queries with a response
+  max_latency_p95_ms: 8000               # from the end of the query to the response
+  # min_recognised_share: 0.5            # needs `evidence: auto`, and a person"""
+
+
 @frozen
 class Setup:
     """What the starter files depend on. at: where the device is. key_env: variable with the key of an ESPHome device.
@@ -155,8 +165,10 @@ class Setup:
         match self.kind:
             case BenchKind.VIRTUAL_LAB:
                 starters = {"scenario.yaml": "scenario", "bench.yaml": "bench"}
+                values |= {"EVIDENCE": _BY_REPORTS, "LIMITS": "min_recognised_share: 0.5"}
             case BenchKind.SOUND:
                 starters = {f"{self.board}.yaml": "sound", "bench.yaml": "sound_bench", "scenario.yaml": "scenario"}
+                values |= {"EVIDENCE": _BY_SOUND, "LIMITS": _LIMITS_BY_SOUND}
             case _:
                 device = DEVICES[self.kind]
                 starters = {"bench.yaml": "device_bench", "scenario.yaml": "device_scenario"}

@@ -21,7 +21,7 @@ from harness.cli.plan import share_of
 from harness.cli.streams import drawn_progress
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, exposure, hours, number, percent, seconds
-from harness.model.scenario import TrialKind
+from harness.model.scenario import Evidence, TrialKind
 from harness.model.stimulus import Ambience
 from harness.statistics import text
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from harness.statistics.verdict import LimitVerdict
 
 EXIT_UNDECIDABLE = 1
+ON_ANSWERS = ("min_recognised_share", "min_first_attempt_share", "min_answered_share")
+"""Limits that a person's answers decide, where a device reports nothing."""
 _WORDS = {
     TrialKind.QUERY: "queries",
     TrialKind.UNDERSTAND: "queries to understand",
@@ -82,11 +84,13 @@ def command(
 
     Exit status: 0 every limit can be decided · 1 some cannot · 2 the files do not fit together.
     """
+    from harness.model.bench import OperatorPresence
     from harness.report.rehearsal import Rehearsal, SimulatedDevice
     from harness.scenario.bench import load_bench
     from harness.scenario.compatibility import check_together
     from harness.scenario.scenario import load_scenario
     from harness.session.engine.prepare import planned
+    from harness.session.plan import evidence_notes
 
     device = SimulatedDevice(asked.missed, asked.misheard, asked.false_accepts)
     with drawn_progress():
@@ -94,7 +98,8 @@ def command(
         read, bench = load_scenario(scenario), load_bench(bench_file)
         check_together(read, bench)
         trials = planned(read, bench).trials
-        plan = Rehearsal(trials, read.limits, read.stopping)
+        attended = bench.operator is not OperatorPresence.ABSENT
+        plan = Rehearsal(trials, read.limits, read.stopping, attended=attended)
         done = Rehearsed(
             asked,
             trials,
@@ -102,6 +107,7 @@ def command(
             plan.runs(device, asked.runs, asked.seed),
             plan.limits(device, asked.runs, asked.seed),
             nights_of(read, bench, asked),
+            tuple(evidence_notes(trials, read.limits, bench.operator)),
         )
     if as_json:
         click.echo(json.dumps(_told(done)))
@@ -115,7 +121,7 @@ def command(
 
 @frozen
 class Rehearsed:
-    """What a rehearsal came to. nights: each with its verdict."""
+    """What a rehearsal came to. nights: each with its verdict. notes: what no device shows, and a person has to."""
 
     asked: RehearsalAsked
     trials: tuple[Trial, ...]
@@ -123,6 +129,12 @@ class Rehearsed:
     runs: list[SimulatedRun]
     limits: tuple[RehearsedLimit, ...]
     nights: list[tuple[PlayedNight, LimitVerdict]]
+    notes: tuple[str, ...]
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether trials count only if a person answers."""
+        return any(trial.evidence is Evidence.OPERATOR for trial in self.trials)
 
     @property
     def durations_s(self) -> tuple[float, float, float]:
@@ -200,13 +212,15 @@ def _lines(done: Rehearsed) -> Iterator[str]:
                 limit.wanted,
                 *(percent(limit.verdicts.get(verdict, 0.0), 0) for verdict in order),
                 percent(1 - limit.bad_holds, 0),
-                "yes" if limit.needed == 1 else "no",
+                _decided(limit, done),
             )
             for limit in limits
         ]
         yield from text_table(columns, rows, width)
         yield "Shares of drawn runs. A bad device errs twice as often as the limits allow, or as a test's `bad`."
         yield from _advice(limits, runs, len(trials))
+    for note in done.notes:
+        yield plain_text(f"note: {note}.", 600)
     if done.left_out:
         yield f"Not rehearsed: {', '.join(done.left_out)}"
     if request.faults or request.nights >= ENOUGH_TO_DRAW:
@@ -271,16 +285,25 @@ def histogram(runs: Sequence[tuple[float, LimitVerdict]], width: int) -> Iterato
     yield " " * 12 + "   ".join(f"{blocks[verdict]} {verdict.lower()}" for verdict in blocks if verdict in known)
 
 
+def _decided(limit: RehearsedLimit, done: Rehearsed) -> str:
+    if limit.needed != 1:
+        return "no"
+    return "if answered" if done.unanswered and limit.name in ON_ANSWERS else "yes"
+
+
 def _advice(limits: Iterable[RehearsedLimit], runs: list[SimulatedRun], planned: int) -> Iterator[str]:
     """What would decide each limit that cannot be decided."""
     from harness.model.choices import POWER
     from harness.report.rehearsal import FACTORS
+    from harness.statistics.verdict import LimitVerdict
 
     early = sum(run.totals.finished < planned for run in runs) > len(runs) / 2
     for limit in limits:
         if limit.needed == 1:
             continue
-        if limit.needed is not None:
+        if limit.verdicts.get(LimitVerdict.UNDECIDED, 0.0) == 1.0:
+            advice = "nothing in this plan gives it a result"
+        elif limit.needed is not None:
             advice = f"plan {limit.needed} times as much"
         elif early and limit.holds < POWER:
             advice = "the sequential tests end most runs before it can hold. Loosen it, or remove one of them"
@@ -300,6 +323,8 @@ def _intervals(runs: list[SimulatedRun]) -> Iterator[str]:
     if totals.recognised.total:
         yield f"recognised: {text.share_with_interval(totals.recognised)}"
         yield f"recognised at the first attempt: {text.share_with_interval(totals.first_attempt)}"
+    elif totals.answered.total:
+        yield f"answered: {text.share_with_interval(totals.answered)}"
     for index, first in enumerate(runs[0].wake.devices):
         devices = [run.wake.devices[index] for run in runs]
         rejects = sorted((device.false_rejects for device in devices), key=lambda figure: figure.share.value or 0.0)
@@ -330,6 +355,7 @@ def _told(done: Rehearsed) -> dict[str, Any]:
             for limit in done.limits
         ],
         "not_rehearsed": list(done.left_out),
+        "notes": list(done.notes),
         "nights": [
             {
                 "duration_s": night.duration_s,

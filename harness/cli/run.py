@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder, lab_state
 from harness.cli import INTERRUPTED
 from harness.cli.options import (
@@ -83,6 +84,7 @@ JUNIT = {
     "report": option("Write a JUnit report of the whole session to this file, whatever the exit status.", "--junit")
 }
 NO_WATCH = {"no_watch": flag("Start the engine, print the session's folder and return.")}
+LONGEST_NOTE = 600
 sessions_option = option("Folder in which session folders are created.", "--sessions", default=SESSIONS)
 
 
@@ -290,6 +292,20 @@ def demand_lab(folder: Path, *, start: bool) -> None:
         Lab().up(room=bench.room if bench.room in ROOMS else None)
 
 
+def note_unanswered(folder: Path, *, dashboard: bool) -> None:
+    """Says before anything plays which trials nobody will answer. dashboard: it opens, and brings the operator."""
+    from harness.model.bench import OperatorPresence
+    from harness.session.engine.assemble import read_resolved
+    from harness.session.plan import evidence_notes, plan
+
+    resolved = read_resolved(folder)
+    scenario, bench = resolved.scenario, resolved.bench
+    if dashboard and bench.operator is OperatorPresence.AUTO:
+        return
+    for note in evidence_notes(plan(scenario, bench), scenario.limits, bench.operator):
+        click.echo(plain_text(f"note: {note}", LONGEST_NOTE), err=True)
+
+
 def _demand_alone(site: Site, request: WatchAsked) -> None:
     """InputError for options of the site without --web, and for another view beside it."""
     site.demand_web("live")
@@ -367,6 +383,7 @@ def command(
             click.echo(folder.resolve())
             return
         demand_lab(folder, start=yes)
+        note_unanswered(folder, dashboard=asked.view is RunView.DASHBOARD and not asked.no_watch)
         place = start_engine(folder, watched=not asked.no_watch)
     if asked.no_watch:
         click.echo(place.folder)

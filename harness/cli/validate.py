@@ -31,12 +31,16 @@ _FIRST = (FileKind.SCENARIO, FileKind.BENCH, FileKind.DEVICE, FileKind.NORMALISA
 
 @dataclass(slots=True)
 class ValidatedFiles:
-    """files: kind, path and content of each file that could be read. unmet: needs that a bench does not meet."""
+    """files: kind, path and content of each file that could be read. unmet: needs that a bench does not meet.
+
+    of_pair: notes on a scenario that concern its bench.
+    """
 
     files: list[tuple[FileKind, Path, Any]] = field(default_factory=list)
     problems: list[InputError] = field(default_factory=list)
     unmet: list[UnmetNeed] = field(default_factory=list)
     left_alone: list[Path] = field(default_factory=list)
+    of_pair: list[tuple[Path, str]] = field(default_factory=list)
 
     def of(self, kind: FileKind) -> list[tuple[Path, Any]]:
         return [(path, read) for other, path, read in self.files if other is kind]
@@ -96,17 +100,19 @@ class ValidatedFiles:
             return
         from harness.scenario.compatibility import check_together
         from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
-        from harness.session.plan import plan
+        from harness.session.plan import evidence_notes, plan
 
         benches = [bench for _, bench in self.of(FileKind.BENCH)]
         bench = benches[0] if len(benches) == 1 else None
-        for _, scenario in scenarios:
+        for path, scenario in scenarios:
             try:
                 if bench is None:
                     refuse_unspeakable(scenario)
                     continue
                 check_together(scenario, bench)
-                refuse_unplayable(scenario, plan(scenario, bench))
+                trials = plan(scenario, bench)
+                refuse_unplayable(scenario, trials)
+                self.of_pair += ((path, note) for note in evidence_notes(trials, scenario.limits, bench.operator))
             except UnmetNeed as need:
                 self.unmet.append(need)
             except InputError as error:
@@ -227,6 +233,7 @@ def _notes(findings: ValidatedFiles) -> Iterator[tuple[Path, str]]:
     for path, scenario in findings.of(FileKind.SCENARIO):
         notes = (*wait_notes(scenario), *numeral_notes(scenario, benches), *length_notes(scenario))
         yield from ((path, note) for note in notes)
+    yield from findings.of_pair
 
 
 def _planned(scenario: Scenario) -> str:

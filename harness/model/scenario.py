@@ -98,6 +98,7 @@ class Limits:
 
     min_recognised_share: float | None = None
     min_first_attempt_share: float | None = None
+    min_answered_share: float | None = None
     max_latency_p95_ms: float | None = None
     max_inconclusive: int | None = None
     max_interrupted: int | None = None

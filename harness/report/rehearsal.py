@@ -39,6 +39,7 @@ REHEARSED = frozenset(
     {
         "min_recognised_share",
         "min_first_attempt_share",
+        "min_answered_share",
         "max_false_reject_share",
         "max_false_reject_upper",
         "max_false_accepts_per_hour",
@@ -87,6 +88,8 @@ def as_bad(device: SimulatedDevice, limits: Limits, stopping: Stopping, attempts
     errors = twice(*(None if share is None else 1 - share for share in wanted))
     if limits.min_recognised_share is not None:
         errors = max(errors, (AS_BAD * (1 - limits.min_recognised_share)) ** (1 / attempts))
+    if limits.min_answered_share is not None:
+        missed = max(missed, (AS_BAD * (1 - limits.min_answered_share)) ** (1 / attempts))
     missed = min(1.0, max(device.missed, missed))
     misheard = 1 - (1 - min(1.0, errors)) / (1 - missed) if missed < 1 else 1.0
     return replace(
@@ -164,7 +167,9 @@ class RehearsedLimit:
 class Rehearsal:
     """A plan whose trials are drawn for simulated devices."""
 
-    def __init__(self, trials: Sequence[Trial], limits: Limits, stopping: Stopping) -> None:
+    def __init__(self, trials: Sequence[Trial], limits: Limits, stopping: Stopping, *, attended: bool = True) -> None:
+        """attended: a person answers the trials that need it; else those have no result."""
+        self._attended = attended
         self._stopping = stopping
         bounds = {field.name: getattr(limits, field.name) for field in fields(limits) if field.name in REHEARSED}
         self._limits = Limits(**bounds)
@@ -226,7 +231,7 @@ class Rehearsal:
 
     def _run(self, device: SimulatedDevice, random: np.random.Generator, factor: int) -> SimulatedRun:
         devices: dict[str, _Counts] = {}
-        assessed = recognised = first = played = 0
+        assessed = recognised = first = played = decided_queries = answered = 0
         decided = WakeProgress()
         tested = self._stopping.false_accepts is not None or self._stopping.false_rejects is not None
         draws = iter(random.random(3 * factor * sum(max(1, len(names)) for _, names in self._plan)).tolist())
@@ -235,8 +240,14 @@ class Rehearsal:
                 continue
             played += 1
             if trial.listening is None:
-                attempts, right = _asked(device, trial, next(draws))
-                if trial.memory is None and trial.evidence is not Evidence.NONE:
+                unassessed = trial.evidence is Evidence.NONE
+                understands = 1 - device.missed if unassessed else device.understands
+                attempts, right = _asked(understands, trial.reprompt.max_attempts, next(draws))
+                if trial.memory is not None or (trial.evidence is Evidence.OPERATOR and not self._attended):
+                    continue
+                decided_queries += trial.responds
+                answered += right and trial.responds
+                if not unassessed:
                     assessed += 1
                     recognised += right
                     first += right and attempts == 1
@@ -265,14 +276,15 @@ class Rehearsal:
             finished=played,
             recognised=Share(recognised, assessed),
             first_attempt=Share(first, assessed),
+            answered=Share(answered, decided_queries),
         )
         wake = WakeProgress(tuple(counts.figures(name) for name, counts in devices.items()))
         return SimulatedRun(totals, wake)
 
 
-def _asked(device: SimulatedDevice, trial: Trial, draw: float) -> tuple[int, bool]:
-    """Attempts at a query, and whether the last one was recognised."""
-    most, fails = trial.reprompt.max_attempts, 1 - device.understands
+def _asked(succeeds: float, most: int, draw: float) -> tuple[int, bool]:
+    """Attempts at a query, `most` at most, and whether the last one succeeded."""
+    fails = 1 - succeeds
     if fails <= 0:
         return 1, True
     attempts = 1

@@ -5,18 +5,19 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind
+from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind, OperatorPresence
 from harness.model.calibration import Calibration
-from harness.model.numbers import exact
+from harness.model.numbers import counted, exact
 from harness.model.scenario import (
     AxisName,
     AxisValue,
     CloseDialogue,
     Evidence,
+    Limits,
     Matrix,
     Order,
     Query,
@@ -477,6 +478,32 @@ def _written(cell: Cell) -> SettingValues:
 def _phrase(devices: list[Device], template: TrialTemplate) -> str:
     """The wake phrase for all of them."""
     return template.phrase if template.phrase is not None else next(iter(devices[0].profile.wake_phrases))
+
+
+ON_RECOGNITION = ("min_recognised_share", "min_first_attempt_share", "max_first_attempt_wer", "max_final_wer")
+"""Limits without a result when nothing shows what a device understood."""
+
+
+def evidence_notes(trials: Sequence[Trial], limits: Limits, operator: OperatorPresence) -> Iterator[str]:
+    """Which trials have a result only if a person answers, and which limits nothing can decide; with what to do."""
+    asking = [trial for trial in trials if trial.evidence is Evidence.OPERATOR]
+    if asking and operator is not OperatorPresence.PRESENT:
+        devices = ", ".join(dict.fromkeys(trial.device for trial in asking))
+        of = f"{len(asking)} of {counted(len(trials), 'trial')}"
+        remedy = "Keep the dashboard open, or answer on a terminal: --plain --attended"
+        if operator is OperatorPresence.ABSENT:
+            of, remedy = f"the operator is absent, and {of}", "Write `operator: auto` in the bench, or use --attended"
+        yield (
+            f"{of} need a person who says whether {devices} understood: unanswered, they are inconclusive. {remedy}. "
+            "For a run without a person, write `evidence: none` and limits such as min_answered_share"
+        )
+    evidence = {trial.evidence for trial in trials if trial.kind.asks} or {Evidence.DEVICE}
+    for name in ON_RECOGNITION if evidence == {Evidence.NONE} else ():
+        if getattr(limits, name) is not None:
+            yield (
+                f"{name} cannot be decided: with `evidence: none`, nothing shows what a device understood. "
+                "Write `evidence: auto`, or limits such as min_answered_share and max_latency_p95_ms"
+            )
 
 
 def _evidence(

@@ -25,6 +25,7 @@ MOST_DISTURBED = 0.1
 WORDS = {
     "min_recognised_share": "recognised",
     "min_first_attempt_share": "recognised at the first attempt",
+    "min_answered_share": "answered",
     "max_latency_p95_ms": "latency, p95",
     "min_effect_share": "effects",
     "min_understood_share": "understood",
@@ -157,6 +158,7 @@ def _of_queries(limits: Limits, totals: Totals, wake: WakeProgress | None) -> It
 
     yield share("min_recognised_share", totals.recognised)
     yield share("min_first_attempt_share", totals.first_attempt)
+    yield share("min_answered_share", totals.answered)
     yield "max_latency_p95_ms", _times(totals.latency, limits.max_latency_p95_ms, "response")
     yield "min_effect_share", LimitResult(effects.value, counted(effects.total, "trial"), effects.interval)
     yield share("min_understood_share", totals.understood.right)

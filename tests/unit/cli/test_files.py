@@ -14,6 +14,7 @@ import pytest
 
 from harness.cli import group
 from harness.cli.json_schema import json_schema
+from harness.cli.run import note_unanswered
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from tests.command import harness
@@ -238,6 +239,54 @@ def test_a_scenario_and_a_bench_are_checked_together(tmp_path: Path) -> None:
     assert refused.exit_code == 2
     assert f"{scenario}:4:" in refused.stderr
     assert "Devices: one" in refused.stderr
+
+
+def test_what_init_writes_for_a_black_box_is_decided_without_a_person(tmp_path: Path) -> None:
+    assert harness("init", "--bench-kind", "sound", tmp_path).exit_code == 0
+    scenario, bench = tmp_path / "scenario.yaml", tmp_path / "bench.yaml"
+    rehearse = ("rehearse", scenario, "--bench", bench, "--runs", "20", "--nights", "1")
+    assert "person" not in harness("validate", tmp_path).stdout
+    decided = harness(*rehearse)
+    assert decided.exit_code == 0, decided.output
+    assert "min_answered_share" in decided.stdout
+    assert "person" not in decided.stdout
+
+
+def test_a_rehearsal_promises_no_decision_that_only_a_person_could_bring(tmp_path: Path) -> None:
+    scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
+    scenario.write_text(SCENARIO.replace("NEED", "") + "limits: {min_recognised_share: 0.5}\n", encoding="utf-8")
+    bench.write_text(BENCH.replace("same_as: near", "driver: in_process"), encoding="utf-8")
+    rehearse = ("rehearse", scenario, "--bench", bench, "--runs", "20", "--nights", "1")
+    note = "3 of 3 trials need a person who says whether one understood"
+    assert note in harness("validate", scenario, bench).stdout
+    attended = harness(*rehearse)
+    assert attended.exit_code == 0
+    assert "if answered" in attended.stdout
+    assert note in attended.stdout
+    bench.write_text(f"{bench.read_text('utf-8')}operator: absent\n", encoding="utf-8")
+    assert "the operator is absent" in harness("validate", scenario, bench).stdout
+    alone = harness(*rehearse)
+    assert alone.exit_code == 1
+    assert "nothing in this plan gives it a result" in alone.stdout
+    unasked = scenario.read_text("utf-8").replace("query: q", "query: q, evidence: none")
+    scenario.write_text(unasked, encoding="utf-8")
+    assert "min_recognised_share cannot be decided" in harness("validate", scenario, bench).stdout
+    assert harness(*rehearse).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "dashboard", "noted"),
+    [((), True, False), ((), False, True), (("--unattended",), True, True), (("--attended",), False, False)],
+)
+def test_a_run_says_at_its_start_that_nobody_will_answer(
+    options: tuple[str, ...], dashboard: bool, noted: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
+    scenario.write_text(SCENARIO.replace("NEED", ""), encoding="utf-8")
+    bench.write_text(BENCH.replace("same_as: near", "driver: in_process"), encoding="utf-8")
+    made = harness("run", scenario, "--bench", bench, "--sessions", tmp_path / "sessions", "--prepare", *options)
+    note_unanswered(Path(made.stdout.strip()), dashboard=dashboard)
+    assert ("3 of 3 trials need a person" in capsys.readouterr().err) is noted
 
 
 def test_a_language_without_numerals_is_stated(tmp_path: Path) -> None:

@@ -305,6 +305,7 @@ def test_the_wer_is_of_queries_and_of_every_devices_commands() -> None:
     [
         ("min_recognised_share", 0.9, 0.91),
         ("min_first_attempt_share", 0.5, 0.51),
+        ("min_answered_share", 0.75, 0.76),
         ("max_latency_p95_ms", 800, 799),
         ("max_inconclusive", 2, 1),
         ("max_interrupted", 1, 0),
@@ -317,6 +318,7 @@ def test_each_limit_at_its_edge(name: str, holds: float, fails: float) -> None:
         by_outcome=((Outcome.INTERRUPTED, 1), (Outcome.INCONCLUSIVE, 2)),
         recognised=Share(9, 10),
         first_attempt=Share(5, 10),
+        answered=Share(9, 12),
         latency=latency_figures([Measured(0.8)]),
         first_words=WordsHeard.of([("time", WordCounts(1, 1, 0, 2, 1, 1)), ("time", None)]),
         final_words=WordsHeard.of([("time", WordCounts(2, 0, 0, 1, 1, 1)), ("time", WordCounts(2, 0, 0, 0, 1, 0))]),
