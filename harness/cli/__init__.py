@@ -36,6 +36,7 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
     "run": {
         "resume": ("harness.cli.run:resume", "Resume a session that was cut off."),
         "attach": ("harness.cli.run:attach", "Watch and steer a session that is running."),
+        "stop": ("harness.cli.run:stop", "Stop a session that is running, so that it can be resumed."),
     },
     "report": {
         "page": ("harness.cli.report", "Write a page about sessions or evaluations, or sum up a log."),

@@ -17,6 +17,7 @@ QUESTIONS = {
         "How well does the device hear and answer?": "run",
         "How do I resume a run that was cut off?": "run resume",
         "How is the run doing?": "run attach",
+        "How do I stop a run?": "run stop",
     },
     "Results of sessions": {
         "What happened in a session?": "report show",

@@ -1,4 +1,4 @@
-"""`harness run`, `resume` and `attach`: run a scenario on a bench, and watch a session until it ends or you leave."""
+"""`harness run`, `resume`, `attach` and `stop`: run a scenario, and watch a session until it ends or you leave."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import queue
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -33,6 +34,7 @@ from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
 from harness.model.frozen import frozen
+from harness.model.numbers import counted
 
 if TYPE_CHECKING:
     from harness.cli.plain import JsonPrinter, PlainPrinter
@@ -85,6 +87,7 @@ JUNIT = {
 }
 NO_WATCH = {"no_watch": flag("Start the engine, print the session's folder and return.")}
 LONGEST_NOTE = 600
+STOPS_WITHIN_S = 60
 sessions_option = option("Folder in which session folders are created.", "--sessions", default=SESSIONS)
 
 
@@ -494,5 +497,41 @@ def _running(session: str) -> EnginePlace:
     folder = session_folder(session)
     place = find(folder)
     if place is None:
-        raise EngineError(f"{folder} is not running", remedy=f"Resume it: harness run resume {folder}")
+        progress, _ = figures_of(folder)
+        ended = f": it has ended ({progress.finished.value})" if progress.finished else ""
+        to_do = f"Resume it: harness run resume {folder}"
+        if progress.finished and not progress.left:
+            to_do = f"See its results: harness report show {folder}"
+        raise EngineError(f"{folder} is not running{ended}", remedy=to_do)
     return place
+
+
+@verb("stop")
+def stop(*, session: str | None = argument(required=False)) -> None:
+    """Stop a running session in order, as Ctrl-C in its plain output does.
+
+    SESSION: its folder, or its name below ./sessions; optional when only one is running.
+
+    Finished trials stay. The trial that is being played is cut off, and `harness run resume` plays it again.
+
+    Exit status: 0 it has ended · 2 wrong input · 3 nothing is running, or its engine does not end.
+    """
+    from harness.session.summary import next_steps
+
+    place = only_running() if session is None else _running(session)
+    folder = Path(place.folder)
+    with suppress(ProcessLookupError):  # it ended just now
+        os.kill(place.pid, signal.SIGTERM)
+    until_s = time.monotonic() + STOPS_WITHIN_S
+    while place.alive:
+        if time.monotonic() > until_s:
+            raise EngineError(
+                f"the engine (pid {place.pid}) was asked to stop, and still runs after {STOPS_WITHIN_S} s",
+                remedy=f"See {SessionFolder(folder).engine_output}; to end it at once: kill -9 {place.pid}",
+            )
+        time.sleep(0.05)
+    progress, _ = figures_of(folder)
+    ended = progress.finished.value if progress.finished else "not ended in order"
+    totals = progress.totals
+    click.echo(f"{ended}: {totals.finished} of {counted(totals.planned, 'trial')} are finished")
+    click.echo("\n".join(next_steps(progress, folder)))

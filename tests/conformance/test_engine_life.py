@@ -109,6 +109,18 @@ def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
     assert logged[0] > before
 
 
+def test_a_run_is_stopped_from_outside_and_a_second_stop_says_that_it_has_ended(runs: Runs, tmp_path: Path) -> None:
+    folder = runs.prepare("lasting.yaml")
+    client = Watcher(start_engine(folder))
+    client.wait_row(TrialFinished)
+    found = cli("stop", folder, folder=tmp_path)
+    assert (found.returncode, found.stdout.startswith("stopped: ")) == (0, True), found.stdout + found.stderr
+    assert f"harness run resume sessions/{folder.name}" in found.stdout
+    assert client.goodbye() == Goodbye(3, "stopped")
+    again = cli("stop", folder, folder=tmp_path)
+    assert (again.returncode, "is not running: it has ended (stopped)" in again.stderr) == (3, True), again.stderr
+
+
 @pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
 @pytest.mark.usefixtures("host_keeps_time")
 def test_a_log_that_is_deleted_or_replaced_ends_the_run_and_resume_goes_on(runs: Runs, replaced: bool) -> None:
