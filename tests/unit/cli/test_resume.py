@@ -31,7 +31,11 @@ from tests.unit.report.junit_schema import problems
 from tests.written_sessions import written
 
 INPUTS = Path(__file__).parents[2] / "conformance" / "in_process"
-OUTCOMES = {Outcome.RESPONDED: Recognition.YES, Outcome.NO_WAKE: Recognition.NO}
+OUTCOMES = {
+    Outcome.RESPONDED: Recognition.YES,
+    Outcome.NO_WAKE: Recognition.NO,
+    Outcome.INCONCLUSIVE: Recognition.UNKNOWN,
+}
 
 
 def ended(root: Path, outcome: Outcome, reason: EndReason = EndReason.COMPLETED) -> Path:
@@ -71,6 +75,15 @@ def test_a_complete_session_is_answered_by_its_limits(
     assert "nothing is left to play" in result.output
     assert ("failed: min_recognised_share" in result.output) is bool(status)
     assert reasons(tmp_path / "out" / "junit.xml") == said
+
+
+def test_an_undecided_limit_sets_the_status_of_the_run_and_not_of_a_page_about_it(tmp_path: Path) -> None:
+    folder = ended(tmp_path, Outcome.INCONCLUSIVE)
+    resumed = harness("resume", folder, "--plain")
+    assert (resumed.exit_code, "undecided: min_recognised_share" in resumed.output) == (1, True), resumed.output
+    for words in (("show", folder), ("report", folder, "--html", tmp_path / "page.html", "--audio", "none")):
+        shown = harness(*words)
+        assert (shown.exit_code, "UNDECIDED" in shown.output) == (0, True), shown.output
 
 
 @pytest.mark.parametrize(
