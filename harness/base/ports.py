@@ -26,7 +26,7 @@ class NamesHostParts(Protocol):
     """A driver whose options name what this host must have: a port, a variable with a password."""
 
     def demand_host(self, options: Any) -> None:
-        """InputError if it is missing. A static method: there is no device yet."""
+        """InputError, or DeviceError for a port, if it is missing. A static method: there is no device yet."""
 
 
 class Clock(Protocol):

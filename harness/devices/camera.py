@@ -258,12 +258,13 @@ class Camera(ReadingsStream):
 
     @staticmethod
     def demand_host(options: CameraOptions) -> None:
-        """InputError when the file, the device or the password's variable is missing; PluginError without OpenCV."""
+        """DeviceError without the camera, InputError without the file or the password; PluginError without OpenCV."""
         installed("cv2", *_EXTRA)
         options.address()
         path = Path(str(options.source) if options.number is None else f"/dev/video{options.number}")
         if not options.is_url and not path.exists():
-            raise InputError(f"there is no {path}", remedy="Connect the camera, or correct `source`")
+            kind = InputError if options.number is None else DeviceError
+            raise kind(f"there is no {path}", remedy="Connect the camera, or correct `source`")
 
     @staticmethod
     def far_end(options: CameraOptions, id: str) -> str:

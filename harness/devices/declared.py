@@ -238,7 +238,10 @@ def source_of(
 
 
 def demand_host(driver: str, options: object) -> None:
-    """InputError when this host lacks what the options name, if the driver can check that without a device."""
+    """Raises if this host lacks what the options name, where the driver can check that without a device.
+
+    DeviceError: a port or a device. InputError: a program, a file or a password.
+    """
     kind = load(Group.DRIVERS, driver)
     if isinstance(kind, NamesHostParts):
         kind.demand_host(options)

@@ -78,7 +78,7 @@ def test_a_port_that_is_none_or_not_there(short: Path) -> None:
     )
     status, output = refused(short, "{driver: serial, port: /dev/nowhere}")
     wanted = "bench.yaml:6:5: /dev/nowhere does not exist. Plug it in, or correct `port`"
-    assert (status, wanted in output) == (2, True), output
+    assert (status, wanted in output) == (3, True), output
 
 
 def test_a_port_that_somebody_else_has(short: Path) -> None:

@@ -78,11 +78,8 @@ class SerialCommands:
 
     @staticmethod
     def demand_host(options: SerialCommandOptions) -> None:
-        """InputError when the port is missing."""
-        try:
-            find(options.at)
-        except DeviceError as error:
-            raise InputError(error.what, remedy=error.remedy) from error
+        """DeviceError when the port is missing."""
+        find(options.at)
 
     def open(self, sink: Sink) -> None:
         """DeviceError if the port cannot be opened."""

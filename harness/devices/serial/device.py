@@ -38,7 +38,7 @@ from harness.devices.wire.lateness import Lateness
 from harness.devices.wire.messages import Set, SetKey, TextCommand
 from harness.model.bench import AudioDialogue, DeviceProfile
 from harness.model.choices import InjectionPace
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import DeviceError
 from harness.model.numbers import exact, seconds
 from harness.model.observation import DeviceDescribed
 from harness.model.stimulus import Waveform
@@ -127,11 +127,8 @@ class SerialDevice:
 
     @staticmethod
     def demand_host(options: SerialOptions) -> None:
-        """InputError when the port is missing."""
-        try:
-            find(options)
-        except DeviceError as error:
-            raise InputError(error.what, remedy=error.remedy) from error
+        """DeviceError when the port is missing."""
+        find(options)
 
     def connect(self, usb_serial: str = "") -> tuple[Port, SerialLine]:
         """Finds and opens the port; DeviceError when that fails. usb_serial: of the adapter used so far."""

@@ -23,7 +23,7 @@ from harness.base.progress import step
 from harness.base.whole_file import disk_errors, sync_folder, unfinished, write_whole
 from harness.devices.declared import demand_host, simulated
 from harness.model.bench import Bench, OperatorPresence
-from harness.model.errors import InputError, InputProblems, LanguageError, Place, PluginError, VoiceError
+from harness.model.errors import DeviceError, InputError, InputProblems, LanguageError, Place, PluginError, VoiceError
 from harness.model.numbers import exact
 from harness.model.record import SessionStarted
 from harness.model.scenario import Query, Scenario, TrialTemplate
@@ -194,7 +194,8 @@ def prepare(
     """The new session's folder, with its plan as the first row; nothing is played.
 
     seed: of the order and of simulated parts; None takes the scenario's. operator: instead of what the bench says.
-    InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something.
+    InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something;
+    DeviceError when the host lacks a device that the bench names.
     """
     scenario = load_scenario(scenario_path, extra_assets=extra_assets or {})
     bench = load_bench(bench_path)
@@ -211,7 +212,7 @@ def prepare(
     for part in equipment_of(bench):
         try:
             demand_host(part.driver, part.options)
-        except InputError as error:
+        except (InputError, DeviceError) as error:
             error.place = error.place or part.place
             raise
     refuse_unplayable(scenario, started.trials)

@@ -23,7 +23,7 @@ from harness.devices.profiles.samples import check_samples
 from harness.devices.serial.device import SerialSource
 from harness.devices.serial.options import SerialOptions
 from harness.devices.wire import messages
-from harness.model.errors import InputError
+from harness.model.errors import DeviceError, InputError
 from harness.model.time import Stamp
 from tests.known import known
 from tests.seen import until
@@ -124,7 +124,8 @@ def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> N
     assert silent.exit_code == 1
     assert "no data received" in silent.stdout
     missing = harness("devices", "test", lamp(tmp_path), "--port", "/dev/ttyNONE")
-    assert isinstance(missing.exception, InputError)
+    assert isinstance(missing.exception, DeviceError)
+    assert missing.exception.exit_code == 3
     assert missing.exception.remedy
 
 

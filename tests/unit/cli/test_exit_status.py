@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.errors import InputError
+from harness.model.errors import HarnessError
 from harness.session.engine.prepare import prepare
 from tests.known import known
 
@@ -33,23 +33,27 @@ devices:
 
 
 @pytest.mark.parametrize(
-    ("profile", "connection", "what"),
+    ("profile", "connection", "what", "status"),
     [
-        ("vh_board", "driver: serial, port: /dev/ttyNOT_THERE", "/dev/ttyNOT_THERE does not exist"),
-        ("vh_board", "driver: serial, usb: NOT_THERE", "no port matches `usb: NOT_THERE`"),
+        ("vh_board", "driver: serial, port: /dev/ttyNOT_THERE", "/dev/ttyNOT_THERE does not exist", 3),
+        ("vh_board", "driver: serial, usb: NOT_THERE", "no port matches `usb: NOT_THERE`", 3),
         (
             "vh_board_mqtt",
             "driver: mqtt, address: '127.0.0.1:1', username: ann, password_env: NOT_SET",
             "the environment variable NOT_SET",
+            2,
         ),
     ],
 )
-def test_what_this_host_lacks_makes_no_session(profile: str, connection: str, what: str, tmp_path: Path) -> None:
+def test_what_this_host_lacks_makes_no_session(
+    profile: str, connection: str, what: str, status: int, tmp_path: Path
+) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO)
     (tmp_path / "b.yaml").write_text(BENCH.replace("PROFILE", profile).replace("CONNECTION", connection))
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(HarnessError) as refused:
         prepare(tmp_path / "s.yaml", tmp_path / "b.yaml", tmp_path / "sessions")
     assert what in str(refused.value)
+    assert refused.value.exit_code == status
     assert not (tmp_path / "sessions").exists()
 
 
