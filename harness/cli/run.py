@@ -351,7 +351,7 @@ def command(
 
     With --web, others watch in a browser. Ctrl-C ends the site, with status 0, and the run continues.
 
-    Exit status: 0 done · 1 a limit failed or is undecided · 2 wrong usage or input · 3 a fault, abort or stop.
+    Exit status: 0 done · 1 a limit failed or undecided · 2 wrong usage or input · 3 a fault, abort or stop.
     """
     from harness.model.bench import OperatorPresence
     from harness.session.engine.launch import start_engine
@@ -413,8 +413,7 @@ def resume(
 
     With --web, others watch in a browser. Ctrl-C ends the site, with status 0, and the run continues.
 
-    Exit status: 0 done · 1 a limit failed or is undecided · 2 wrong input, or an aborted session
-    · 3 a fault, abort or stop.
+    Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input, or aborted before · 3 a fault, abort or stop.
     """
     from harness.model.record import EndReason
     from harness.session.engine.assemble import demand_trust
@@ -481,8 +480,7 @@ def attach(
 
     With --web, others watch all running sessions in a browser, or only SESSION. Ctrl-C ends the site, with status 0.
 
-    Exit status: 0 done · 1 a limit failed or is undecided · 2 wrong input
-    · 3 a fault, abort or stop, or nothing is running.
+    Exit status: 0 done · 1 a limit failed or undecided · 2 wrong input · 3 a fault, abort, stop or nothing running.
     """
     _demand_alone(site, asked)
     if site.web:

@@ -84,8 +84,8 @@ def _read(
     tally = Tally(header.counting, len(header.evaluation.conditions), talker_of)
     phrases = {
         phrase.key: phrase
-        for entry in journal.outcomes()
-        for phrase in spoken_in(entry.outcome, tally.add(entry.outcome))
+        for one in journal.outcomes()
+        for phrase in spoken_in(one.outcome, tally.add(one.outcome, one.listed))
     }
 
     def missed_at(threshold: float) -> dict[SpokenKey, bool]:

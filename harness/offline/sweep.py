@@ -117,7 +117,7 @@ class SweepRun:
         self._developed, on_dev = self._counted(journal)
         tally = Tally(header.counting)
         for entry in journal.outcomes():
-            tally.add(entry.outcome)
+            tally.add(entry.outcome, entry.listed)
         counts, resampling = tally.counts, header.evaluation.resample
         for line in fault_lines(counts, f"{path} says", "development file", resampling=resampling):
             self._warn(line)

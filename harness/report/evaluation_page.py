@@ -23,7 +23,7 @@ from harness.offline.figures.sweep import figures_at
 from harness.offline.reports import engines as tables
 from harness.offline.reports.det import Curve
 from harness.offline.reports.groups import gap_texts
-from harness.offline.reports.log import clip_warnings, interval_info, run_of, summary_line
+from harness.offline.reports.log import clip_warnings, fault_lines, interval_info, run_of, summary_line
 from harness.report.charts import Chart, det_chart
 from harness.report.evaluation_cases import EvaluationCases, errors_of
 from harness.report.junit import limit_case
@@ -83,12 +83,18 @@ def _section(engine: EvaluatedEngine, number: int, sounds: PageSounds, most: int
     if run.partial:
         verdict = worst((verdict, LimitVerdict.UNDECIDED))
         why = f"interrupted after {run.outcomes} of {run.header.planned} files"
+    elif engine.counted.counts.has_faults:
+        verdict = worst((verdict, LimitVerdict.UNDECIDED))
+        why += ", and files are left out that need a repair"
     return {
         "engine": engine,
         "number": number,
         "run": run,
         "summary": summary_line(run, engine.counted),
-        "warnings": list(clip_warnings(engine.counted)),
+        "warnings": [
+            *fault_lines(engine.counted.counts, "the errors below say", resampling=run.header.evaluation.resample),
+            *clip_warnings(engine.counted),
+        ],
         "verdict": verdict,
         "verdict_why": why,
         "limits": limits,

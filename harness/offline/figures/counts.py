@@ -204,17 +204,20 @@ def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: Counting) -> bool:
 
 FAULTS = (
     RejectReason.UNREADABLE, RejectReason.REFERENCE, RejectReason.ERROR, RejectReason.CRASH, RejectReason.HANG,
+    RejectReason.EMPTY, RejectReason.RATE, RejectReason.CHANNELS, RejectReason.ENCODING,
 )  # fmt: skip
-"""Rejections that need a repair. Other reasons describe the files."""
+"""Rejections that need a repair or an option. Other reasons describe the files."""
+NAMED = 3
+"""Rejected files whose names are kept."""
 
 
 @dataclass(slots=True)
 class OfflineCounts:
     """Sums over the lines of a log and over the sound of its files, so far.
 
-    lines: number of each key. rejected: files by reason. inv_files, oov_files: without rejected ones. Files with a
-    reference are in-vocabulary, long recordings with labels out of vocabulary. inv, oov: their samples by rate in Hz,
-    integers, so that their order does not matter. phrases: labelled ones.
+    lines: number of each key. rejected: files by reason; named: the first of them. inv_files, oov_files: without
+    rejected ones. Files with a reference are in-vocabulary, long recordings with labels out of vocabulary. inv, oov:
+    their samples by rate in Hz, integers, so that their order does not matter. phrases: labelled ones.
 
     accepted: samples of the spots of true accepts. words: of STT lines. cpu_s: processor time.
 
@@ -226,6 +229,7 @@ class OfflineCounts:
 
     lines: Counter[Key] = field(default_factory=Counter)
     rejected: Counter[RejectReason] = field(default_factory=Counter)
+    named: list[str] = field(default_factory=list)
     inv_files: int = 0
     oov_files: int = 0
     phrases: int = 0
@@ -335,8 +339,8 @@ class Tally:
         """The same of each file or labelled phrase in all its conditions; [] if each is there once."""
         return list(self._phrases.values()) if self._conditions > 1 else []
 
-    def add(self, outcome: FileOutcome) -> FileVerdict:
-        """Counts a file; returns its verdict."""
+    def add(self, outcome: FileOutcome, listed: str = "") -> FileVerdict:
+        """Counts a file; returns its verdict. listed: its name in the list."""
         verdict, counts = judged(outcome, self._counting), self.counts
         counts.cpu_s += outcome.cpu_s
         file = outcome.kind, file_number(outcome.number, self._conditions)
@@ -358,6 +362,7 @@ class Tally:
                 self.words[-1] += fact.words.words
         if verdict.rejected is not None:
             counts.rejected[verdict.rejected] += 1
+            counts.named += [listed] if listed and len(counts.named) < NAMED else []
             return verdict
         counts.assumed += bool(outcome.detail)
         if outcome.sha256:

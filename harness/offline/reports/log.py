@@ -131,7 +131,7 @@ def write_log(
         stream.write(wake_log.info_line(name, detail) + "\n")
     tally = Tally(counting, len(run.header.evaluation.conditions), talker_of)
     for entry in outcomes:
-        verdict = tally.add(entry.outcome)
+        verdict = tally.add(entry.outcome, entry.listed)
         if entry.outcome.rejected is None and entry.outcome.detail:
             length = f"{wake_log.quoted(entry.listed)} {entry.outcome.detail}"
             stream.write(wake_log.info_line("x-length", length) + "\n")
@@ -328,7 +328,9 @@ def fault_lines(counts: OfflineCounts, where: str, noun: str = "file", *, resamp
             hints[RejectReason.RATE] = " (--resample takes them)"
         rejected = sorted(counts.rejected.items())
         reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejected)
-        yield f"{counted(counts.rejected_files, noun)} rejected: {reasons}"
+        more = counts.rejected_files - len(counts.named)
+        names = ", ".join(plain_text(name, 100) for name in counts.named) + (f" and {more} more" if more else "")
+        yield f"{counted(counts.rejected_files, noun)} rejected: {reasons}{f': {names}' if counts.named else ''}"
     if errors := counts.count(Key.ERROR):
         yield f"{counted(errors, 'error')}: {where} what went wrong"
 

@@ -194,7 +194,7 @@ def prepare(
     """The new session's folder, with its plan as the first row; nothing is played.
 
     seed: of the order and of simulated parts; None takes the scenario's. operator: instead of what the bench says.
-    InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something;
+    InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something.
     DeviceError when the host lacks a device that the bench names.
     """
     scenario = load_scenario(scenario_path, extra_assets=extra_assets or {})

@@ -215,6 +215,19 @@ def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here
     assert differences(read(log)) == ()
 
 
+def test_a_file_that_an_option_would_take_keeps_a_result_from_passing(loud: Sounds, here: Path) -> None:
+    with (here / "i.txt").open("a") as listed:
+        listed.write(f"{loud('rate.wav', 3, rate_hz=48_000)}\n")
+    limited = (*BOOM, "--max-fr", 100, "--html", "page.html", "--force")
+    done = evaluate(*limited)
+    assert done.exit_code == 3, done.output
+    assert "UNDECIDED" in done.stdout
+    assert re.search(r"1 file rejected: 1 wrong rate .*: \S*rate\.wav$", done.stderr, re.M), done.stderr
+    assert "1 file rejected: 1 wrong rate" in (here / "page.html").read_text("utf-8")
+    taken = evaluate(*limited, "--resample")
+    assert (taken.exit_code, "rejected" in taken.stderr) == (0, False), taken.output
+
+
 @pytest.mark.usefixtures("loud")
 def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     assert evaluate(*BOOM).exit_code == 0
