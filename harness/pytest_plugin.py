@@ -63,15 +63,16 @@ class ScenarioRun:
         return self.report
 
     def _play(self) -> JUnitReport:
-        from harness.cli.run import RunView, demand_lab, watch
+        from harness.cli.run import RunView, demand_sound, watch
         from harness.model.record import EndReason
         from harness.report.junit import report_of
         from harness.session.engine.launch import start_engine
         from harness.session.engine.prepare import prepare
         from harness.session.log.reader import LogReader, later_rows, read_scenario
 
-        self.folder = folder = prepare(self.scenario, self.bench, self.sessions)
-        demand_lab(folder, start=False)
+        self.folder = folder = prepare(
+            self.scenario, self.bench, self.sessions, demand=lambda bench: demand_sound(bench, start=False)
+        )
         watch(start_engine(folder), RunView.PLAIN, history=True)
         with LogReader(folder) as reader:
             report = report_of(reader.entries(), read_scenario(folder), later_rows(folder))

@@ -32,12 +32,13 @@ from harness.cli.options import (
 )
 from harness.cli.sessions import SESSIONS, figures_of, session_folder, user_name
 from harness.cli.streams import standard_output
-from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, UnmetNeed
+from harness.model.errors import EngineError, HarnessError, InputError, LabError, Place, SoundError, UnmetNeed
 from harness.model.frozen import frozen
 from harness.model.numbers import counted
 
 if TYPE_CHECKING:
     from harness.cli.plain import JsonPrinter, PlainPrinter
+    from harness.model.bench import Bench
     from harness.model.feed import Message
     from harness.session.engine.launch import EnginePlace
 
@@ -266,16 +267,30 @@ def _write_report(report: Path | None, folder: Path) -> None:
         junit.write(report, junit.junit(folder))
 
 
-def demand_lab(folder: Path, *, start: bool) -> None:
-    """Starts the virtual lab when the session's bench uses it and it is down; LabError when it stays down.
+def demand_sound(bench: Bench, *, start: bool) -> None:
+    """Raises when the bench's sound server or one of its sound devices is missing; LabError, SoundError.
 
-    start: without asking. Otherwise a person at a terminal decides.
+    start: starts the virtual lab without asking if it is down. Otherwise a person at a terminal decides.
     """
-    from harness.session.engine.assemble import read_resolved
+    from harness.sound.sound_devices import find, sound_devices
 
-    bench = read_resolved(folder).bench
-    if bench.sound_server != "virtual_lab":
-        return
+    if bench.sound_server == "virtual_lab":
+        _demand_lab(bench, start=start)
+    parts = [
+        part
+        for part in (*bench.loudspeakers, bench.microphone, bench.monitor)
+        if part is not None and hasattr(part.options, "sound_device")
+    ]
+    devices = sound_devices(bench.sound_server) if parts else ()
+    for part in parts:
+        try:
+            find(devices, part.sound_device, plays=part is not bench.microphone)
+        except SoundError as error:
+            error.place = error.place or part.place
+            raise
+
+
+def _demand_lab(bench: Bench, *, start: bool) -> None:
     try:
         lab_state()
     except LabError as error:
@@ -285,8 +300,7 @@ def demand_lab(folder: Path, *, start: bool) -> None:
             raise LabError(
                 error.what,
                 place=Place(bench.path),
-                remedy=f"Start it: harness admin lab up; then: harness run resume {folder}. "
-                "Or let harness run start it: --yes",
+                remedy="Start it: harness admin lab up. Or let harness run start it: --yes",
             ) from error
         from harness.lab.lab import Lab  # here, since it takes long to import
         from harness.lab.sound_server import ROOMS
@@ -360,11 +374,15 @@ def command(
     presence = {None: None, True: OperatorPresence.PRESENT, False: OperatorPresence.ABSENT}[attended]
     _demand_alone(site, asked)
     choose_one(prepare=only_prepare, web=site.web, no_watch=asked.no_watch)
+
+    def demand(bench: Bench) -> None:
+        if not only_prepare:
+            demand_sound(bench, start=yes)
+
     if site.web:
 
         def begin() -> None:
-            folder = prepare(scenario, bench, sessions, seed=seed, operator=presence)
-            demand_lab(folder, start=yes)
+            folder = prepare(scenario, bench, sessions, seed=seed, operator=presence, demand=demand)
             click.echo(start_engine(folder, watched=False).folder)
 
         try:
@@ -374,7 +392,7 @@ def command(
             return
     with until_watched(asked.report, scenario.stem):
         try:
-            folder = prepare(scenario, bench, sessions, seed=seed, operator=presence)
+            folder = prepare(scenario, bench, sessions, seed=seed, operator=presence, demand=demand)
         except UnmetNeed as need:
             click.echo(f"SKIP {need}")
             if asked.report is not None:
@@ -385,7 +403,6 @@ def command(
         if only_prepare:
             click.echo(folder.resolve())
             return
-        demand_lab(folder, start=yes)
         note_unanswered(folder, dashboard=asked.view is RunView.DASHBOARD and not asked.no_watch)
         place = start_engine(folder, watched=not asked.no_watch)
     if asked.no_watch:

@@ -159,7 +159,7 @@ def end_of_session(progress: Progress, wake: WakeFigures | None, folder: Path | 
 
     progress: with what people have said since (`log.reader.later_rows`).
     """
-    lines: list[str] = []
+    lines = ["The run failed at its start: nothing was played."] if progress.failed_at_start else []
     if any(trial.trial.listening is None for trial in progress.trials) or not progress.trials:
         lines += trial_table([trial for trial in progress.trials if trial.trial.listening is None])
         if frames := frame_table(progress):

@@ -11,7 +11,7 @@ import json
 import platform
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -190,10 +190,12 @@ def prepare(
     seed: int | None = None,
     operator: OperatorPresence | None = None,
     extra_assets: Mapping[str, Path] | None = None,
+    demand: Callable[[Bench], None] = lambda bench: None,
 ) -> Path:
     """The new session's folder, with its plan as the first row; nothing is played.
 
     seed: of the order and of simulated parts; None takes the scenario's. operator: instead of what the bench says.
+    demand: raises when something else of the bench is missing, before there is a folder.
     InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something.
     DeviceError when the host lacks a device that the bench names.
     """
@@ -216,6 +218,7 @@ def prepare(
             error.place = error.place or part.place
             raise
     refuse_unplayable(scenario, started.trials)
+    demand(bench)
     return _write_folder(sessions_root, Resolved(scenario, bench), started)
 
 

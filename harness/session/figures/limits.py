@@ -61,8 +61,8 @@ class LimitResult:
 
 
 def limits_so_far(scenario: Scenario, progress: Progress, wake: WakeProgress | None) -> tuple[DeclaredLimit, ...]:
-    """As `check_limits`, of a session that has ended or still runs."""
-    running = progress.finished is None
+    """As `check_limits`, of a session that has ended, still runs, or failed before it began."""
+    running = progress.finished is None and not progress.failed_at_start
     return check_limits(scenario.limits, progress.totals, wake, scenario.stopping, running=running)
 
 

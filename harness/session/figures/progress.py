@@ -252,6 +252,11 @@ class Progress:
         return sum(trial.outcome is None or trial.rerun_asked for trial in self.trials)
 
     @property
+    def failed_at_start(self) -> bool:
+        """Whether it ran and met a fault, and no trial ever began."""
+        return self.faults > 0 and self.finished is None and not any(one.takes for one in self.trials)
+
+    @property
     def eta_s(self) -> float | None:
         """Estimated wall time of the rest; None before the first finished trial."""
         if self.finished is not None:

@@ -12,19 +12,22 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.plan import command
-from harness.cli.run import demand_lab
+from harness.cli.run import demand_sound
 from harness.lab.lab import Lab
-from harness.model.errors import InputError, LabError
+from harness.model.bench import Bench
+from harness.model.errors import InputError, LabError, SoundError
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
     EndReason,
+    FaultMet,
     Record,
     SessionFinished,
     TrialFinished,
     TrialStarted,
 )
 from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.scenario.bench import load_bench
 from harness.session.engine.prepare import prepare
 from tests.command import harness
 from tests.unit.report.junit_schema import problems
@@ -86,6 +89,26 @@ def test_an_undecided_limit_sets_the_status_of_the_run_and_not_of_a_page_about_i
         assert (shown.exit_code, "UNDECIDED" in shown.output) == (0, True), shown.output
 
 
+def test_a_run_that_failed_at_its_start_says_so_and_leaves_no_limit_open(tmp_path: Path) -> None:
+    folder = prepare(INPUTS / "deaf.yaml", INPUTS / "bench.yaml", tmp_path)
+    written(folder, (FaultMet("engine", "the board does not answer"),), now_s=lambda: 1.0, wall_s=lambda: 1.7e9)
+    shown = harness("show", folder)
+    assert "The run failed at its start: nothing was played." in shown.output
+    assert "UNDECIDED recognised" in shown.output
+    assert "OPEN" not in shown.output
+
+
+def test_a_sound_device_that_is_missing_leaves_no_session(tmp_path: Path) -> None:
+    assert harness("init", "--bench-kind", "sound", tmp_path).exit_code == 0
+    bench = tmp_path / "bench.yaml"
+    bench.write_text(bench.read_text("utf-8").replace("sound_device: default", "sound_device: nowhere"), "utf-8")
+    words = ("run", tmp_path / "scenario.yaml", "--bench", bench, "--sessions", tmp_path / "s", "--plain")
+    found = harness(*words)
+    assert isinstance(found.exception, SoundError), found.output
+    assert (found.exception.exit_code, str(found.exception.place)) == (3, f"{bench}:8:3")
+    assert not (tmp_path / "s").exists()
+
+
 @pytest.mark.parametrize(
     ("verb", "make", "words"),
     [
@@ -133,41 +156,41 @@ def starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str | None]:
     return rooms
 
 
-def session(root: Path, sound_server: str = "virtual_lab") -> Path:
+def bench_with(root: Path, sound_server: str = "virtual_lab") -> Bench:
     bench = root / "bench.yaml"
     plain = (INPUTS / "bench.yaml").read_text(encoding="utf-8").replace("device.yaml", str(INPUTS / "device.yaml"))
     bench.write_text(f"{plain}\nsound_server: {sound_server}\nroom: anechoic\n", encoding="utf-8")
-    return prepare(INPUTS / "deaf.yaml", bench, root / "sessions")
+    return load_bench(bench)
 
 
 @pytest.mark.parametrize(("typed", "started"), [("\n", ["anechoic"]), ("y\n", ["anechoic"]), ("n\n", [])])
 def test_a_person_at_a_terminal_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starts: list[str | None], typed: str, started: list[str]
 ) -> None:
-    folder, error = session(tmp_path), Terminal()
+    bench, error = bench_with(tmp_path), Terminal()
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     monkeypatch.setattr("sys.stderr", error)
     if started:
-        demand_lab(folder, start=False)
+        demand_sound(bench, start=False)
     else:
         with pytest.raises(LabError):
-            demand_lab(folder, start=False)
+            demand_sound(bench, start=False)
     assert "The virtual lab is down. Start it now? [Y/n]" in error.getvalue()
     assert starts == started
 
 
 def test_yes_starts_it_without_asking(tmp_path: Path, starts: list[str | None]) -> None:
-    demand_lab(session(tmp_path), start=True)
+    demand_sound(bench_with(tmp_path), start=True)
     assert starts == ["anechoic"]
 
 
 def test_a_bench_with_sound_cards_needs_no_lab(tmp_path: Path, starts: list[str | None]) -> None:
-    demand_lab(session(tmp_path, "system"), start=True)
+    demand_sound(bench_with(tmp_path, "system"), start=True)
     assert starts == []
 
 
 def test_without_a_terminal_the_error_names_both_remedies(tmp_path: Path, starts: list[str | None]) -> None:
-    session(tmp_path)
+    bench_with(tmp_path)
     result = harness(
         "run", INPUTS / "deaf.yaml", "--bench", tmp_path / "bench.yaml", "--sessions", tmp_path / "s", "--plain"
     )
@@ -176,6 +199,7 @@ def test_without_a_terminal_the_error_names_both_remedies(tmp_path: Path, starts
     assert "harness admin lab up" in result.exception.remedy
     assert "--yes" in result.exception.remedy
     assert starts == []
+    assert not (tmp_path / "s").exists(), "nothing was played, so there is no session"
 
 
 def said(*arguments: str) -> str:
