@@ -19,6 +19,7 @@ from harness.wake.wake_plays import CommandWord, Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, Recovery, UnmatchedWake, WakeProgress
 
 OF_NONE = f"{numbers.NOTHING} (of none)"
+ANY_TIME = "at any time: holds at every look during a run, so it is wider, except with no event in the first 3 h"
 MOST_TRIALS = 20
 """Trials listed of those that only one device heard. The rest are counted."""
 REVIEW_WORDS: dict[ReviewWord, str] = {
@@ -43,7 +44,7 @@ def device_lines(progress: WakeProgress) -> list[str]:
     lines = [f"wake trials          {progress.counted} of {progress.planned} counted"]
     for device in progress.devices:
         lines += ["", *_device(device)]
-    return lines
+    return [*lines, "", ANY_TIME] if progress.devices else lines
 
 
 def _device(device: DeviceWake) -> Iterator[str]:

@@ -3,6 +3,8 @@
 import csv
 import io
 
+import pytest
+
 from harness.cli.plain import PlainPrinter
 from harness.model.feed import Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.observation import ListeningProved, Proof, Wake
@@ -13,7 +15,9 @@ from harness.model.trial import Outcome
 from harness.session.figures.progress import SessionFigures
 from harness.session.summary import end_of_session
 from harness.session.trial_table import trials_csv
-from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
+from harness.statistics.intervals import garwood
+from harness.statistics.sequential import rate_sequence
+from harness.wake.reports.figures_text import ANY_TIME, WakeLines, rate, ratio, wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import Rate, Ratio
 from tests.unit.cli.test_plain import HOSTILE
@@ -21,6 +25,15 @@ from tests.unit.session.figures.rows import clip_of
 from tests.unit.wake.wake_rows import WakeRows, rows_of, wake_trial
 
 DEVICES = ("kitchen", "hall")
+
+
+@pytest.mark.parametrize(("count", "hours", "narrower"), [(0, 2.9, True), (0, 3.1, False), (1, 0.5, False)])
+def test_the_summary_says_when_the_interval_for_any_time_is_narrower(count: int, hours: float, narrower: bool) -> None:
+    assert wake_summary(session().figures).count(ANY_TIME) == 1
+    exact, any_time = garwood(count, hours), rate_sequence(count, hours)
+    assert exact is not None
+    assert any_time is not None
+    assert (any_time[1] < exact[1]) is narrower
 
 
 def session() -> WakeRows:
