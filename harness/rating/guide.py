@@ -37,6 +37,8 @@ class GuideText:
 
 
 _FILE = tomllib.loads(resources.files(__package__).joinpath("guide.toml").read_text("utf-8"))
+TO_JUDGE = "To judge: harness rate SESSION"
+"""The remedy where nothing was judged."""
 LABELS: dict[Category, str] = {Category(name): text["label"] for name, text in _FILE["categories"].items()}
 GUIDE: dict[Category, GuideText] = {
     Category(name): GuideText(

@@ -284,6 +284,11 @@ class AgreementFigures:
     programs: tuple[str, ...] = ()
 
     @property
+    def untouched(self) -> bool:
+        """Whether nobody has judged, skipped or flagged a response."""
+        return not self.raters
+
+    @property
     def disputed(self) -> tuple[AgreedItem, ...]:
         return tuple(
             sorted(

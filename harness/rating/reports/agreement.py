@@ -23,8 +23,8 @@ from harness.rating.figures.agreement import (
     Votes,
     VotesFigures,
 )
-from harness.rating.guide import LABELS
-from harness.statistics.agreement import DOUBTFUL, CategoryAgreement, Figure, PairAgreement, confusions
+from harness.rating.guide import LABELS, TO_JUDGE
+from harness.statistics.agreement import DOUBTFUL, NOTHING_JUDGED, CategoryAgreement, Figure, PairAgreement, confusions
 from harness.statistics.intervals import Share
 from harness.statistics.text import coefficient, coefficient_interval, percent_interval, seconds_interval, share
 
@@ -201,6 +201,9 @@ def lines(figures: AgreementFigures) -> Iterator[str]:
     """The report without disputed items."""
     names = ", ".join(shown(session, 30) for session in figures.sessions)
     yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
+    if figures.untouched:
+        yield f"{counted(figures.responses, 'response')}: {NOTHING_JUDGED}. {TO_JUDGE}"
+        return
     listed = (section.lines(WIDTH, LISTED if section.key in _CUT else None) for section in sections(figures))
     settle = ["Disputed items: --disagreements. To settle: harness rate SESSION… --adjudicate"]
     yield from separated(*listed, settle if figures.disputed else ())
@@ -233,7 +236,7 @@ def disputed(figures: AgreementFigures) -> Iterator[str]:
     """The items on which raters differ, most divided first."""
     items = figures.disputed
     if not items:
-        yield "no item is disputed"
+        yield f"{NOTHING_JUDGED}. {TO_JUDGE}" if figures.untouched else "no item is disputed"
         return
     yield f"disputed items: {len(items)}, most divided first"
     for item in items:

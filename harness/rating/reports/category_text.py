@@ -25,7 +25,7 @@ from harness.rating.figures.categories import (
     Waits,
 )
 from harness.rating.figures.judged import Basis, Fate, RatedTrial
-from harness.rating.guide import KEYS
+from harness.rating.guide import KEYS, TO_JUDGE
 from harness.rating.reports.categories import CategoryReport, QueryGroup, label_in_words, name_of
 from harness.statistics.significance import DRAWS, Swapping
 from harness.statistics.text import hundredths_interval, number_interval, points_interval, seconds_interval
@@ -111,7 +111,8 @@ def funnel(figures: CategoryFigures) -> Iterator[str]:
 def eleven(figures: CategoryFigures) -> Part:
     """The categories with counts and shares under both readings; under the rule the derived groups."""
     if figures.why_not:
-        return Notes([("categories", f"{NOTHING}: {figures.why_not}")], NOTES)
+        remedy = f". {TO_JUDGE}" if figures.count(Fate.UNJUDGED) else ""
+        return Notes([("categories", f"{NOTHING}: {figures.why_not}{remedy}")], NOTES)
     return Table.of(
         [Column(title) for title in ("category", "A: n", "%", "95 %", "B: n", "%")],
         [(f"{key} {name_of(category)}", *_cells(figures, category)) for key, category in KEYS],
@@ -182,14 +183,15 @@ MOST_DIFFERING = 15
 
 
 def sections(report: CategoryReport) -> Iterator[Section]:
-    """Groups and crossed ones, if there are any, and how often queries were said again."""
-    parts: list[Part] = [table for by, groups in report.groups for table in (_counts(by, groups), _shares(by, groups))]
-    if report.groups:
+    """Groups and crossed ones, if anything was judged, and how often queries were said again."""
+    groupings, crossed = (report.groups, report.crossed) if report.figures.judged else ((), ())
+    parts: list[Part] = [table for by, groups in groupings for table in (_counts(by, groups), _shares(by, groups))]
+    if groupings:
         pairs = [("", "1 to - as above, reading A. 9b: wrong under reading B. ?: disputed, not counted")]
         if any(group.figures.method is Method.TOO_FEW for _, groups in report.groups for group in groups):
             pairs.append(("", TOO_FEW_WHY))
         parts.append(Notes(pairs))
-    parts += [_crossed(crossing, report.selection.on) for crossing in report.crossed if crossing.columns]
+    parts += [_crossed(one, report.selection.on) for one in crossed if one.columns]
     if parts:
         yield Section("groups", "Groups", parts)
     yield Section("reprompts", "Re-prompts", list(_reprompts(report)))

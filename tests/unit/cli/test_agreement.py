@@ -132,6 +132,13 @@ def test_what_has_no_value_says_why_and_keeps_no_limit(tmp_path: Path, raters: t
     assert json.loads(harness(folder, "--json").output)["agreement"]["alpha"]["why_not"] == why
 
 
+def test_a_session_that_nobody_has_judged_gets_one_sentence_and_what_to_do(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s1", answers(6))
+    sentence = "nothing was judged. To judge: harness rate SESSION"
+    assert harness(folder).output == f"session s1\n6 responses: {sentence}\n"
+    assert harness(folder, "--disagreements").output == f"{sentence}\n"
+
+
 def test_much_raw_agreement_and_no_alpha_is_explained(tmp_path: Path) -> None:
     folder = store_session(tmp_path / "s1", answers(40))
     clips = list(clips_of(folder).items())

@@ -172,3 +172,12 @@ def test_the_docs_name_every_key_of_the_json(folder: Path) -> None:
     text = PAGE.read_text(encoding="utf-8")
     missing = [key for key in dict.fromkeys(keys(report)) if key not in values and not re.search(rf"`{key}`", text)]
     assert missing == []
+
+
+def test_a_session_that_nobody_has_judged_has_no_tables_of_categories(tmp_path: Path) -> None:
+    output = harness(store_session(tmp_path / "new", answers(6, ("kitchen", "den")))).output
+    assert "categories   n/a: nothing was judged. To judge: harness rate SESSION" in output
+    assert "not judged          12" in output
+    assert "said until recognised" in output
+    assert "correct %" not in output
+    assert "device by class" not in output
