@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from itertools import islice
 from pathlib import Path
 
 from harness.model.errors import InputError, LabError, LogError
@@ -99,6 +100,43 @@ def sound_environment(sound_server: str) -> dict[str, str]:
     if sound_server == "virtual_lab":
         return dict(lab_state().environment)
     raise LabError(f"no sound server is called {sound_server!r}", remedy="Use system or virtual_lab")
+
+
+YAML = (".yaml", ".yml")
+MOST_COMPARED = 2000
+"""Names of a folder that are compared with that of a missing file."""
+
+
+def similar_path(path: Path, suffixes: tuple[str, ...] = ()) -> str:
+    """The remedy for a path that does not exist: the most similar one in its folder, if any is like it.
+
+    suffixes: of the files that may be meant; () for all, and for folders. YAML files may also be meant that are in
+    `scenarios` or `devices`, here or shipped.
+    """
+    import difflib  # here, since errors are rare
+
+    def nearest(names: dict[str, Path], cutoff: float) -> str:
+        near = difflib.get_close_matches(path.stem, names, n=1, cutoff=cutoff)
+        return f"Did you mean {str(names[near[0]])!r}?" if near else ""
+
+    try:
+        listed = islice(path.parent.iterdir(), MOST_COMPARED)
+        there = [each for each in sorted(listed) if not suffixes or each.suffix in suffixes]
+        missing = "Check the path"
+    except (OSError, ValueError):
+        there, missing = [], f"Check the path: the folder {str(path.parent)!r} does not exist either"
+    beside = nearest({each.stem: each for each in there}, 0.6)
+    return beside or (suffixes == YAML and nearest(_yaml_files(), 0.8)) or missing
+
+
+def _yaml_files() -> dict[str, Path]:
+    """Scenarios, benches and profiles by name, with the paths that a command takes."""
+    files: dict[str, Path] = {}
+    for name in ("scenarios", "devices"):
+        for root in (Path(name), shipped_folder(name)):
+            for file in sorted(root.rglob("*.yaml")):
+                files.setdefault(file.stem, Path(name) / file.relative_to(root))
+    return files
 
 
 class SessionFolder:

@@ -7,7 +7,6 @@ dates stay text. Anything wrong with the bytes is an InputError with its place.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -16,6 +15,7 @@ from typing import cast
 
 import yaml
 
+from harness.base.places import YAML, similar_path
 from harness.model.errors import InputError, Place
 from harness.model.frozen import frozen
 
@@ -106,7 +106,7 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise InputError("there is no such file", place=place, remedy=_nearest_file(path)) from error
+        raise InputError("there is no such file", place=place, remedy=similar_path(path, YAML)) from error
     except (OSError, ValueError) as error:
         raise InputError(
             f"the file cannot be read: {error}", place=place, remedy="Check the path and its permissions"
@@ -114,18 +114,6 @@ def read_bytes(path: Path) -> bytes:
     if len(content) > MAX_BYTES:
         raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=place, remedy="Split it")
     return content
-
-
-def _nearest_file(path: Path) -> str:
-    """A remedy: the file in the same folder with the most similar name."""
-    try:
-        there = sorted(sibling.name for sibling in path.parent.iterdir() if sibling.suffix in (".yaml", ".yml"))
-    except OSError:
-        return f"Check the path: the folder {str(path.parent)!r} does not exist either"
-    near = difflib.get_close_matches(path.name, there, n=1) or difflib.get_close_matches(
-        path.name + ".yaml", there, n=1
-    )
-    return f"Did you mean {str(path.with_name(near[0]))!r}?" if near else "Check the path"
 
 
 def parse(content: bytes, file: str) -> Node:

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from harness.base.places import similar_path
 from harness.model.errors import InputError, InputProblems, Place
 
 BLOCK = 1 << 18
@@ -224,7 +225,7 @@ def read_bytes(path: Path) -> bytes:
         refuse_endless(path, str(path))
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise InputError("there is no such file", place=place, remedy="Check the path") from error
+        raise InputError("there is no such file", place=place, remedy=similar_path(path)) from error
     except (OSError, ValueError) as error:
         problem = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(problem, place=place, remedy="Check the path and its permissions") from error

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
@@ -226,15 +226,50 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         known = {**self.former, **{name: name for name in self._verbs}}
         if args and args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            names = {**self.below, **known}
-            near = difflib.get_close_matches(args[0], names, n=1)
-            hint = f"Did you mean {names[near[0]]!r}?" if near else f"To list them: {ctx.command_path} --help"
-            ctx.fail(f"there is no command {args[0]!r}. {hint}")
+            ctx.fail(f"there is no command {args[0]!r}. {self._hint(ctx, args[0], known)}")
         return super().resolve_command(ctx, args)
+
+    def _hint(self, ctx: click.Context, word: str, known: Mapping[str, str]) -> str:
+        from harness.cli.questions import SYNONYMS  # here, since few need it
+
+        meant = {name: f"harness {words}" for name, words in SYNONYMS.items()}
+        if word.lower() in meant:
+            return f"Did you mean {meant[word.lower()]!r}?"
+        names = {**(meant if self.below else {}), **self.below, **known}
+        near = difflib.get_close_matches(word, names, n=1)
+        return f"Did you mean {names[near[0]]!r}?" if near else f"To list them: {ctx.command_path} --help"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self._verbs.items()])
+
+
+class OnlyVerbs(Verbs):
+    """Commands below a word that is no verb itself. An error says where an option belongs that stands before one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = tuple(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            at = next((n for n, word in enumerate(words) if word in self._verbs or word in self.former), None)
+            if at is None:
+                error.ctx = ctx
+                raise
+            has_verb = len(words) > at + 1 and words[at + 1] in VERBS.get(words[at], {})
+            hint = command_first(ctx, words, at, 2 if has_verb else 1)
+            raise click.UsageError(f"there is no option {error.option_name} here. {hint}", ctx) from None
+
+
+def command_first(ctx: click.Context, words: Sequence[str], at: int, count: int = 1) -> str:
+    """A hint for a command of `count` words that stands behind an option."""
+    import shlex  # here, since few need it
+
+    from harness.base.foreign import plain_text
+
+    command = words[at : at + count]
+    line = shlex.join((*ctx.command_path.split(), *command, *words[:at], *words[at + count :]))
+    return f"The command {' '.join(command)!r} comes before its options: {plain_text(line, 200)}"
 
 
 class Below(Verbs):
@@ -276,7 +311,7 @@ def _in_our_words() -> Iterator[None]:
         raise worded(error) from None
 
 
-class Program(Verbs):
+class Program(OnlyVerbs):
     """The entries. Every verb is also found by its former name."""
 
     former: Mapping[str, str] = FORMER | {"help": "help"}
@@ -300,7 +335,7 @@ class Program(Verbs):
             return Verbs(VERBS[entry]).get_command(ctx, name)
         module, line = ENTRIES[entry]
         if not module:
-            return Verbs(VERBS[entry], name=entry, help=line)
+            return OnlyVerbs(VERBS[entry], name=entry, help=line)
         from harness.cli.entry import EntryVerb  # here, since it imports what the list of commands does not need
 
         verb = super().get_command(ctx, entry)

@@ -6,7 +6,6 @@ import copy
 import difflib
 import glob
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,8 +14,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from harness.base.foreign import plain_text
-from harness.cli import Verbs, hinted
+from harness.cli import Verbs, command_first, hinted
 from harness.cli.command import Command, values_taken
 from harness.model.errors import InputError
 
@@ -58,8 +56,7 @@ class EntryVerb(Verbs, Command):
             at = next((n for n in self._arguments(words) if words[n] in self._verbs), None)
             near = difflib.get_close_matches(words[0], self._verbs, n=1) if words else []
             if at is not None and not os.path.lexists(words[at]):
-                line = shlex.join((*ctx.command_path.split(), words[at], *words[:at], *words[at + 1 :]))
-                hint = f"The command {words[at]!r} comes before its options: {plain_text(line, 200)}"
+                hint = command_first(ctx, words, at)
             elif near and not os.path.lexists(words[0]):
                 hint = f"Did you mean '{ctx.command_path} {near[0]}'?"
             else:

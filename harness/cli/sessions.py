@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.base.foreign import plain_text
 from harness.base.places import SessionFolder
 from harness.cli.streams import drawn_progress
-from harness.model.errors import InputError, nearest
+from harness.model.errors import InputError, did_you_mean, nearest
 from harness.model.frozen import frozen
 from harness.model.judgment import RatingRound
 
@@ -81,9 +81,9 @@ def session_folder(named: str) -> Path:
         if (folder := SessionFolder(candidate)).database.is_file() or folder.rescue.is_file():
             return candidate
     there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
+    newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
     raise InputError(
-        f"{plain_text(named, 200)} is not a session",
-        remedy=f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed",
+        f"{plain_text(named, 200)} is not a session", remedy=f"{did_you_mean(Path(named).name, there)}{newest}"
     )
 
 

@@ -6,10 +6,12 @@ import difflib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import IO, Any
 
 import click
 
+from harness.base.places import similar_path
 from harness.cli.command import numbers_allowed
 
 _EXAMPLE = datetime(2026, 1, 31, 18, 30, tzinfo=UTC)
@@ -115,12 +117,12 @@ def _of_value(message: str, parameter: click.Parameter | None) -> str:
         return f"{value} {problem}. Write {number}, {numbers_allowed(kind) or f'such as {example}'}"
     path = re.fullmatch(r"\w+ ('.*'|\".*\") (.*?)\.", message, re.DOTALL)
     if path is not None and isinstance(kind, click.Path) and path[2] in _PATHS:
-        return f"{path[1]} {_PATHS[path[2]]}"
+        return f"{path[1]} {_PATHS[path[2]] or f'does not exist. {similar_path(Path(path[1][1:-1]))}'}"
     return message.removesuffix(".")
 
 
 _PATHS = {
-    "does not exist": "does not exist. Check the path",
+    "does not exist": "",
     "is a directory": "is a folder. Name a file",
     "is a file": "is a file. Name a folder",
     "is not readable": "cannot be read. Check its permissions",

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from harness.base.places import similar_path
 from harness.model.errors import InputError, Place, nearest
 from harness.model.frozen import frozen
 from harness.model.offline import LabelledPhrase
@@ -85,7 +86,7 @@ def gather(place: str, encoding: str | None = None) -> GatheredFiles:
             f"Give a list with -i or --oov; here, a folder, {', '.join(SOUNDS[:2])}, .zip or {', '.join(MANIFESTS)}"
         )
         raise InputError("this is neither a folder nor a sound file", place=Place(place), remedy=remedy)
-    raise InputError("there is no such file or folder", place=Place(place), remedy="Check the path")
+    raise InputError("there is no such file or folder", place=Place(place), remedy=similar_path(path))
 
 
 def _of_names(place: str, names: Sequence[str]) -> GatheredFiles:

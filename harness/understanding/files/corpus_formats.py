@@ -17,6 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from harness.base.places import similar_path
 from harness.base.text_file import (
     CsvRows,
     Problems,
@@ -62,7 +63,7 @@ def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | 
                         problems.take(as_utf_8(fault))
                         yield None
     except FileNotFoundError as error:
-        raise InputError("the file does not exist", place=place, remedy="Check the path") from error
+        raise InputError("the file does not exist", place=place, remedy=similar_path(path)) from error
     except (OSError, ValueError) as error:
         problem = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
         raise InputError(problem, place=place, remedy="Check the path and its permissions") from error

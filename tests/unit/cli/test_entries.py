@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from harness.cli import ENTRIES, FORMER, VERBS, group
 from harness.cli.command import HELP_LINES, Option
 from harness.cli.options import verb
-from harness.cli.questions import QUESTIONS
+from harness.cli.questions import QUESTIONS, SYNONYMS
 from tests.unit.cli.walking import commands
 
 ALL = dict(commands(group))
@@ -79,6 +79,26 @@ def test_a_mistyped_verb_is_suggested_by_its_name_below_an_entry() -> None:
     assert "Did you mean 'harness report show'?" in message(harness("report", "shwo"))
     assert "Did you mean 'harness evaluate plan'?" in harness("evaluate", "pln").output
     assert "Did you mean 'harness run resume'?" in harness("run", "resum", "x").output
+
+
+def test_a_word_that_people_try_leads_to_the_command() -> None:
+    assert "Did you mean 'harness admin devices monitor'?" in harness("monitor").output
+    assert "Did you mean 'harness understand annotate'?" in harness("label", "texts.csv").output
+    assert "Did you mean 'harness admin devices monitor'?" in harness("admin", "monitor").output
+    assert "Did you mean 'harness run attach'?" in harness("help", "watch").output
+    assert "Did you mean 'harness understand annotate'?" in harness("lable").output
+    for word, words in SYNONYMS.items():
+        assert f"harness {words}" in ALL or isinstance(found(words), click.Group), word
+        assert word not in ENTRIES
+        assert word not in FORMER
+
+
+def found(words: str) -> click.Command | None:
+    command: click.Command | None = group
+    for word in words.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    return command
 
 
 def test_the_shell_completes_the_entries_and_the_verbs_below_them() -> None:

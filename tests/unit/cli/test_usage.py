@@ -94,6 +94,22 @@ def test_a_command_behind_an_option_is_recognised(
 
 
 @pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--bench b.yaml run a.yaml", "The command 'run' comes before its options: harness run --bench b.yaml a.yaml"),
+        ("--json report show x", "The command 'report show' comes before its options: harness report show --json x"),
+        ("--json show x", "The command 'show' comes before its options: harness show --json x"),
+        ("admin --json devices list", "The command 'devices' comes before its options: harness admin devices --json"),
+    ],
+)
+def test_an_option_before_the_first_command_is_explained(line: str, told: str) -> None:
+    done = CliRunner().invoke(group, line.split(), prog_name="harness")
+    option = next(word for word in line.split() if word.startswith("--"))
+    assert f"there is no option {option} here. {told}" in done.output
+    assert done.exit_code == 2
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "score --normalise snor -r ref.trn -H missing.trn",
