@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from harness import __version__
+from harness.base.foreign import plain_text
 from harness.base.text_table import shown
 from harness.base.whole_file import WholeFile
 from harness.model.errors import HarnessError, InputError, Place
@@ -396,7 +397,12 @@ class EvaluationSitting:
         for breakdown in done.breakdowns:
             for line in group_lines(breakdown, screen.width):
                 screen.say(line)
-        for line in fault_lines(figures.counts, "the ERROR lines of the log say", resampling=request.resample):
+        log = shown(str(self._written.log), 200)
+        rejected, error = self._first_faults() if figures.counts.rejected_files else ("", "")
+        for line in fault_lines(
+            figures.counts, "the ERROR lines of the log say", resampling=request.resample, log=log, rejected=rejected,
+            error=error,
+        ):  # fmt: skip
             screen.warn(line)
         if not (figures.counts.inv_files or figures.counts.oov_files):
             screen.warn("no file was usable")
@@ -406,7 +412,7 @@ class EvaluationSitting:
                 f"the 95 % interval by file is {number_interval(figures.clustering.interval)} per hour"
             )
         if lost := len(done.lost_workers):
-            screen.warn(f"{counted(lost, 'worker')} lost and replaced; see the x-lost-worker lines of the log")
+            screen.warn(f"{counted(lost, 'worker')} lost and replaced; see the x-lost-worker lines of {log}")
         if done.partial:
             screen.warn(
                 f"interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "
@@ -420,6 +426,19 @@ class EvaluationSitting:
         if not well or figures.counts.has_faults:
             return EvaluationEnding.FAULT
         return EvaluationEnding.LIMIT_FAILED if failures else EvaluationEnding.WELL
+
+    def _first_faults(self) -> tuple[str, str]:
+        """The first rejected file with the reason, and the first file with an error of the engine; "" for none."""
+        rejected = error = ""
+        for one in JournalFile(self._written.journal).outcomes():
+            outcome, file = one.outcome, shown(one.listed, 200)
+            if outcome.error:
+                error = error or f"{file}: {plain_text(outcome.error, 1000)}"
+            elif outcome.rejected is not None:
+                rejected = rejected or f"{file}: {plain_text(outcome.detail or outcome.rejected.value, 1000)}"
+            if rejected and error:
+                break
+        return rejected, error
 
     def _breakdowns(self, journal: JournalFile) -> Iterator[FileBreakdown]:
         from harness.offline.figures.groups import breakdown

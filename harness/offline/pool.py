@@ -17,6 +17,7 @@ from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
 from harness.model.errors import EngineError, HarnessError
 from harness.model.frozen import frozen
+from harness.model.numbers import counted
 from harness.model.offline import EngineFacts, Evaluation, ListedFile, RejectReason
 from harness.offline.journal_lines import WorkerUse
 from harness.offline.messages import (
@@ -394,7 +395,7 @@ class WorkerPool:
         if self._failed_starts < STARTS:
             self._start()
         else:
-            self.told(f"continuing with {len(self.workers)} workers")
+            self.told(f"continuing with {counted(len(self.workers), 'worker')}")
         return LostWorker(worker, None, (), reason, f"{why} while its engine loaded")
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
@@ -403,7 +404,8 @@ class WorkerPool:
         self._end(worker, "")
         if self.facts is None or not self.workers or not loading:
             raise error
-        self.told(f"continuing with {len(self.workers)} workers: another could not load its engine: {error}")
+        name = self._evaluation.task.name
+        self.told(f"continuing with {counted(len(self.workers), 'worker')}: another could not load {name}: {error}")
 
     def _end(self, worker: WorkerProcess, how: str) -> str:
         for descriptor in (worker.answers, worker.words, worker.tasks):

@@ -324,6 +324,7 @@ class FilesInPlay:
         proven: bool = False,
     ) -> None:
         self._files = files
+        self._engine = plain_text(evaluation.task.name, 200)
         self._pool = pool
         self._journal = journal
         self._on_outcome = on_outcome
@@ -425,7 +426,7 @@ class FilesInPlay:
         line = f"a worker {lost.why}{at}"
         self._journal.lost(line)
         in_hand = lost.guilty is not None or bool(lost.others)
-        self._pool.told(f"{line}; another worker plays its files" if in_hand else line)
+        self._pool.told(f"{self._engine}: {line}{'; another worker plays its files' if in_hand else ''}")
         sequence = lost.worker.sequence
         if sequence:
             self._sequence.begin_again()
@@ -441,8 +442,8 @@ class FilesInPlay:
         self._lost += 1
         if self._lost >= HOPELESS and not self._played:
             raise EngineError(
-                f"the engine ended on each of {self._lost} files, {ATTEMPTS} times each; none succeeded. "
-                f"The last time it {lost.why}",
+                f"the engine {self._engine} ended on each of {self._lost} files, {ATTEMPTS} times each; none "
+                f"succeeded. The last time it {lost.why}{at}",
                 remedy="Try it on one file that it should recognise",
             )
         file = self._files[lost.guilty]

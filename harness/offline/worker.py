@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from harness.base.foreign import plain_text
 from harness.base.plain_json import plain, restored
 from harness.base.processor import host_facts
 from harness.engines.offline_loading import load_engine
@@ -49,6 +50,7 @@ class Worker:
     def __init__(self, answers: int, counter: mmap.mmap, evaluation: Evaluation) -> None:
         self._answers, self._begun, self._evaluation = answers, counter, evaluation
         self._count = 0
+        self._playing = ""
         self._engine = load_engine(evaluation.task)
         is_cached = evaluation.cache and not self._engine.facts.carries_state
         cache = ScoreCache(evaluation.cache, self._tell) if is_cached else None
@@ -64,6 +66,7 @@ class Worker:
         for file in files:
             self._count += 1
             BEGUN.pack_into(self._begun, 0, self._count)
+            self._playing = file.listed
             if self._evaluation.continuous and file.kind is ListKind.OOV:
                 if self._sequence is None:
                     from harness.offline.continuous import ContinuousListening  # imported here, since it is rarely used
@@ -90,6 +93,11 @@ class Worker:
 
     def close(self) -> None:
         self._engine.close()
+
+    @property
+    def at(self) -> str:
+        """The engine, and the file that it is playing or was playing last: `vosk:en at a.wav: `."""
+        return f"{self._evaluation.task.name} at {plain_text(self._playing)}: " if self._playing else ""
 
     def _tell(self, line: str) -> None:
         self._send(WorkerFrame.TOLD, line.encode("utf-8", "replace"))
@@ -119,9 +127,11 @@ def _die_with(parent: int) -> None:
         os._exit(0)
 
 
-def _refused(error: HarnessError) -> bytes:
+def _refused(error: HarnessError, worker: Worker | None) -> bytes:
+    """The error, with the engine and the file that it was playing."""
     place = str(error.place) + ": " if error.place else ""
-    return json.dumps([type(error).__name__, place + error.what, error.remedy]).encode()
+    at = worker.at if worker is not None else ""
+    return json.dumps([type(error).__name__, at + place + error.what, error.remedy]).encode()
 
 
 def main(arguments: list[str]) -> int:
@@ -150,7 +160,7 @@ def main(arguments: list[str]) -> int:
         # The engine does not load, or a device is gone for good: the run ends.
         if worker is not None:
             worker.flush()
-        _write(answers, framed(WorkerFrame.REFUSED, _refused(error)))
+        _write(answers, framed(WorkerFrame.REFUSED, _refused(error, worker)))
         return error.exit_code
     if worker is not None:
         worker.close()

@@ -319,20 +319,31 @@ def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
         yield f"Available operating points: {', '.join(map(str, points))}."
 
 
-def fault_lines(counts: OfflineCounts, where: str, noun: str = "file", *, resampling: bool) -> Iterator[str]:
+def fault_lines(
+    counts: OfflineCounts,
+    where: str,
+    noun: str = "file",
+    *,
+    resampling: bool,
+    log: str = "",
+    rejected: str = "",
+    error: str = "",
+) -> Iterator[str]:
     """Warnings about rejected files and errors. where: names the place of details ("the log says"). noun: name of a
-    file."""
+    file. log: its path. rejected, error: the first file of each kind, and what is wrong with it."""
     if counts.rejected_files:
         hints = {RejectReason.SHORT: " (-s min-in-vocab-duration=0 takes them)"}
         if not resampling:
             hints[RejectReason.RATE] = " (--resample takes them)"
-        rejected = sorted(counts.rejected.items())
-        reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejected)
+        rejections = sorted(counts.rejected.items())
+        reasons = ", ".join(f"{count} {reason.value}{hints.get(reason, '')}" for reason, count in rejections)
         more = counts.rejected_files - len(counts.named)
         names = ", ".join(plain_text(name, 100) for name in counts.named) + (f" and {more} more" if more else "")
-        yield f"{counted(counts.rejected_files, noun)} rejected: {reasons}{f': {names}' if counts.named else ''}"
+        see = f". The REJECT lines of {log} name each; the first is {rejected}" if rejected else ""
+        yield f"{counted(counts.rejected_files, noun)} rejected: {reasons}{f': {names}' if counts.named else ''}{see}"
     if errors := counts.count(Key.ERROR):
-        yield f"{counted(errors, 'error')}: {where} what went wrong"
+        see = f" ({log}). The first is {error}" if error else ""
+        yield f"{counted(errors, 'error')}: {where} what went wrong{see}"
 
 
 def clip_warnings(figures: Figures) -> Iterator[str]:

@@ -208,7 +208,11 @@ def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here
     assert len(re.findall(r"^ERROR ", log, re.M)) == 2
     assert "INFO rejected-files 10\n" in log
     assert re.search(r"10 files rejected: .*1 wrong rate \(--resample takes them\)", done.stderr)
+    assert re.search(r"The REJECT lines of \S+\.log name each; the first is \S+\.wav: ", done.stderr)
     assert "2 errors: the ERROR lines of the log say what went wrong" in done.stderr
+    assert re.search(
+        r"went wrong \(\S+\.log\)\. The first is \S+abort\.wav: the engine was ended by SIGABRT", done.stderr
+    )
     # The out-of-vocabulary file stands in both lists by now, and is out; the in-vocabulary figures are as before.
     assert re.findall(r"25\.00% FR, 3 TA", done.stdout) == re.findall(r"25\.00% FR, 3 TA", whole) != []
     assert " 0 FA n/a/hr" in done.stdout

@@ -113,6 +113,8 @@ def test_a_device_that_is_gone_for_good_ends_the_run_and_what_was_played_stays(s
     files = listed([sounds("a.wav", 3, [1.5]), sounds("b.wav", 2, wrong=Wrong.GONE), sounds("c.wav", 1.5)])
     with pytest.raises(DeviceError, match="the board is gone") as gone:
         Played(evaluation_of(), files, tmp_path / "a.jsonl", jobs=1)
+    assert gone.value.what.startswith("loudness:boom at ")
+    assert "b.wav: the board is gone" in gone.value.what
     assert gone.value.remedy == "Plug it in"
     left = JournalFile(tmp_path / "a.jsonl")
     assert left.ending is JournalMark.PARTIAL
@@ -163,7 +165,7 @@ def test_an_engine_that_does_not_load_ends_the_run_before_anything_is_written(so
 
 def test_an_engine_that_crashes_on_everything_ends_the_run(sounds: Sounds, tmp_path: Path) -> None:
     files = listed([sounds(f"{number}.wav", 2, wrong=Wrong.ABORT) for number in range(12)])
-    with pytest.raises(EngineError, match="ended on each of 8 files"):
+    with pytest.raises(EngineError, match=r"loudness:boom ended on each of 8 files.* at \S+\.wav"):
         Played(evaluation_of(), files, tmp_path / "a.jsonl")
     left = JournalFile(tmp_path / "a.jsonl")
     assert left.ending is JournalMark.PARTIAL
