@@ -12,7 +12,7 @@ from typing import Any
 
 from harness import __version__
 from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
-from harness.base.whole_file import disk_errors, whole_folder, write_whole
+from harness.base.whole_file import demand_folder, disk_errors, whole_folder, write_whole
 from harness.model.annotation import IMPORTED, AnnotationProject, Intents, Labelled, LabelSet, Slots, WorkOrder
 from harness.model.errors import InputError, InputProblems, Place, nearest
 from harness.model.frozen import frozen
@@ -166,10 +166,7 @@ def make_project(
     """
     if folder.exists() or folder.is_symlink():
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new folder")
-    if not folder.absolute().parent.is_dir():
-        raise InputError(
-            "the parent folder does not exist", place=Place(str(folder)), remedy="Create it first: mkdir -p"
-        )
+    demand_folder(folder)
     label_set = load_label_set(labels)
     utterances = _utterances(data, splits or (None,))
     mapping = mapping or {}

@@ -11,13 +11,14 @@ import errno
 import io
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from harness.model.errors import LogError, LogFull
+from harness.model.errors import InputError, LogError, LogFull
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 MORE_ROOM = "Free space on that disk"
@@ -35,6 +36,15 @@ def disk_errors(problem: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
         raise LogError(
             f"{problem}: {error.strerror or error}", remedy="Check the folder and its permissions"
         ) from error
+
+
+def demand_folder(target: Path, option: str = "") -> None:
+    """InputError if the folder of a file or folder to write does not exist. option: that names the target."""
+    folder = target.absolute().parent
+    if not folder.is_dir():
+        what = f"{option}: " if option else ""
+        remedy = f"Create it: mkdir -p {shlex.quote(str(target.parent))}"
+        raise InputError(f"{what}the folder {target.parent} does not exist", remedy=remedy)
 
 
 def part_name(target: Path) -> Path:

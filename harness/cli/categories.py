@@ -63,7 +63,7 @@ def command(
     ),
     raters: tuple[str, ...] = many("Count only this rater's judgments, without adjudications; repeatable.", "--rater"),
     printed: Printed = printed_options("Everything as JSON.", "Counts and shares as CSV."),
-    html_target: Path | None = option("Write a self-contained page.", "--html"),
+    html_target: Path | None = option("Write a self-contained page.", "--html", writes=True),
     min_correct: float | None = option(
         "Exit with status 1 if a device's share of correct responses is below SHARE (0.8 or 80%).",
         callback=share,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import PurePath
+from functools import partial
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
 
+from harness.base.foreign import plain_text
+from harness.base.whole_file import demand_folder
 from harness.model.numbers import exact
 
 STREAM = "-"
@@ -24,6 +28,8 @@ class Option(click.Option):
     - suffixes: the next word is taken as FILE only when it ends with one of these.
     - any_word: takes any next word that is not an option. For options whose FILE used to be required.
     - heading: of its section in the help; "" for the options that are used most.
+    - writes: the value is a file that the command writes. Its folder must exist, which is checked before anything is
+      read or played. It may exist: results can be made again. What it replaced is said when the command ends.
     """
 
     def __init__(
@@ -33,13 +39,24 @@ class Option(click.Option):
         suffixes: Sequence[str] = (),
         any_word: bool = False,
         heading: str = "",
+        writes: bool = False,
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.heading = heading
+        self.writes = writes or bool(suffixes)
         self.former = {name: value for name, _, value in (each.partition("=") for each in former)}
         self.suffixes = tuple(suffixes)
         self.any_word = any_word
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        cast = super().type_cast_value(ctx, value)
+        if self.writes and cast not in (None, "", STREAM) and not ctx.resilient_parsing:
+            target = Path(cast)
+            demand_folder(target, max(self.opts, key=len))
+            if target.is_file():
+                ctx.call_on_close(partial(_say_replaced, target, target.stat()))
+        return cast
 
     def takes(self, word: str) -> bool:
         """Whether the word after the option is its FILE. `--json=FILE` always is."""
@@ -82,6 +99,16 @@ class Option(click.Option):
             return record
         first, stop, rest = record[1].partition(". ")
         return record[0], f"{first.removesuffix('.')} ({'; '.join(notes)}){stop or '.'}{rest}"
+
+
+def _say_replaced(target: Path, before: os.stat_result) -> None:
+    """Reports a file that has been written since."""
+    try:
+        now = target.stat()
+    except OSError:
+        return
+    if (now.st_ino, now.st_mtime_ns) != (before.st_ino, before.st_mtime_ns):
+        click.echo(f"harness: replaced {plain_text(str(target), 300)}", err=True)
 
 
 def numbers_allowed(kind: click.ParamType[Any]) -> str:

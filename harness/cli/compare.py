@@ -31,8 +31,10 @@ def command(
     ),
     csv_target: str | None = target_option("--csv", "Print the files that differ as CSV."),
     as_json: bool = json_option("Print one JSON object."),
-    html: Path | None = option("Sessions: write a page of HTML.", type=A_FILE),
-    markdown: str | None = option("Sessions: write Markdown for a pull request; - prints it.", metavar="FILE|-"),
+    html: Path | None = option("Sessions: write a page of HTML.", type=A_FILE, writes=True),
+    markdown: str | None = option(
+        "Sessions: write Markdown for a pull request; - prints it.", metavar="FILE|-", writes=True
+    ),
 ) -> None:
     """Compare sessions with a first one, or two evaluations of files.
 

@@ -211,9 +211,14 @@ _SWEEP = together(
 )  # fmt: skip
 _PAGES = together(
     report=option(
-        "Write one page of HTML: results, misses, sounds.", "--html", former=("--report",), default="", metavar="FILE"
+        "Write one page of HTML: results, misses, sounds.",
+        "--html",
+        former=("--report",),
+        default="",
+        metavar="FILE",
+        writes=True,
     ),
-    junit=option("Write JUnit XML for a CI server.", default="", metavar="FILE"),
+    junit=option("Write JUnit XML for a CI server.", default="", metavar="FILE", writes=True),
     audio=audio_option(),
 )
 
@@ -253,7 +258,6 @@ def command(
     With a log: 3 an engine or a file failed (complete log) · 130 interrupted (partial log).
     """
     _refuse_stray(stray)
-    pages.demand_room()
     tasks = engines.checked()
 
     from harness.offline.evaluating import SeveralSittings

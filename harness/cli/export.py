@@ -32,6 +32,7 @@ def command(
         is_flag=False,
         flag_value=BY_DEVICE,
         metavar="[FILE]",
+        writes=True,
     ),
     junit_target: str | None = option(
         "Write a JUnit report to FILE (-: standard output; without FILE: SESSION.junit.xml).",
@@ -39,18 +40,22 @@ def command(
         is_flag=False,
         flag_value=BY_SESSION,
         metavar="[FILE]",
+        writes=True,
     ),
     metrics_target: str | None = option(
-        "Write the results in Prometheus' text format to FILE (-: standard output).", "--prometheus", metavar="FILE"
+        "Write the results in Prometheus' text format to FILE (-: standard output).",
+        "--prometheus",
+        metavar="FILE",
+        writes=True,
     ),
     csv_target: str | None = option(
         "Print the table of trials. FILE: write to this file.", "--csv", suffixes=(".csv",), metavar="[FILE]"
     ),
     parquet_target: str | None = option(
-        "Write the same table as Parquet, with typed columns.", "--parquet", metavar="FILE"
+        "Write the same table as Parquet, with typed columns.", "--parquet", metavar="FILE", writes=True
     ),
     events_target: str | None = option(
-        "Write every row of the log as a line of JSON (-: standard output).", "--events", metavar="FILE"
+        "Write every row of the log as a line of JSON (-: standard output).", "--events", metavar="FILE", writes=True
     ),
     trn_folder: str | None = option(
         "Write references, transcripts and conditions to FOLDER, for `harness score` and other scorers.",

@@ -33,8 +33,12 @@ def export(
     *,
     sessions: tuple[str, ...] = sessions_argument(),
     csv_file: str | None = target_option("--csv", "Comma-separated, for spreadsheets."),
-    jsonl_file: str | None = option("One JSON object per line; - is standard output.", "--jsonl", metavar="FILE"),
-    parquet_file: str | None = option("Typed columns (needs the extra `parquet`).", "--parquet", metavar="FILE"),
+    jsonl_file: str | None = option(
+        "One JSON object per line; - is standard output.", "--jsonl", metavar="FILE", writes=True
+    ),
+    parquet_file: str | None = option(
+        "Typed columns (needs the extra `parquet`).", "--parquet", metavar="FILE", writes=True
+    ),
     in_force: bool = flag("Leave out judgments that were changed or taken back.", "--current", former=("--in-force",)),
     blind: bool = flag("Leave out trials, devices and conditions; a clip identifies a response."),
 ) -> None:

@@ -311,7 +311,7 @@ def seed_option(help: str, default: int | None = None, *, most: int | None = Non
 def output_option(help: str, *, folder: bool = False, **attributes: Any) -> Any:
     """`-o`, a path to a file or a folder; formerly `--out`."""
     kind = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
-    return option(help, "-o", "--output", former=("--out",), **{"type": kind, **attributes})
+    return option(help, "-o", "--output", former=("--out",), writes=not folder, **{"type": kind, **attributes})
 
 
 @frozen

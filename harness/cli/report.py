@@ -32,9 +32,10 @@ def command(
     more: tuple[str, ...] = argument("[SESSION|LOG]…"),
     output: Path | None = option(
         "Write one page of HTML about the sessions or evaluations.", "--html", former=("-o", "--output"), type=A_FILE,
+        writes=True,
     ),
     junit: Path | None = option(
-        "Evaluations: write JUnit XML for a CI server.", type=A_FILE
+        "Evaluations: write JUnit XML for a CI server.", type=A_FILE, writes=True
     ),
     audio: str = audio_option(),
     json_wanted: bool = json_option("Print one JSON object about a log."),

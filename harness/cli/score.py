@@ -198,7 +198,7 @@ def command(
     ),
     json_target: str | None = target_option("--json", "Print JSON instead of text."),
     html_target: str | None = option(
-        "Write a page with the alignments (- for standard output, without text).", "--html", metavar="FILE"
+        "Write a page with the alignments (- for standard output, without text).", "--html", metavar="FILE", writes=True
     ),
     max_wer: float | None = option(
         "Exit with status 1 when a WER, or the rate of --unit, is above X (0.08 or 8%) or missing.",

@@ -48,7 +48,7 @@ def command(
         show_default="-, standard output",
     ),
     homophones: str | None = option(
-        "With --output-format esn: write the sorted homophone pairs W <W> here, each once.", metavar="FILE"
+        "With --output-format esn: write the sorted homophone pairs W <W> here, each once.", metavar="FILE", writes=True
     ),
     encoding: str = option("File encoding: latin-1, cp1252, utf-16, …", default="utf-8"),
     place_edits: bool = flag("With --output-format snr: move the words of (n words) to their marker (n)."),

@@ -24,7 +24,7 @@ def command(
     since: datetime | None = option(
         "Only sessions that began then or later (UTC).", type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M"))
     ),
-    html: Path | None = option("Also write a page of HTML.", type=A_FILE),
+    html: Path | None = option("Also write a page of HTML.", type=A_FILE, writes=True),
     printed: Printed = printed_options("Print one JSON object.", "One row per session and measure, for a spreadsheet."),
     recent: int | None = option(
         "Exit with status 1 if the last change of a measure is for the worse and began in the last N sessions.",

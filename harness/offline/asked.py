@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 
 from harness.base.text_file import checked_encoding
+from harness.base.whole_file import demand_folder
 from harness.model.choices import HANG_AFTER_S, TWV_BETA, ChosenBy, LimitsOn
 from harness.model.errors import InputError
 from harness.model.frozen import frozen
@@ -175,12 +176,6 @@ class PagesAsked:
     def __bool__(self) -> bool:
         return bool(self.report or self.junit)
 
-    def demand_room(self) -> None:
-        """InputError for a folder that does not exist."""
-        for option, name in (("--html", self.report), ("--junit", self.junit)):
-            if name and not Path(name).parent.is_dir():
-                raise InputError(f"{option}: the folder {Path(name).parent} does not exist", remedy="Create it")
-
 
 def log_names(log: str | None, texts: Sequence[str], tasks: Sequence[Task]) -> list[str]:
     """The log of each task: as -l names it; of several, -l with the task's name before its ending."""
@@ -325,10 +320,8 @@ class SweepAsked:
                 "a sweep cannot be used with --continuous: each file must start with a new engine state",
                 remedy="Leave --continuous out",
             )
-        if self.prefix and not Path(self.prefix).parent.is_dir():
-            raise InputError(
-                f"the folder {Path(self.prefix).parent} does not exist", remedy="Create it, or choose another --sweep"
-            )
+        if self.prefix:
+            demand_folder(Path(self.prefix), "--sweep")
         if target is None:
             if self.developed:
                 raise InputError(

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.text_table import shown
-from harness.base.whole_file import WholeFile
-from harness.model.errors import HarnessError, InputError, Place
+from harness.base.whole_file import WholeFile, demand_folder
+from harness.model.errors import HarnessError, InputError, InputProblems, Place
 from harness.model.frozen import frozen
 from harness.model.numbers import counted, number
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, Task
@@ -100,12 +100,7 @@ class EvaluationFiles:
 
     def _demand_room(self, *, resume: bool, force: bool) -> None:
         folder = self.log.parent
-        if not folder.is_dir():
-            raise InputError(
-                f"the folder {folder} does not exist",
-                place=Place(str(self.log)),
-                remedy=f"Create it: mkdir -p {folder}",
-            )
+        demand_folder(self.log, "-l")
         if not os.access(folder, os.W_OK):
             raise InputError("the folder is not writable", place=Place(str(folder)), remedy="Choose another -l")
         for path in self.all:
@@ -463,6 +458,16 @@ class EvaluationSitting:
         return well
 
 
+def _no_room(written: Sequence[EvaluationFiles], asked: EvaluationAsked) -> list[InputError]:
+    """Why the log cannot be written; reported after the mistakes in what is read, which are the user's first ones."""
+    try:
+        for one in written:
+            one.demand_room(resume=asked.resume, force=asked.force)
+    except InputError as error:
+        return [error]
+    return []
+
+
 class SeveralSittings:
     """The evaluation of one engine, or of several one after the other, with their table. pages: whether a page will be
     written from `engines` and `table`. InputError before any audio is read."""
@@ -491,13 +496,21 @@ class SeveralSittings:
         for files in written:
             for file in files.all:
                 demand(file)
-            files.demand_room(resume=request.resume, force=request.force)
+        no_room = _no_room(written, request)
         keeps_scores = (self._several or pages) and not request.referenced and not request.continuous
         evaluations = [
             request.evaluation(task, request.cache or (f"{files.log}.scores" if each or keeps_scores else ""))
             for task, files in zip(tasks, written, strict=True)
         ]
-        self._listing = listing_of(request, screen.warn, evaluations[0].conditions)
+        try:
+            self._listing = listing_of(request, screen.warn, evaluations[0].conditions)
+        except InputError as error:
+            if not no_room:
+                raise
+            problems = error.problems if isinstance(error, InputProblems) else (error,)
+            raise InputProblems([*problems, *no_room]) from error
+        if no_room:
+            raise no_room[0]
         self._sittings = [
             EvaluationSitting(
                 request, name, evaluation, self._listing, files, screen, command_line,

@@ -13,6 +13,7 @@ import click
 
 from harness.base.gathering import gathered
 from harness.base.text_table import shown
+from harness.base.whole_file import demand_folder
 from harness.cli.options import LIMIT_FAILED, argument, flag, option, output_option, seed_option, target_option, verb
 from harness.cli.streams import STDIN, print_lines, put, readable, refuse_overwriting, refuse_stdin_twice, width
 from harness.cli.understanding.options import chunking_option, declared_labels, separator_option
@@ -261,6 +262,4 @@ def _files(named: tuple[Path, ...]) -> list[Path]:
 def _demand_new(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new or an empty folder")
-    if not folder.absolute().parent.is_dir():
-        problem = "the parent folder does not exist"
-        raise InputError(problem, place=Place(str(folder)), remedy="Make it, or name another")
+    demand_folder(folder)

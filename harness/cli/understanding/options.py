@@ -159,7 +159,7 @@ def target_options(html: str) -> Any:
     """`--json` and `--html`, as `Targets`. html: the help of --html."""
     return together(
         json_target=target_option("--json", "Print JSON and no text."),
-        html_target=option(html, "--html", metavar="FILE"),
+        html_target=option(html, "--html", metavar="FILE", writes=True),
     )
 
 

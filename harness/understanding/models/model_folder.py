@@ -17,7 +17,7 @@ from typing import Any
 from harness.base.plain_json import restored
 from harness.base.plugins import Group, load
 from harness.base.ports import Understander
-from harness.base.whole_file import part_name, sync_folder, unfinished
+from harness.base.whole_file import demand_folder, part_name, sync_folder, unfinished
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.frozen import frozen
 
@@ -61,8 +61,7 @@ class LoadedUnderstander:
 def demand_place(folder: Path, *, force: bool = False) -> None:
     """InputError unless a model can be written there. With `force`, it may replace a model, but nothing else."""
     place = Place(str(folder))
-    if not folder.parent.is_dir():
-        raise InputError("the parent folder does not exist", place=place, remedy="Make it, or name another")
+    demand_folder(folder)
     if not (folder.exists() or folder.is_symlink()):
         return
     if not force:

@@ -238,6 +238,9 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     before = (here / "loudness-boom.log").read_bytes()
     message = refused("evaluate", *BOOM)
     assert "loudness-boom.log: this file already exists. Replace it with --force, or choose another -l" in message
+    both = refused("evaluate", *BOOM, "--in", "nowhere").splitlines()
+    assert both[0].startswith("nowhere: there is no such file or folder")
+    assert both[1].startswith("loudness-boom.log: this file already exists")
     assert (here / "loudness-boom.log").read_bytes() == before
     assert evaluate(*BOOM, "--force").exit_code == 0
     assert evaluate(*BOOM, "--resume").exit_code == 0  # nothing is left to be done

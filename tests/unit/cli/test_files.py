@@ -10,14 +10,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from harness.cli import group
+from harness.cli import FORMER, group
+from harness.cli.command import Option
 from harness.cli.json_schema import json_schema
 from harness.cli.run import note_unanswered
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from tests.command import harness
+from tests.unit.cli.walking import commands
 
 SCENARIO = "scenario: s\nneeds: [NEED]\nstimuli: [{id: q, text: hello}]\ntrials: [{query: q, repeat: 3}]\n"
 BENCH = """\
@@ -377,3 +381,33 @@ def test_schemas_are_printed_or_written(tmp_path: Path) -> None:
     assert harness("schema", "--output", tmp_path / "schemas").exit_code == 0
     written = {path.name for path in (tmp_path / "schemas").iterdir()}
     assert written == {f"{kind}.schema.json" for kind in kinds}
+
+
+WRITTEN = [
+    (words, option)
+    for words, command in commands(group)
+    if not words.startswith(tuple(f"harness {name}" for name in FORMER))
+    for option in command.params
+    if isinstance(option, Option) and {"--html", "--junit", "--json", "--csv", "--parquet", "--jsonl"} & {*option.opts}
+]
+
+
+@pytest.mark.parametrize(("words", "option"), WRITTEN, ids=lambda one: getattr(one, "name", one))
+def test_an_option_that_writes_a_file_refuses_a_missing_folder_before_work_begins(words: str, option: Option) -> None:
+    if option.name == "report" and words.startswith("harness run"):  # a CI job finds its report whatever happens
+        assert not option.writes
+        return
+    name = max(option.opts, key=len)
+    with pytest.raises(InputError, match=f"{name}: the folder no/such does not exist. Create it: mkdir -p no/such"):
+        option.type_cast_value(click.Context(click.Command(words)), "no/such/file.json")
+
+
+def test_a_result_may_be_replaced_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.trn").write_text("a b (u1)\n")
+    words = ["score", "-r", "r.trn", "-H", "r.trn", "--html", "page.html", "--json", "score.json"]
+    first, second = (CliRunner().invoke(group, words) for _ in range(2))
+    assert (first.exit_code, first.stderr) == (0, "")
+    assert sorted(second.stderr.splitlines()) == ["harness: replaced page.html", "harness: replaced score.json"]
+    wrong = CliRunner().invoke(group, ["score", "-r", "gone.trn", "-H", "r.trn", "--html", "page.html"])
+    assert "replaced" not in wrong.stderr
