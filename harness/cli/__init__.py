@@ -245,7 +245,7 @@ class Verbs(click.Group):
 
 
 class OnlyVerbs(Verbs):
-    """Commands below a word that is no verb itself. An error says where an option belongs that stands before one."""
+    """Commands below a word that is not a verb itself. An error says where an option belongs that stands before one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = tuple(args)

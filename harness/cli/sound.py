@@ -154,14 +154,15 @@ def check(
 ) -> None:
     """Play chirps and look for them in the recording.
 
-    Exit status: 0 every chirp was heard · 3 chirps were missed, or the sound server was lost.
+    Exit status: 0 every chirp was heard · 1 the path varies too much for latencies, as `harness check doctor` decides
+    it · 3 chirps were missed, or the sound server was lost.
     """
     from harness.sound.path_check import check_path, path_figures, path_words
 
     path_check = check_path(speaker, microphone, sound_server, count=count, frames_per_buffer=frames_per_buffer)
     click.echo(json.dumps(path_figures(path_check)) if as_json else path_words(path_check))
-    if not path_check.ok:
-        sys.exit(3)
+    if not (path_check.ok and path_check.steady):
+        sys.exit(1 if path_check.ok else 3)
 
 
 def recording_device(bench: Bench | None, microphone: str | None, sound_server: str | None) -> tuple[str, str]:

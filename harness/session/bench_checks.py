@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from statistics import median
 from typing import cast
 
 from harness.base import threads
@@ -27,7 +28,7 @@ from harness.model.trial import Trial
 from harness.session.take import BenchState
 from harness.sound.calibration import unfit
 from harness.sound.level import rms_dbfs
-from harness.sound.path_check import HEARD_FROM, LEAD_S, START_LIMIT_S, TAIL_S, chirp, find
+from harness.sound.path_check import HEARD_FROM, LEAD_S, SPREAD_REMEDY, START_LIMIT_S, TAIL_S, chirp, find, spread_ms
 from harness.sound.recordings import at_rate
 
 CHIRPS = 5
@@ -249,15 +250,14 @@ class BenchCheck:
     def _loop_delay(self) -> Iterator[Check]:
         limit_ms = self._checks.loop_delay_spread_ms_max
         for id, delays in self._delays.items():
-            if len(delays) < 2:
+            spread = spread_ms(delays)
+            if spread is None:
                 says, fails = f"{id}: n/a, {len(delays)} of {CHIRPS} test sounds were heard", True
             else:
-                middle, spread = sorted(delays)[len(delays) // 2], max(delays) - min(delays)
-                says = f"{id}: {fixed(middle, 1)} ms, spread {fixed(spread, 1)} ms over {len(delays)}"
+                says = f"{id}: {fixed(median(delays), 1)} ms, spread {fixed(spread, 1)} ms over {len(delays)}"
                 says += f" (at most {exact(limit_ms)} wanted)"
                 fails = spread > limit_ms
-            remedy = "Close other programs that use sound, avoid wireless links, or use longer blocks"
-            yield self._result(CheckName.LOOP_DELAY, fails, says, remedy)
+            yield self._result(CheckName.LOOP_DELAY, fails, says, SPREAD_REMEDY)
 
     # Host and files
 

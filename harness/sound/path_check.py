@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from harness.base import threads
 from harness.base.foreign import plain_text
+from harness.model.bench_checks import BenchChecks
 from harness.model.errors import SoundError
 from harness.model.frozen import frozen
-from harness.model.numbers import fixed
+from harness.model.numbers import exact, fixed
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
 from harness.sound.capture import Capture, Ring
@@ -70,6 +71,16 @@ LEAD_S = 0.25
 TAIL_S = 0.75
 """The search for a chirp begins LEAD_S before its start. TAIL_S covers the longest expected path (wireless: 0.5 s)."""
 START_LIMIT_S = 3.0
+SPREAD_LIMIT_MS = BenchChecks().loop_delay_spread_ms_max
+SPREAD_REMEDY = "Close other programs that use sound, avoid wireless links, or use longer blocks"
+
+
+def spread_ms(delays_ms: Sequence[float]) -> float | None:
+    """The difference between the longest and the shortest delay; None of fewer than two.
+
+    `loop_delay_spread_ms_max` is its limit, in the checks of a bench and here: latencies are no more exact than this.
+    """
+    return max(delays_ms) - min(delays_ms) if len(delays_ms) > 1 else None
 
 
 @frozen
@@ -105,6 +116,16 @@ class PathCheck:
         """Every chirp was heard, and the path was never lost."""
         return len(self.heard) == self.played and not self.faults
 
+    @property
+    def spread_ms(self) -> float | None:
+        """Of the path."""
+        return spread_ms([one.path_ms for one in self.heard])
+
+    @property
+    def steady(self) -> bool:
+        """Whether latencies can be measured over the path, as the checks of a bench decide it."""
+        return self.spread_ms is None or self.spread_ms <= SPREAD_LIMIT_MS
+
 
 def path_figures(check: PathCheck) -> dict[str, object]:
     """The result for JSON, with units in the names; a value that was not measured is null."""
@@ -119,6 +140,8 @@ def path_figures(check: PathCheck) -> dict[str, object]:
         "stamp_error_ms": round(check.stamp_error_ms, 2),
         "xruns": check.xruns,
         "faults": list(check.faults),
+        "steady": check.steady,
+        "path_spread_ms": None if check.spread_ms is None else round(check.spread_ms, 3),
     }
     for name in ("round_trip_ms", "path_ms", "level_dbfs"):
         three = [round(value, 3) for value in _percentiles(check, name)] if check.heard else (None, None, None)
@@ -160,9 +183,16 @@ def _verdict(check: PathCheck) -> str:
         return "INTERRUPTED: the connection to the sound server was lost during the check."
     if not check.ok:
         return f"UNRELIABLE: {check.played - len(check.heard)} of {check.played} chirps were not heard."
+    if check.spread_ms is not None and not check.steady:
+        return (
+            f"UNSTEADY: the path varies by {fixed(check.spread_ms, 1)} ms (at most {exact(SPREAD_LIMIT_MS)} wanted), "
+            f"and so would latencies. {SPREAD_REMEDY}: --frames-per-buffer 2400, and frames_per_buffer: 2400 in the "
+            "bench."
+        )
     if check.xruns:
         return "OK, but sound was late. Try --frames-per-buffer 2400, and frames_per_buffer: 2400 in the bench."
-    return "OK: every chirp was heard."
+    steady = "" if check.spread_ms is None else f", and the path varies by {fixed(check.spread_ms, 1)} ms"
+    return f"OK: every chirp was heard{steady}."
 
 
 def _percentiles(check: PathCheck, name: str) -> list[float]:

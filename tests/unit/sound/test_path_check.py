@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.sound.path_check import chirp, find
+from harness.model.bench_checks import BenchChecks
+from harness.sound.path_check import (
+    SPREAD_LIMIT_MS,
+    ChirpHeard,
+    PathCheck,
+    chirp,
+    find,
+    path_figures,
+    path_words,
+    spread_ms,
+)
 
 
 @pytest.mark.parametrize("delay", [0, 4711, 20_000])
@@ -34,3 +44,26 @@ def test_silence_is_no_chirp_and_a_short_recording_is_refused() -> None:
     assert find(np.zeros(40_000, dtype=np.float32), known).correlation == 0.0
     with pytest.raises(ValueError, match="shorter"):
         find(known[:-1], known)
+
+
+@pytest.mark.parametrize(
+    ("paths_ms", "steady", "words"),
+    [
+        ((2.0, 2.4, 2.1), True, "OK: every chirp was heard, and the path varies by 0.4 ms."),
+        ((2.0, 22.0), True, "OK: every chirp was heard, and the path varies by 20.0 ms."),
+        (
+            (2.0, 267.0, 3.0),
+            False,
+            "UNSTEADY: the path varies by 265.0 ms (at most 20 wanted), and so would latencies.",
+        ),
+        ((2.0,), True, "OK: every chirp was heard."),
+    ],
+)
+def test_a_path_is_steady_by_the_limit_of_the_bench(paths_ms: tuple[float, ...], steady: bool, words: str) -> None:
+    heard = tuple(ChirpHeard(path_ms + 30, path_ms, 1.0, -20.0) for path_ms in paths_ms)
+    found = PathCheck("a", "b", len(heard), heard, 1.0, -90.0, 1.0, 0, ())
+    assert SPREAD_LIMIT_MS == BenchChecks().loop_delay_spread_ms_max == 20
+    assert found.steady is steady
+    assert path_words(found).splitlines()[-1].startswith(words)
+    assert path_figures(found)["steady"] is steady
+    assert path_figures(found)["path_spread_ms"] == (None if len(paths_ms) == 1 else pytest.approx(spread_ms(paths_ms)))
