@@ -91,8 +91,18 @@ def quantile(value: Quantile | None) -> str:
     return f"{seconds(value.value_s)} ({seconds_interval(value.low_s, value.high_s)})"
 
 
+def enough(value: Quantile, total: int) -> bool:
+    """Whether a percentile of `total` values is not just the largest one: p95 needs 20 values, p99 100."""
+    return total * (1 - value.share) > 1 - 1e-9
+
+
+def percentile(value: Quantile | None, total: int) -> str:
+    """As `quantile`; "too few" of too few values."""
+    return TOO_FEW if value is not None and not enough(value, total) else quantile(value)
+
+
 def delays(figures: LatencyFigures) -> str:
-    """`median 312 ms (290–330 ms), p95 512 ms (480 ms – too few), p99 …, clocks ± 1 ms (of 117)`.
+    """`median 312 ms (290–330 ms), p95 512 ms (480 ms – too few), p99 too few, clocks ± 1 ms (of 57)`.
 
     The error is the median one of the times used. Times that were left out follow.
     """
@@ -102,7 +112,8 @@ def delays(figures: LatencyFigures) -> str:
     if figures.p50 is None or figures.p95 is None or figures.p99 is None:
         return f"{NOTHING}{left_out}"
     return (
-        f"median {quantile(figures.p50)}, p95 {quantile(figures.p95)}, p99 {quantile(figures.p99)}, "
+        f"median {quantile(figures.p50)}, p95 {percentile(figures.p95, figures.total)}, "
+        f"p99 {percentile(figures.p99, figures.total)}, "
         f"{clocks(figures.error_s)} (of {figures.total}){left_out}"
     )
 

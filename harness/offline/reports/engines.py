@@ -8,10 +8,11 @@ from typing import Any
 from harness.base.table import Field, Notes, Table
 from harness.base.text_file import safe_csv
 from harness.base.text_table import separated
-from harness.model.numbers import NOTHING, exact, fixed, number, percent, points, probability, seconds
+from harness.model.numbers import NOTHING, TOO_FEW, exact, fixed, number, percent, points, probability, seconds
 from harness.offline.figures.engines import EngineRow, EnginesTable, EvaluatedEngine
 from harness.offline.reports.det import COLUMNS, det_cells, figures_json
-from harness.statistics.text import points_interval, voices_interval
+from harness.statistics.intervals import LatencyFigures
+from harness.statistics.text import enough, points_interval, voices_interval
 
 
 def accuracy(table: EnginesTable) -> Table[EngineRow]:
@@ -61,11 +62,17 @@ def _threshold(row: EngineRow) -> str:
     return exact(row.equal.threshold, 5) if row.equal and row.equal.threshold else NOTHING
 
 
+def _p95(delays: LatencyFigures) -> str:
+    if delays.p95 is None:
+        return NOTHING
+    return seconds(delays.p95.value_s) if enough(delays.p95, delays.total) else TOO_FEW
+
+
 COST: tuple[Field[EngineRow], ...] = (
     Field("", "engine", lambda row: row.name),
     Field("delay", "detections timed", lambda row: row.delays, lambda row: f"{row.delays.total:,}"),
     Field("", "delay p50", lambda row: seconds(row.delays.p50.value_s if row.delays.p50 else None)),
-    Field("", "p95", lambda row: seconds(row.delays.p95.value_s if row.delays.p95 else None)),
+    Field("", "p95", lambda row: _p95(row.delays)),
     Field("cpu_s_per_hour", "CPU s/h", lambda row: row.cpu_s_per_hour, lambda row: number(row.cpu_s_per_hour)),
     Field("peak_memory_mb", "memory", lambda row: row.memory_mb, lambda row: fixed(row.memory_mb, 0, "MB")),
 )

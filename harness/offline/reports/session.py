@@ -16,7 +16,7 @@ from harness.offline.figures.session_comparison import AmbientCounts, ComparedTr
 from harness.statistics.comparison import Counted, sentence
 from harness.statistics.intervals import LatencyFigures, garwood
 from harness.statistics.significance import Discordance
-from harness.statistics.text import number_interval, quantile
+from harness.statistics.text import number_interval, percentile, quantile
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
 MOST_DIFFERING = 50
@@ -145,7 +145,7 @@ def _rate(count: int, exposure_s: float) -> str:
 
 
 def _quantiles(of: LatencyFigures) -> str:
-    return f"median {quantile(of.p50)}, p95 {quantile(of.p95)}"
+    return f"median {quantile(of.p50)}, p95 {percentile(of.p95, of.total)}"
 
 
 def _score(side: Side) -> str:

@@ -7,7 +7,7 @@ import pytest
 from harness.model import numbers
 from harness.model.time import Measured
 from harness.statistics import text
-from harness.statistics.intervals import Quantile, Share
+from harness.statistics.intervals import Quantile, Share, latency_figures
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,14 @@ def test_durations() -> None:
 def test_a_quantile_of_few_values_has_an_open_end() -> None:
     assert text.quantile(Quantile(0.95, 0.512, 0.480, None, 0.001)) == "512 ms (480 ms – too few)"
     assert text.quantile(Quantile(0.5, 19.042, 10.83, None, 0.001)) == "19.0 s (10.8 s – too few)"
+
+
+@pytest.mark.parametrize(("total", "p95", "p99"), [(4, 0, 0), (19, 0, 0), (20, 1, 0), (99, 1, 0), (100, 1, 1)])
+def test_a_percentile_of_too_few_values_would_be_the_longest(total: int, p95: int, p99: int) -> None:
+    found = latency_figures([Measured(number / 1000, 0.001) for number in range(1, total + 1)])
+    assert ("p95 too few" not in text.delays(found), "p99 too few" not in text.delays(found)) == (p95, p99)
+    assert found.p95 is not None
+    assert (found.p95.value_s < total / 1000) == bool(p95)
 
 
 def test_ends_of_an_interval_share_their_unit() -> None:
