@@ -154,8 +154,7 @@ def check(
 ) -> None:
     """Play chirps and look for them in the recording.
 
-    Exit status: 0 every chirp was heard · 1 the path varies too much for latencies, as `harness check doctor` decides
-    it · 3 chirps were missed, or the sound server was lost.
+    Exit status: 0 every chirp was heard · 1 the path varies too much · 3 chirps were missed, or the server was lost.
     """
     from harness.sound.path_check import check_path, path_figures, path_words
 
