@@ -240,7 +240,7 @@ def _id(text: str) -> str:
     if not _ID.fullmatch(text):
         raise wrong(
             f"{text!r} is not a name",
-            "Use small letters, digits, - and _, at most 64, beginning with a letter or digit",
+            "Use lowercase letters, digits, - and _, at most 64, beginning with a letter or digit",
         )
     return text
 

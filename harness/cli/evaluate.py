@@ -130,7 +130,7 @@ _ASKED = together(
         "Ignore case and punctuation when comparing transcripts.", "-n", "--plain-words", former=("--normalise",)
     ),
     count_in_vocabulary=flag("Also count false accepts in in-vocabulary files.", "-u", "--fa-in-inv"),
-    words=flag("Compute the word error rate on the files of -c.", "-w", "--wer"),
+    words=flag("Compute the word error rate on the files given with -c.", "-w", "--wer"),
     vad=flag("Remove silence before the recogniser.", "-a"),
     resume=flag("Resume an interrupted evaluation."),
     force=flag("Overwrite an existing log."),
@@ -169,7 +169,7 @@ _LIMITS = together(
     ),
     wer=option("Exit with status 1 above this WER (0.08 or 8%).", "--max-wer", callback=share, metavar="X"),
     on=option(
-        "Compare limits with the estimate, or bound: the worse end of its 95 % interval.",
+        "Compare limits with the estimate, or with bound, the worse end of its 95 % interval.",
         "--limits-on",
         default=LimitsOn.BOUND,
     ),
@@ -193,7 +193,8 @@ _SWEEP = together(
         nargs=3, within=(0, None), metavar="MISS ACCEPT USES",
     ),
     choose_by=option(
-        "Hold targets against the estimate, or bound: the upper end of its 95 % interval.", default=ChosenBy.ESTIMATE
+        "Compare targets with the estimate, or with bound, the upper end of its 95 % interval.",
+        default=ChosenBy.ESTIMATE,
     ),
     twv=flag("Compute term-weighted values: MTWV, and ATWV at the run's threshold."),
     beta=option(

@@ -340,7 +340,7 @@ def _checked_phrase(phrase: str) -> str:
 def _checked(board: str) -> str:
     if NAME.fullmatch(board) is None or board in TAKEN:
         problem = f"a board cannot be called {plain_text(board, 80)!r}"
-        remedy = "Use small letters, digits, - and _"
+        remedy = "Use lowercase letters, digits, - and _"
         if board in TAKEN:
             problem, remedy = f"{board}.yaml is the name of another starter file", "Choose another name for the board"
         raise InputError(problem, remedy=remedy)

@@ -25,7 +25,7 @@ LONGEST_DAYS = 3650.0
 def command(
     *,
     raters: tuple[str, ...] = argument("[RATER]..."),
-    path: Path = option("File of invitations, mode 0600.", "--invitations", former=("--file",), default=INVITATIONS),
+    path: Path = option("Invitations file, mode 0600.", "--invitations", former=("--file",), default=INVITATIONS),
     days: float = option("Days until the links expire.", within=(0.01, LONGEST_DAYS), default=30.0),
     adjudicator: bool = flag("Invite adjudicators: they settle what raters disagree on, and see all judgments."),
     coordinator: bool = flag("Invite coordinators: they see progress, and move open responses to other raters."),

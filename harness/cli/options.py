@@ -409,7 +409,7 @@ class Site:
     tls_key: Path | None = option("Key of the certificate, PEM.", heading=_SITE)
     insecure: bool = flag("Allow other hosts without TLS.", heading=_SITE)
     public_url: str | None = option("Address for visitors, if it differs.", heading=_SITE, metavar="URL")
-    invitations: Path | None = option("File of invitations.", heading=_SITE, show_default="invitations.json")
+    invitations: Path | None = option("Invitations file.", heading=_SITE, show_default="invitations.json")
 
     @property
     def given(self) -> dict[str, Any]:

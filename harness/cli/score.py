@@ -86,7 +86,7 @@ class ScoreRules:
         metavar="TYPE",
     )
     speakers: SpeakersBy | None = option(
-        "Pair the speakers of recordings so that errors are fewest: cp (cpWER), tcp (by time too: tcpWER), or orc "
+        "Pair the speakers of recordings to minimise errors: cp (cpWER), tcp (also by time: tcpWER), or orc "
         "(reference segments to streams: ORC-WER). Both files are stm or seglst."
     )
     collar: float | None = option(

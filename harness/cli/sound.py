@@ -183,7 +183,7 @@ def record(
     *,
     prompts: Path = argument("PROMPTS", type=A_FILE),
     output: Path = output_option("Folder for the recordings.", folder=True, required=True),
-    talker: str = option("Name or number of the talker: small letters, digits, - and _.", required=True),
+    talker: str = option("Name or number of the talker: lowercase letters, digits, - and _.", required=True),
     bench_file: Path | None = option("Bench with a microphone.", "--bench", type=A_FILE),
     microphone: str | None = option("Sound device that records.", show_default="the bench's microphone"),
     sound_server: str | None = option(

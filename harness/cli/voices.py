@@ -67,10 +67,13 @@ def say(
     pitch: int | None = option("Pitch from 0 to 99; 50 is the voice's own."),
     language: str | None = option("Language as a BCP 47 tag.", show_default="the voice's own"),
     level_dbfs: float = option("Active speech level in dBFS.", default=-26.0),
-    rate_hz: int = option("Sample rate, Hz. Most engines of `harness evaluate` need 16000.", default=48000),
+    rate_hz: int = option("Sample rate, Hz.", default=48000),
     out: Path | None = output_option("Write a 16-bit WAV file here."),
 ) -> None:
-    """Speak TEXT as a trial would play it. Print the level, duration and parts of the stimulus."""
+    """Speak TEXT as a trial would play it. Print the level, duration and parts of the stimulus.
+
+    Most engines of `harness evaluate` need --rate-hz 16000.
+    """
     import soundfile
 
     from harness.sound.level import active_speech_level

@@ -156,8 +156,8 @@ class PowerSwitchKeys(Keys):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     driver: str = Field(description="Name of a driver.")
-    on: Text = preset("ON", "Order to switch it on.")
-    off: Text = preset("OFF", "Order to switch it off.")
+    on: Text = preset("ON", "Text that is sent to switch it on.")
+    off: Text = preset("OFF", "Text that is sent to switch it off.")
     on_done: Text = preset("", "Expression that finds what it reports when it is on. Default: anything.")
     off_done: Text = preset("", "Expression that finds what it reports when it is off. Default: anything.")
     failed: Text = preset("", "Expression that finds what it reports when it cannot switch.")

@@ -52,7 +52,7 @@ class ConditionsKeys(Keys):
     """Conditions in which recordings are evaluated: noise, rooms, codecs."""
 
     conditions: Id = Field(description="Name of the conditions.")
-    seed: Seed = preset(0, "Seed of the noise; another seed gives other noise.")
+    seed: Seed = preset(0, "Seed of the noise; a different seed gives different noise.")
     assets: dict[Id, Text] = Field(default_factory=dict, description="Asset roots, name: folder, relative to the file.")
     rooms: dict[Id, RoomKeys] = Field(default_factory=dict, description="Simulated rooms by name.")
     matrix: ConditionMatrixKeys = Field(description="The conditions, as axes whose values are combined.")

@@ -29,7 +29,7 @@ class VoiceKeys(Keys):
     """A voice, or a person who speaks at the bench."""
 
     talker: Text | None = optional(
-        "Name of a person who says it during the run, instead of an engine: small letters, digits, - and _."
+        "Name of a person who says it during the run, instead of an engine: lowercase letters, digits, - and _."
     )
     engine: str = preset("espeak", "Text-to-speech engine; `harness admin voices` lists the installed ones.")
     name: Text = preset("en-us", "Name of one of the engine's voices.")

@@ -453,7 +453,7 @@ class ScenarioReader:
         if keys.talker is not None:
             if not TALKER_NAME.fullmatch(keys.talker):
                 problem = f"{keys.talker!r} is not a talker's name"
-                self._found.add((*at, "talker"), problem, "Use small letters, digits, - and _")
+                self._found.add((*at, "talker"), problem, "Use lowercase letters, digits, - and _")
             for key in sorted({"engine", "name", "rate_wpm", "pitch"} & keys.model_fields_set):
                 self._found.add((*at, key), f"a talker has no {key}", f"Remove {key}, or talker", key=True)
             return VoiceSpec(TALKER, keys.talker, language=keys.language)

@@ -111,7 +111,7 @@ class TalkerFolder:
         from harness.scenario.assets import TALKER_NAME, demand_columns, read_list  # here: an engine reads no lists
 
         if not TALKER_NAME.fullmatch(talker):
-            raise InputError(f"{talker!r} is not a talker's name", remedy="Use small letters, digits, - and _")
+            raise InputError(f"{talker!r} is not a talker's name", remedy="Use lowercase letters, digits, - and _")
         demand_columns([*COLUMNS, *extra], Place("--column"))
         self._folder, self._talker, self._extra = folder, talker, extra
         self._rows: list[dict[str, str]] = []

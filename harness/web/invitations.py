@@ -182,7 +182,7 @@ class Invitations:
                     return self._read[1]
                 if stat.st_mode & 0o077:
                     raise InputError(
-                        "other users can read the file of invitations, and could log in as any rater",
+                        "other users can read the invitations file and could log in as any rater",
                         place=Place(str(self.path)),
                         remedy=f"chmod 600 {self.path}",
                     )
@@ -241,7 +241,7 @@ def _parsed(content: bytes, path: Path) -> Invited:
             raise ValueError("its site_key is too short")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"the file of invitations is damaged ({error})",
+            f"the invitations file is damaged ({error})",
             place=Place(str(path)),
             remedy="Delete it and invite the raters again. It contains no judgments",
         ) from error

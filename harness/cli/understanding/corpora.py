@@ -166,10 +166,10 @@ def generate(
     *,
     grammars: tuple[Path, ...] = argument("GRAMMAR.yaml…", required=True),
     seed: int = seed_option("Seed; the same seed gives the same files.", 1, most=2**63 - 1),
-    train: int = option("Utterances for training.", within=(0, MOST_UTTERANCES), default=4000),
-    dev: int = option("Held-out utterances.", within=(0, MOST_UTTERANCES), default=500),
-    test: int = option("Utterances for scoring.", within=(0, MOST_UTTERANCES), default=1000),
-    out: Path = output_option("A new folder.", metavar="FOLDER", folder=True, required=True),
+    train: int = option("Number of utterances for training.", within=(0, MOST_UTTERANCES), default=4000),
+    dev: int = option("Number of held-out utterances.", within=(0, MOST_UTTERANCES), default=500),
+    test: int = option("Number of utterances for scoring.", within=(0, MOST_UTTERANCES), default=1000),
+    out: Path = output_option("New folder for the corpus.", metavar="FOLDER", folder=True, required=True),
     form: str = option(
         "Format of the result. bio: seq.in, seq.out and label in a folder per split. jsonl: a file per split, with "
         "slot values too.",
@@ -212,7 +212,7 @@ def split(
         callback=_parts,
     ),
     seed: int = seed_option("Seed; the same seed gives the same parts.", 1, most=2**63 - 1),
-    out: Path = output_option("A new folder.", metavar="FOLDER", folder=True, required=True),
+    out: Path = output_option("New folder for the parts.", metavar="FOLDER", folder=True, required=True),
     form: CorpusFormat | None = option(
         "Format of the corpus.", "--format", show_default="by suffix, or by the files in the folder"
     ),

@@ -172,7 +172,8 @@ class FrameLimits:
     min_slot_f1: float | None = option("Exit with status 1 when slot F1 is below X.", callback=share, metavar="X")
     max_cer: float | None = option("Exit with status 1 when CER is above X.", callback=share, metavar="X")
     limits_on: LimitsOn = option(
-        "Compare limits with the estimate, or bound: the worse end of its 95 % interval.", default=LimitsOn.ESTIMATE
+        "Compare limits with the estimate, or with bound, the worse end of its 95 % interval.",
+        default=LimitsOn.ESTIMATE,
     )
 
     def demand(self, systems: Sequence[Reported]) -> None:

@@ -92,7 +92,7 @@ def check_whole(keys: ProfileKeys, findings: Findings, lines_of: Sequence[Device
     if (frames := keys.frames) and frames.body_from < len(bytes.fromhex(frames.head)):
         findings.add(
             ("frames", "body_from"),
-            "the body starts inside the head",
+            "`body_from` lies inside the head",
             "Count `body_from` from the first byte of the head",
         )
     for number, sample in enumerate(keys.samples):

@@ -468,7 +468,7 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     yield f"  recommended        {recommendation(finding)}"
     if finding.forgotten is not None and finding.forgotten.surer is not None:
         wait_s, at_most = finding.forgotten.surer
-        yield f"  surer              {exact(wait_s)} s: at most {percent(at_most, 0)} show memory there"
+        yield f"  more cautious      {exact(wait_s)} s: at most {percent(at_most, 0)} show memory there"
     yield from _notes(finding)
 
 

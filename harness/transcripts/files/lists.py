@@ -134,7 +134,7 @@ def is_text_column(name: str) -> bool:
 
 
 def _header(first: str, second: str) -> str:
-    """The second column's name, in small letters, when the row is a header; else ""."""
+    """The second column's name, in lowercase letters, when the row is a header; else ""."""
     name = second.lower().replace(" ", "_")
     known = name == _SECOND_EITHER or name in _SECOND_TEXT or name in _SECOND_FILE
     return name if known and first.lower().replace(" ", "_") in _FIRST else ""
@@ -249,7 +249,7 @@ def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
 
 
 def _titles(segments: Segments) -> dict[str, str]:
-    """The title of each declared label, by its id in small letters; a title that is taken has the id behind it."""
+    """The title of each declared label, by its id in lowercase letters; a title that is taken has the id behind it."""
     titles: dict[str, str] = {"": ""}
     for id_, declared in segments.labels:
         title = _squeezed(declared.replace("//", " ")) or id_

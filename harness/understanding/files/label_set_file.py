@@ -156,7 +156,9 @@ def _check(keys: LabelSetKeys, label_set: LabelSet, findings: Findings) -> None:
 
 def _check_example(label: str, labels: list[str], at: At, label_set: LabelSet, findings: Findings) -> None:
     if label not in labels:
-        findings.add((*at, "labels"), f"an example of {label!r} does not have it", f"Add {label!r}, or omit `labels`")
+        findings.add(
+            (*at, "labels"), f"an example of {label!r} does not have that label", f"Add {label!r}, or omit `labels`"
+        )
     _check_rules(labels, at, label_set, findings)
 
 

@@ -320,7 +320,7 @@ def test_the_example_of_the_page_is_read_whole(tmp_path: Path) -> None:
         (
             "  - id: c\n    description: c\n    examples: [{text: x, labels: [a]}]\n",
             7,
-            "an example of 'c' does not have it",
+            "an example of 'c' does not have that label",
         ),
         (
             "  - id: c\n    description: c\n    alone: true\n    examples: [{text: x, labels: [a, c]}]\n",

@@ -229,7 +229,7 @@ def test_a_pair_that_spoken_makes_by_itself_is_no_mistake(tmp_path: Path) -> Non
 WRONG_LISTS = [
     ("same: [[a, b]]", 1, "the first key is 'same'", "normalisation"),
     ("kind: normalisation", 1, "the first key is 'kind'", "normalisation"),
-    ("normalisation: Big Lamps\nbase: plain\nsame: [[a, b]]", 1, "is not a name", "small letters"),
+    ("normalisation: Big Lamps\nbase: plain\nsame: [[a, b]]", 1, "is not a name", "lowercase letters"),
     ("normalisation: x\nsame: [[a, b]]", 1, "'base' is missing", "base"),
     ("normalisation: x\nbase: plain", 1, "'same' is missing", "same"),
     ("normalisation: x\nbase: plain\nsame: []", 3, "is empty", "at least one"),
