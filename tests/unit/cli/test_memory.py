@@ -48,7 +48,7 @@ def test_a_plot_the_length_and_a_line_for_the_profile(tmp_path: Path) -> None:
     text = "\n".join(lines)
     assert "memory length      between 4 and 8 s (95 % interval 4 to 8 s)" in text
     assert "context_wait_s: 8  # at 8 s at most 63 % show memory (95 %); 0 of 5 pairs from there on did" in text
-    assert "surer              16 s: at most 45 % show memory there" in text
+    assert "more cautious      16 s: at most 45 % show memory there" in text
     assert "do not count       neither 1" in text
     assert "the device's own answer" in text
     assert "\x1b" not in text
