@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from harness.model.errors import InputError, LogError, LogFull
+from harness.model.errors import InputError, LogError, LogFull, Place
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 MORE_ROOM = "Free space on that disk"
@@ -38,13 +38,12 @@ def disk_errors(problem: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
         ) from error
 
 
-def demand_folder(target: Path, option: str = "") -> None:
-    """InputError if the folder of a file or folder to write does not exist. option: that names the target."""
-    folder = target.absolute().parent
-    if not folder.is_dir():
-        what = f"{option}: " if option else ""
+def demand_folder(target: Path) -> None:
+    """InputError if the folder of a file or folder to write does not exist."""
+    if not os.path.isdir(target.parent):
+        what = f"the folder {target.parent} does not exist"
         remedy = f"Create it: mkdir -p {shlex.quote(str(target.parent))}"
-        raise InputError(f"{what}the folder {target.parent} does not exist", remedy=remedy)
+        raise InputError(what, place=Place(str(target)), remedy=remedy)
 
 
 def part_name(target: Path) -> Path:

@@ -53,8 +53,8 @@ class Option(click.Option):
         cast = super().type_cast_value(ctx, value)
         if self.writes and cast not in (None, "", STREAM) and not ctx.resilient_parsing:
             target = Path(cast)
-            demand_folder(target, max(self.opts, key=len))
-            if target.is_file():
+            demand_folder(target)
+            if os.path.isfile(target):
                 ctx.call_on_close(partial(_say_replaced, target, target.stat()))
         return cast
 

@@ -321,7 +321,7 @@ class SweepAsked:
                 remedy="Leave --continuous out",
             )
         if self.prefix:
-            demand_folder(Path(self.prefix), "--sweep")
+            demand_folder(Path(self.prefix))
         if target is None:
             if self.developed:
                 raise InputError(

@@ -100,7 +100,7 @@ class EvaluationFiles:
 
     def _demand_room(self, *, resume: bool, force: bool) -> None:
         folder = self.log.parent
-        demand_folder(self.log, "-l")
+        demand_folder(self.log)
         if not os.access(folder, os.W_OK):
             raise InputError("the folder is not writable", place=Place(str(folder)), remedy="Choose another -l")
         for path in self.all:

@@ -211,7 +211,7 @@ def test_a_target_that_cannot_be_written_is_named(files: tuple[Path, Path], tmp_
     for option, target in [*product(["--json"], targets), *product(["--html"], targets[:3])]:
         done = harness("-r", files[0], "-H", files[1], option, target)
         assert isinstance(done.exception, HarnessError)
-        assert done.exception.exit_code == 3
+        assert done.exception.exit_code == (2 if target.parent.name == "no" else 3)  # refused before anything is read
         assert str(target) in str(done.exception)
 
 
