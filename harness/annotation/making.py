@@ -164,11 +164,11 @@ def make_project(
     become rows as well. mapping: label of files → label of the set. settings: other fields of `AnnotationProject`.
     Also returns what became of the labels in the data and in the file of intents, in this order.
     """
+    label_set = load_label_set(labels)
+    utterances = _utterances(data, splits or (None,))
     if folder.exists() or folder.is_symlink():
         raise InputError("this already exists", place=Place(str(folder)), remedy="Name a new folder")
     demand_folder(folder)
-    label_set = load_label_set(labels)
-    utterances = _utterances(data, splits or (None,))
     mapping = mapping or {}
     imported: list[Import] = []
     if take_labels:

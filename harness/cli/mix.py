@@ -53,13 +53,13 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input.
     """
-    if output.is_dir() and any(output.iterdir()):
-        raise InputError("the folder is not empty", place=Place(str(output)), remedy="Choose another -o, or empty it")
     from harness.offline.gathered import gather
     from harness.offline.mixing import MixAsked, Mixer
 
     request = MixAsked(rate, hours, gap, snr, file_minutes * 60, phrase, seed)
     places = [[gather(place, encoding) for place in named] for named in (phrases, background)]
+    if output.is_dir() and any(output.iterdir()):
+        raise InputError("the folder is not empty", place=Place(str(output)), remedy="Choose another -o, or empty it")
     mixer = Mixer(request, places[0], places[1])
     output.mkdir(parents=True, exist_ok=True)
     recordings = samples = planted = 0

@@ -194,8 +194,9 @@ def generate(
     sizes = {"train": train, "dev": dev, "test": test}
     if not any(sizes.values()):
         raise InputError("all splits are empty", remedy="Give --train, --dev or --test a number above 0")
+    loaded = load_grammars(_files(grammars))
     _demand_new(out)
-    corpus = generated(load_grammars(_files(grammars)), seed, sizes)
+    corpus = generated(loaded, seed, sizes)
     (write_bio if form == BIO else write_jsonl_folder)(corpus, out)
     made = ", ".join(f"{size:,} {split}" for split, size in sizes.items() if size)
     click.echo(f"{out}: {made} (seed {seed}, sha256 {fingerprint(corpus)})", err=True)
@@ -232,9 +233,9 @@ def split(
     from harness.understanding.files.corpus_writing import write_bio, write_jsonl_folder
     from harness.understanding.splitting import stratified
 
-    _demand_new(out)
     with readable(corpus) as file:
         whole = read_corpus(file.path, form, name=file.name)
+    _demand_new(out)
     corpora = stratified(whole, [share for _, share in parts], seed)
     named = [
         replace(utterance, groups=((SPLIT, name), *(group for group in utterance.groups if group[0] != SPLIT)))

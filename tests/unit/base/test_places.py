@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from harness.base.places import YAML, similar_path
 from harness.cli import group
+from harness.model.errors import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,21 @@ def test_a_missing_file_or_folder_of_any_kind() -> None:
     assert similar_path(Path("mylab/take1.wav")) == "Did you mean 'mylab/take_1.wav'?"
     assert similar_path(Path("mylap")) == "Did you mean 'mylab'?"
     assert similar_path(Path("no\0name/x")) == "Check the path: the folder 'no\\x00name' does not exist either"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "evaluate mix gone --background gone -o mylab",
+        "understand split gone.jsonl -o mylab",
+        "understand generate gone.yaml -o mylab",
+        "understand annotate new mylab --data gone --labels gone.yaml",
+    ],
+)
+def test_what_is_read_is_checked_before_the_place_to_write(line: str) -> None:
+    done = CliRunner().invoke(group, line.split())
+    assert isinstance(done.exception, InputError)
+    assert str(done.exception).startswith("gone")
 
 
 @pytest.mark.parametrize(
