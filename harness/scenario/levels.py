@@ -88,7 +88,7 @@ def check_levels(scenario: Scenario, bench: Bench, findings: Findings) -> None:
             noise = axis.get("noise")
             noise_spl = noise.level_spl if isinstance(noise, NoiseSpec) else None
             if not through_air and (in_spl or noise_spl is not None):
-                findings.add(at, f"{trial.id!r} is played over a wire, where no level is in dB SPL", "Use level_dbfs")
+                findings.add(at, f"{trial.id!r} is played over a wire, where dB SPL does not apply", "Use level_dbfs")
             if not through_air or not bench.loudspeakers:
                 continue
             speaker = _speaker_of(bench, axis)
