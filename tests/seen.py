@@ -23,14 +23,14 @@ PATIENCE = 4.0
 def until(holds: Callable[[], object], limit_s: float = 60.0, otherwise: str = "it did not come in time") -> float:
     """Waits for a predicate; how long it took; AssertionError with `otherwise` at the limit, stretched by PATIENCE.
 
-    The predicate takes a quarter of a processor at most: what it waits for needs the rest. In simulated time it waits
-    there.
+    The predicate takes a tenth of a processor at most: what it waits for needs the rest. A long wait asks less often.
+    In simulated time it waits there.
     """
     begun_s = asked_s = threads.monotonic()
     while not holds():
         now_s = threads.monotonic()
         assert now_s < begun_s + PATIENCE * limit_s, f"{otherwise}, within {PATIENCE * limit_s:.0f} s"
-        threads.sleep(min(0.3, max(0.005, 3 * (now_s - asked_s))))
+        threads.sleep(min(0.3, max(0.005, 9 * (now_s - asked_s), min(0.02, 0.01 * (now_s - begun_s)))))
         asked_s = threads.monotonic()
     return threads.monotonic() - begun_s
 

@@ -377,14 +377,16 @@ def test_an_engine_whose_socket_was_removed_is_named_and_goes_on(runs: Runs, tmp
 
 def test_a_session_needs_its_scenario_no_more_and_nobody_who_watches(runs: Runs, tmp_path: Path) -> None:
     shutil.copytree(HERE, tmp_path / "here")
-    folder = runs.prepare(tmp_path / "here" / "sixty.yaml", tmp_path / "here" / "bench.yaml")
+    scenario = tmp_path / "here" / "sixty.yaml"
+    scenario.write_text(scenario.read_text("utf-8").replace("repeat: 20", "repeat: 5"), encoding="utf-8")
+    folder = runs.prepare(scenario, tmp_path / "here" / "bench.yaml")
     place = start_engine(folder)
     wait_for(lambda: bool(records(folder, TrialFinished)))
     kill(place)
     shutil.rmtree(tmp_path / "here")
     place = start_engine(folder)
     wait_for(lambda: not place.alive, 300, "the end of the run")
-    assert len(records(folder, TrialFinished)) == 60
+    assert len(records(folder, TrialFinished)) == 15
 
 
 def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: fl
     while not predicate():
         assert time.monotonic() < limit, f"it did not come about in time; the screen:\n{screen_text(pilot)}"
         await pilot.pause()
-        await asyncio.sleep(min(0.3, max(0.02, time.monotonic() - asked_s)))  # the app needs the processor, too
+        await asyncio.sleep(min(0.3, max(0.02, 4 * (time.monotonic() - asked_s))))  # the app needs the processor, too
         asked_s = time.monotonic()
     while isinstance(pilot.app, GuardedApp) and pilot.app.guard.drawn_s is None:
         assert time.monotonic() < limit, f"it was not drawn in time; the screen:\n{screen_text(pilot)}"
