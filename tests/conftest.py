@@ -55,9 +55,10 @@ for asked in (signal.SIGTERM, signal.SIGHUP):
 SLOW = Path(__file__).with_name("slow.txt")
 # Files that take long begin first: a worker that gets one of them last is waited for by all.
 LONGEST = (
-    *("test_tutorials", "test_wake_air", "test_lab_faults", "test_driver_suite", "test_lab", "test_talker_live"),
-    *("test_understanding_live", "test_board_faults", "test_engine_life", "test_wake_truth", "test_wake_sessions"),
-    *("test_external_driver", "test_installed", "test_workers", "test_browser", "test_with_engine", "test_new_board"),
+    *("test_board_faults", "test_wake_air", "test_lab_faults", "test_driver_suite", "test_lab", "test_talker_live"),
+    *("test_understanding_live", "test_wake_truth", "test_engine_life", "test_power", "test_tutorials", "test_browser"),
+    *("test_with_engine", "test_external_driver", "test_installed", "test_workers", "test_wake_sessions"),
+    *("test_new_board", "test_judging"),
 )
 
 

@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, StateChanged, StateWord
 from harness.model.record import Record
 from harness.session.engine.feed import EngineClient
-from harness.session.engine.launch import EnginePlace, find
+from harness.session.engine.launch import EnginePlace, find, start_engine
 from harness.session.engine.prepare import prepare
 from tests.known import known
 from tests.seen import until
 from tests.written_sessions import records, rows
 
-__all__ = ["HARNESS", "HERE", "Runs", "Watcher", "kill", "records", "rows", "wait_for", "watching"]
+__all__ = ["HARNESS", "HERE", "Runs", "Watcher", "kill", "play_out", "records", "rows", "wait_for", "watching"]
 
 HERE = Path(__file__).parent / "in_process"
 HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
@@ -128,3 +128,11 @@ class Watcher:
         last = self.messages[-1]
         assert isinstance(last, Goodbye), (last, self.closed)
         return last
+
+
+def play_out(folder: Path, within_s: float = 300.0) -> Goodbye:
+    """Runs a session to its end; what the engine says then. An engine that nobody connects to waits a minute first."""
+    place = start_engine(folder)
+    goodbye = Watcher(place, len(rows(folder))).goodbye(within_s)
+    wait_for(lambda: not place.alive, what="the engine's end")
+    return goodbye

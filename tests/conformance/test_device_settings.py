@@ -15,8 +15,8 @@ from harness.report.junit import junit
 from harness.report.session import read_session
 from harness.report.wake_json import as_json
 from harness.report.wake_log_session import wake_log
-from harness.session.engine.launch import find, start_engine
-from tests.conformance.engine_runs import Runs, kill, rows, wait_for
+from harness.session.engine.launch import start_engine
+from tests.conformance.engine_runs import Runs, kill, play_out, rows, wait_for
 from tests.conformance.esphome_far_end import GAIN, SENSITIVITY, EsphomeFarEnd
 from tests.known import known
 from tests.seen import Around, Seen
@@ -47,8 +47,7 @@ def test_settings_are_set_for_each_cell_and_set_back_after_a_kill(runs: Runs) ->
         wait_for(lambda: (SENSITIVITY, "Very") in device.commands, 120, "the second cell")
         kill(place)
         assert device.states[GAIN].state == 20.5
-        place = start_engine(folder)
-        wait_for(lambda: not place.alive, 300, "the end of the run")
+        play_out(folder)
         assert device.states[GAIN].state == pytest.approx(0.1)
         assert device.states[SENSITIVITY].state == "Slightly"
     noted = records(rows(folder), SettingsNoted)
@@ -89,8 +88,7 @@ def test_settings_that_no_trial_takes_are_refused(runs: Runs) -> None:
 def test_wrong_settings_are_refused_before_a_sound(runs: Runs) -> None:
     with EsphomeFarEnd() as device:
         folder = session(runs, device.address, "{number.gian: 3}")
-        start_engine(folder)
-        wait_for(lambda: find(folder) is None, 120, "the refusal")
+        play_out(folder)
         message = "Did you mean 'number.gain'? Its settings: switch.mute, select.wake_word_sensitivity, number.gain"
         assert message in records(rows(folder), FaultMet)[-1].what
         assert not records(rows(folder), AttemptStarted)

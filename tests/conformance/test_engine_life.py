@@ -13,7 +13,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli import group
 from harness.cli.plain import HOW
 from harness.model.bench import OperatorPresence
 from harness.model.errors import LogError
@@ -45,7 +47,18 @@ from harness.session.engine.engine import CLIENT_WITHIN_S
 from harness.session.engine.launch import find, running, start_engine
 from harness.session.log.database import SqliteLog
 from harness.session.log.reader import check
-from tests.conformance.engine_runs import HARNESS, HERE, Runs, Watcher, kill, records, rows, wait_for, watching
+from tests.conformance.engine_runs import (
+    HARNESS,
+    HERE,
+    Runs,
+    Watcher,
+    kill,
+    play_out,
+    records,
+    rows,
+    wait_for,
+    watching,
+)
 from tests.known import known
 from tests.seen import until
 
@@ -240,9 +253,11 @@ def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> 
     assert f"harness report show sessions/{session.name}" in result.stdout
     shown = cli("show", session.name, folder=tmp_path)
     assert "3 of 3: 3 responded" in shown.stdout
-    assert cli("show", session.name, "--check", folder=tmp_path).stdout.endswith(" clips: whole\n")
-    assert len(cli("show", session.name, "--csv", folder=tmp_path).stdout.splitlines()) == 4
-    assert len(cli("show", session.name, "--json", folder=tmp_path).stdout.splitlines()) == len(rows(session))
+    checked, table, lines = (
+        CliRunner().invoke(group, ["show", str(session), option]).stdout for option in ("--check", "--csv", "--json")
+    )
+    assert checked.endswith(" clips: whole\n")
+    assert (len(table.splitlines()), len(lines.splitlines())) == (4, len(rows(session)))
     again = cli("resume", session.name, "--junit", "out/junit.xml", folder=tmp_path)
     assert (again.returncode, "nothing is left" in again.stdout) == (0, True)
     report = (tmp_path / "out" / "junit.xml").read_bytes()
@@ -384,8 +399,7 @@ def test_a_session_needs_its_scenario_no_more_and_nobody_who_watches(runs: Runs,
     wait_for(lambda: bool(records(folder, TrialFinished)))
     kill(place)
     shutil.rmtree(tmp_path / "here")
-    place = start_engine(folder)
-    wait_for(lambda: not place.alive, 300, "the end of the run")
+    play_out(folder)
     assert len(records(folder, TrialFinished)) == 15
 
 

@@ -127,7 +127,7 @@ def test_queries_as_text_are_understood_and_their_echo_is_no_transcript(runs: Ru
         bench.write_text(BENCH.format(url=server.url, text=TEXT), encoding="utf-8")
         folder = prepare(tmp_path / "text.yaml", bench, tmp_path / "sessions")
         runs.folders.append(folder)
-        core, place = Core(server), start_engine(folder)
+        core, place = Core(server), start_engine(folder, watched=False)
 
         def ended() -> bool:
             core.answer()

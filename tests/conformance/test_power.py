@@ -73,7 +73,10 @@ def test_a_board_that_hangs_is_power_cycled_by_a_smart_plug_and_the_counts_are_r
         plug(broker, powers(wired)) as orders,
     ):
         address = f'address: "127.0.0.1:{broker.port}"'
-        where = bench(wired=f"{{driver: serial, port: {wired.port}}}", radio=f"{{driver: mqtt, {address}}}")
+        where = bench(
+            wired=f"{{driver: serial, port: {wired.port}, encoding: ulaw}}",
+            radio=f"{{driver: mqtt, {address}, encoding: ulaw}}",
+        )
         where += (
             "on_fault: {retry_after_s: 3, retries: 3, power_cycles: 1}\n"
             f"power: {{wired: {{driver: mqtt_commands, {address}, topic: cmnd/plug/POWER, done_topic: stat/plug/POWER,"

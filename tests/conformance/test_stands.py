@@ -26,7 +26,7 @@ from harness.model.errors import DeviceError
 from harness.model.record import AttemptStarted, SettingsNoted, SettingsOf
 from harness.model.stands import BenchOrder, Stand
 from harness.session.engine.launch import start_engine
-from tests.conformance.engine_runs import HARNESS, HERE, Runs, kill, rows, wait_for
+from tests.conformance.engine_runs import HARNESS, HERE, Runs, kill, play_out, rows, wait_for
 from tests.conformance.mqtt_bench import Broker
 from tests.seen import Around, Seen, until
 from tests.written_sessions import records
@@ -202,8 +202,7 @@ def test_a_session_moves_its_stand_again_after_a_kill_and_then_home(runs: Runs) 
     place = start_engine(folder)
     wait_for(lambda: "ANGLE -30.0" in table.moves, 120, "the second angle")
     kill(place)
-    place = start_engine(folder)
-    wait_for(lambda: not place.alive, 300, "the end of the run")
+    play_out(folder)
     assert table.moves == ["ANGLE 30.0", "ANGLE -30.0", "ANGLE -30.0", "ANGLE 0.0"]
     entries = rows(folder)
     there, at = "", []

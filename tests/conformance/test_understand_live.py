@@ -30,7 +30,7 @@ from harness.session.figures.progress import SessionFigures
 from harness.session.log.reader import check
 from harness.session.take import ENGINE_ENDED
 from harness.statistics.intervals import Share
-from tests.conformance.engine_runs import Runs, kill, rows, wait_for
+from tests.conformance.engine_runs import Runs, kill, play_out, rows, wait_for
 from tests.conformance.hermes_device import HermesDevice, Told
 from tests.conformance.mqtt_bench import Broker
 from tests.known import known
@@ -94,8 +94,7 @@ def test_asked_until_understood_killed_and_resumed(runs: Runs, tmp_path: Path, b
         cut = device.played[-1]
         # What it still says of that one would otherwise reach the next engine in the middle of another attempt.
         wait_for(lambda: cut in device.told, 90, "the end of what was cut")
-        place = start_engine(folder)
-        wait_for(lambda: not place.alive, 300, "the end of the run")
+        play_out(folder)
     finally:
         device.close()
 

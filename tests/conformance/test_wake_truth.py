@@ -17,7 +17,7 @@ from harness.session.engine.launch import EnginePlace, start_engine
 from harness.session.engine.prepare import prepare
 from harness.session.log.reader import check
 from tests.conformance.boards import qemu_installed
-from tests.conformance.engine_runs import Runs, Watcher, kill, rows, wait_for
+from tests.conformance.engine_runs import Runs, Watcher, kill, play_out, rows, wait_for
 from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards, two_qemu_boards
 from tests.conformance.wake_counts import figures_agree, json_agrees, log_agrees
 from tests.conformance.wake_truth import Truth, given, plan_of, spotted, truth
@@ -56,8 +56,7 @@ FULL = Path(__file__).parents[2] / "scenarios" / "wake_boards.yaml"
 def run_to_its_end(runs: Runs, scenario: Path, bench: Path, within_s: float) -> Path:
     folder = prepare(scenario, bench, runs.root / "sessions")
     runs.folders.append(folder)
-    place = start_engine(folder)
-    wait_for(lambda: not place.alive, within_s, "the end of the run")
+    play_out(folder, within_s)
     return folder
 
 
@@ -130,7 +129,7 @@ def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str
     with two_posix_boards(tmp_path, cable=True) as boards:
         cable = known(boards.wired.cable)
         cable.corrupt(1e-3, seed=5)
-        scenario = small(tmp_path, calls=2, in_vocabulary=in_vocabulary)
+        scenario = small(tmp_path, refractory_s=8, hours=0.01, in_vocabulary=in_vocabulary)
         folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, encoding), 240)
         cable.corrupt(0)
         truths = agree(folder, boards, tmp_path, encoding)
@@ -144,7 +143,7 @@ def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str
 def test_two_cortex_m4_are_counted_as_well(runs: Runs, tmp_path: Path) -> None:
     """ADPCM, because it is the fastest there; PCM16 and the whole scenario: above."""
     with two_qemu_boards(tmp_path) as boards:
-        scenario = small(tmp_path, refractory_s=2, hours=0.015, segment_s=27)
+        scenario = small(tmp_path, refractory_s=2, hours=0.0075, segment_s=27)
         folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, "adpcm"), 240)
         truths = agree(folder, boards, tmp_path, "adpcm")
     for true in truths.values():
@@ -160,7 +159,7 @@ def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Pat
     """
     chance = random.Random(5)
     with two_posix_boards(tmp_path) as boards:
-        scenario = small(tmp_path, refractory_s=2, calls=2, hours=0.05, segment_s=30)
+        scenario = small(tmp_path, refractory_s=2, calls=2, hours=0.0334, segment_s=30)
         folder = prepare(scenario, boards.bench(tmp_path), runs.root / "sessions")
         runs.folders.append(folder)
         heard: list[dict[str, int]] = []
@@ -172,8 +171,7 @@ def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Pat
             assert place.alive, "the run was over before it was killed"
             kill(place)
             heard.append(boards.heard())
-        place = start_engine(folder)
-        wait_for(lambda: not place.alive, 300, "the end of the run")
+        play_out(folder)
         heard.append(boards.heard())
         agree(folder, boards, tmp_path, heard=heard)
     entries = rows(folder)

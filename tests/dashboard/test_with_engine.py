@@ -234,46 +234,34 @@ def figures(folder: Path) -> WakeFigures:
     return wake_of(rows(folder))
 
 
-async def test_events_are_reviewed_while_the_run_goes_on_and_the_figures_follow(runs: Runs) -> None:
+async def test_events_are_reviewed_during_the_run_and_who_comes_back_sees_the_same(runs: Runs) -> None:
     folder, place = begin(runs, "wake.yaml", "wake_bench.yaml")
+    first = dashboard(place)
+    async with first.run_test(size=LARGE) as pilot:
+        await until(
+            pilot, lambda: isinstance(first.screen, WakeScreen) and bool(first.screen.query(UnmatchedList)), within_s=40
+        )
+        events = first.screen.query_one(UnmatchedList)
+        await until(pilot, lambda: events.selected is not None, within_s=60)
+        event = known(events.selected)
+        await press_until(pilot, lambda: found(folder, EventReviewed), "h")
+        assert found(folder, EventReviewed) == [EventReviewed(event.seq, ReviewWord.REAL_PERSON, "ann")]
+        await until(pilot, shows(pilot, f"event {event.seq}: real person: done"))
+        await press_until(pilot, lambda: len(found(folder, EventReviewed)) == 2, "u")
+        assert found(folder, EventReviewed)[-1] == EventReviewed(event.seq, None, "ann")
+        await until(pilot, shows(pilot, f"event {event.seq}: taken back: done"))
+        await press_until(pilot, lambda: len(found(folder, EventReviewed)) == 3, "h")
+        await until(pilot, lambda: first.watch_.view().wake.counted >= 3, within_s=120)
+        await leave(pilot, first)
     app = dashboard(place)
     async with app.run_test(size=SMALL) as pilot:
-        await until(
-            pilot, lambda: isinstance(app.screen, WakeScreen) and bool(app.screen.query(UnmatchedList)), within_s=40
-        )
-        events = app.screen.query_one(UnmatchedList)
-        await until(pilot, lambda: events.selected is not None, within_s=60)
-        first = known(events.selected)
-        await press_until(pilot, lambda: found(folder, EventReviewed), "h")
-        assert found(folder, EventReviewed) == [EventReviewed(first.seq, ReviewWord.REAL_PERSON, "ann")]
-        await until(pilot, shows(pilot, f"event {first.seq}: real person: done"))
         await until(pilot, shows(pilot, "all played"), within_s=60)
         await until(pilot, shows(pilot, "same 20: only 1st"))
         progress = app.watch_.view().wake
         assert progress == figures(folder).snapshot(), "the screen and the log say the same"
-        assert {device.device: device.false_rejects.share.total for device in progress.devices} == {
-            "shelf": 20,
-            "wired": 20,
-        }
-        reviewed = next(event for event in progress.unmatched if event.seq == first.seq)
+        assert {one.device: one.false_rejects.share.total for one in progress.devices} == {"shelf": 20, "wired": 20}
+        reviewed = next(one for one in progress.unmatched if one.seq == event.seq)
         assert reviewed.word is ReviewWord.REAL_PERSON
-        await press_until(pilot, lambda: len(found(folder, EventReviewed)) == 2, "u")
-        assert found(folder, EventReviewed)[-1] == EventReviewed(first.seq, None, "ann")
         assert await leave(pilot, app) == 0
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.COMPLETED)]
-    wait_for(lambda: not place.alive)
-
-
-async def test_who_comes_back_sees_the_same_figures(runs: Runs) -> None:
-    folder, place = begin(runs, "wake.yaml", "wake_bench.yaml")
-    first = dashboard(place)
-    async with first.run_test(size=LARGE) as pilot:
-        await until(pilot, lambda: isinstance(first.screen, WakeScreen), within_s=120)
-        await until(pilot, lambda: first.watch_.view().wake.counted >= 3, within_s=120)
-        await leave(pilot, first)
-    again = dashboard(place)
-    async with again.run_test(size=LARGE) as pilot:
-        await until(pilot, shows(pilot, "all played"), within_s=60)
-        assert again.watch_.view().wake == figures(folder).snapshot()
-        assert await leave(pilot, again) == 0
     wait_for(lambda: not place.alive)

@@ -21,10 +21,9 @@ from harness.offline.reports.session import lines
 from harness.offline.reports.session import table as table_of
 from harness.offline.session_stimuli import hear, read_stimuli
 from harness.scenario.bench import load_bench
-from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
 from tests.conformance.boards import PosixBoard, posix_board
-from tests.conformance.engine_runs import Runs, wait_for
+from tests.conformance.engine_runs import Runs, play_out
 from tests.known import known
 from tests.seen import Around
 
@@ -76,8 +75,7 @@ def ran(runs: Runs, board: PosixBoard, folder: Path, sensitivity: int, text: str
     driver.close()
     session = prepare(scenario, bench, folder / "sessions")
     runs.folders.append(session)
-    place = start_engine(session)
-    wait_for(lambda: not place.alive, 300, "the end of the run")
+    play_out(session)
     return session, bench
 
 
