@@ -21,7 +21,16 @@ from harness.model.record import AttemptFinished, Observed, TrialFinished
 from harness.model.trial import Outcome
 from tests.conformance.boards import PosixBoard, posix_board
 from tests.conformance.engine_runs import HARNESS, kill, rows, wait_for
-from tests.conformance.faulted_runs import SCENARIO, Session, assert_whole, bench, causes, counted_events, strike
+from tests.conformance.faulted_runs import (
+    SCENARIO,
+    SEGMENT_S,
+    Session,
+    assert_whole,
+    bench,
+    causes,
+    counted_events,
+    strike,
+)
 from tests.conformance.mqtt_bench import Broker
 from tests.known import known
 from tests.seen import until
@@ -31,11 +40,6 @@ NOTICED_AT_ONCE_S = 2.0
 """Milliseconds on a machine that is free."""
 SILENT_S = 3.0
 """`answer_limit_s` of the serial driver; it is 4 s over MQTT."""
-
-SHORT = (
-    SCENARIO.replace("lead_in_s: 40", "lead_in_s: 90").replace("hours: 0.1", "hours: 0.0666667").replace(", kal]", "]")
-)
-"""Two calls and two segments. In µ-law a second of sound takes half as many messages, so it gets a longer lead-in."""
 
 
 @dataclass
@@ -47,10 +51,14 @@ class Bench:
     radio: PosixBoard
     broker: Broker
 
-    def session(self) -> Session:
+    def session(self, calls: int = 1, segments: int = 2) -> Session:
+        """In µ-law a second of sound takes half as many messages, so that a call has a longer lead-in."""
+        scenario = SCENARIO.replace("lead_in_s: 40", "lead_in_s: 90")
+        scenario = scenario.replace("hours: 0.1", f"hours: {segments * SEGMENT_S / 3600:.7f}")
+        scenario = scenario.replace("[alan, boris, kal]", "[alan, boris]" if calls == 2 else "[alan]")
         wired = f"{{driver: serial, port: {self.wired.port}, encoding: ulaw}}"
         radio = f'{{driver: mqtt, address: "127.0.0.1:{self.broker.port}", encoding: ulaw}}'
-        return Session(self.root / "work", scenario=SHORT, bench=bench(wired=wired, radio=radio))
+        return Session(self.root / "work", scenario=scenario, bench=bench(wired=wired, radio=radio))
 
 
 @pytest.fixture
@@ -113,7 +121,7 @@ def test_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
     assert_said(
         session,
         f"LOST wired: {gone}",
-        rf"1/4 call\.v-alan\.r1 attempt 1: interrupted \(link lost: wired: {gone}\)",
+        rf"1/3 call\.v-alan\.r1 attempt 1: interrupted \(link lost: wired: {gone}\)",
         "BACK wired",
         r"call\.v-alan\.r1 attempt 2",
         r"PAUSED by ann",
@@ -170,7 +178,7 @@ def test_a_board_that_restarts_and_stands_still(there: Bench) -> None:
 
 def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
     cable = known(there.wired.cable)
-    with there.session() as session:
+    with there.session(segments=1) as session:
         session.playing("call.v-alan", "wired")
         cable.corrupt(1e-3, seed=3)
         session.playing("soak.r1.s0001", "wired", within_s=90)
@@ -185,7 +193,7 @@ def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
 
 
 def test_a_broker_that_dies_stands_still_and_says_things_twice(there: Bench) -> None:
-    with Echo(there.broker), there.session() as session:
+    with Echo(there.broker), there.session(segments=1) as session:
         session.playing("call.v-alan", "radio")
         struck_s = strike(there.broker.kill)
         noticed_s, _ = session.interrupted(struck_s)
@@ -249,7 +257,7 @@ def test_a_board_on_a_broker_that_restarts_stands_still_and_loses_its_power(ther
 
 
 def test_commands_and_a_kill_in_the_middle_of_an_injection(there: Bench) -> None:
-    with there.session() as session:
+    with there.session(calls=2) as session:
         session.playing("call.v-alan", "radio")
         assert session.ask(Skip("1", "ann", "the wrong phrase")).ok
         session.playing("call.v-boris", "radio")
@@ -277,7 +285,7 @@ def test_commands_and_a_kill_in_the_middle_of_an_injection(there: Bench) -> None
 
 
 def test_an_abort_ends_it_for_good(there: Bench) -> None:
-    with there.session() as session:
+    with there.session(segments=1) as session:
         session.playing("soak.r1.s0001", "radio")
         assert session.ask(Abort("1", "ann")).ok
         assert session.finish(30) == 3
